@@ -1,0 +1,75 @@
+#include "process/event_loop.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace muster {
+
+absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
+  return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll)));
+}
+
+absl::Status EventLoop::AddFd(int fd, uint32_t events, FdHandler handler) {
+  epoll_event event{.events = events, .data = {.fd = fd}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return absl::ErrnoToStatus(errno, "epoll_ctl");
+  }
+  handlers_[fd] = std::make_shared<FdHandler>(std::move(handler));
+  return absl::OkStatus();
+}
+
+void EventLoop::ModifyFd(int fd, uint32_t events) {
+  epoll_event event{.events = events, .data = {.fd = fd}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void EventLoop::RemoveFd(int fd) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  handlers_.erase(fd);
+}
+
+absl::Status EventLoop::HandleSignals(const std::vector<int>& signals, SignalHandler handler) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : signals) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  signals_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_.valid()) return absl::ErrnoToStatus(errno, "signalfd");
+  return AddFd(signals_.get(), EPOLLIN, [this, handler = std::move(handler)](uint32_t) {
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+      handler(static_cast<int>(info.ssi_signo));
+    }
+  });
+}
+
+absl::Status EventLoop::Wait(absl::Duration timeout) {
+  // Rounded up, so that a timer due in 0.4 ms does not make the loop spin.
+  const int64_t ms =
+      timeout == absl::InfiniteDuration()
+          ? -1
+          : std::clamp<int64_t>(
+                absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))), 0,
+                1'000'000'000);
+  std::array<epoll_event, 64> events;
+  const int n = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                             static_cast<int>(ms));
+  if (n < 0) return errno == EINTR ? absl::OkStatus() : absl::ErrnoToStatus(errno, "epoll_wait");
+  for (int i = 0; i < n; ++i) {
+    // Looked up now: an earlier handler of this round may have removed it. Shared: it may remove
+    // itself.
+    const auto it = handlers_.find(events[i].data.fd);
+    if (it == handlers_.end()) continue;
+    const std::shared_ptr<FdHandler> handler = it->second;
+    (*handler)(events[i].events);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster

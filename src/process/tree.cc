@@ -1,0 +1,134 @@
+#include "process/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+
+namespace muster {
+namespace {
+
+std::vector<pid_t> AllPids() {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  if (proc == nullptr) return pids;
+  while (const dirent* entry = ::readdir(proc.get())) {
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(entry->d_name, &pid)) pids.push_back(pid);
+  }
+  return pids;
+}
+
+std::vector<ProcessInfo> AllProcesses() {
+  std::vector<ProcessInfo> processes;
+  for (const pid_t pid : AllPids()) {
+    if (auto info = ReadProcess(pid); info.ok()) processes.push_back(*info);
+  }
+  return processes;
+}
+
+}  // namespace
+
+absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string stat, ReadFile(absl::StrCat("/proc/", pid, "/stat")));
+  // The second field is the program's name in parentheses, and may hold anything, parentheses too.
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return absl::InternalError("unreadable /proc/<pid>/stat");
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(stat).substr(name_end + 2), ' ');
+  constexpr size_t kState = 0, kParent = 1, kGroup = 2, kStart = 19;
+  ProcessInfo info{.pid = pid};
+  if (fields.size() <= kStart || !absl::SimpleAtoi(fields[kParent], &info.parent) ||
+      !absl::SimpleAtoi(fields[kGroup], &info.group) ||
+      !absl::SimpleAtoi(fields[kStart], &info.start_ticks)) {
+    return absl::InternalError("unreadable /proc/<pid>/stat");
+  }
+  info.zombie = fields[kState] == "Z" || fields[kState] == "X";
+  return info;
+}
+
+std::vector<pid_t> OwnChildren() {
+  const pid_t self = ::getpid();
+  std::vector<pid_t> children;
+  const auto listed = ReadFile(absl::StrCat("/proc/self/task/", self, "/children"));
+  if (listed.ok()) {
+    for (const absl::string_view word : absl::StrSplit(*listed, ' ', absl::SkipWhitespace())) {
+      pid_t pid = 0;
+      if (absl::SimpleAtoi(word, &pid)) children.push_back(pid);
+    }
+    return children;
+  }
+  for (const ProcessInfo& process : AllProcesses()) {  // a kernel without CONFIG_PROC_CHILDREN
+    if (process.parent == self) children.push_back(process.pid);
+  }
+  return children;
+}
+
+std::vector<ProcessInfo> Descendants(pid_t root) {
+  std::multimap<pid_t, ProcessInfo> by_parent;
+  for (const ProcessInfo& process : AllProcesses()) by_parent.emplace(process.parent, process);
+  std::vector<ProcessInfo> found;
+  pid_t parent = root;
+  for (size_t next = 0;; parent = found[next++].pid) {
+    const auto [begin, end] = by_parent.equal_range(parent);
+    for (auto it = begin; it != end; ++it) found.push_back(it->second);
+    if (next == found.size()) return found;
+  }
+}
+
+bool HasEnvironment(pid_t pid, absl::string_view entry) {
+  const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+  if (!environment.ok()) return false;
+  for (const absl::string_view candidate : absl::StrSplit(*environment, '\0')) {
+    if (candidate == entry) return true;
+  }
+  return false;
+}
+
+std::vector<ProcessInfo> ProcessesWithEnvironment(absl::string_view entry) {
+  std::vector<ProcessInfo> found;
+  for (const pid_t pid : AllPids()) {
+    if (!HasEnvironment(pid, entry)) continue;
+    if (auto info = ReadProcess(pid); info.ok() && !info->zombie) found.push_back(*info);
+  }
+  return found;
+}
+
+void SignalProcess(const ProcessInfo& process, int signal) {
+  const UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  if (!fd.valid()) return;
+  // The descriptor now pins the pid; make sure that it pinned the process that was meant.
+  const auto now = ReadProcess(process.pid);
+  if (!now.ok() || now->start_ticks != process.start_ticks) return;
+  ::syscall(SYS_pidfd_send_signal, fd.get(), signal, nullptr, 0);
+}
+
+void KillAllDescendants() {
+  for (;;) {
+    bool any_alive = false;
+    for (const ProcessInfo& process : Descendants(::getpid())) {
+      if (process.zombie) continue;
+      any_alive = true;
+      SignalProcess(process, SIGKILL);
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (!any_alive) return;
+    absl::SleepFor(absl::Milliseconds(1));  // a killed process takes a moment to go
+  }
+}
+
+}  // namespace muster
