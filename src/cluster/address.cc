@@ -1,0 +1,37 @@
+#include "cluster/address.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+
+namespace muster {
+namespace {
+
+bool IsHostCharacter(char c) {
+  return c != ',' && c != '[' && c != ']' && !absl::ascii_isspace(static_cast<unsigned char>(c)) &&
+         !absl::ascii_iscntrl(static_cast<unsigned char>(c));
+}
+
+}  // namespace
+
+std::optional<Address> ParseAddress(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == absl::string_view::npos) return std::nullopt;
+  absl::string_view host = text.substr(0, colon);
+  const absl::string_view digits = text.substr(colon + 1);
+
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || !std::all_of(host.begin(), host.end(), IsHostCharacter)) return std::nullopt;
+  // Without brackets nobody can tell an IPv6 address from its port.
+  if (!bracketed && host.find(':') != absl::string_view::npos) return std::nullopt;
+
+  int port = 0;
+  const bool all_digits = std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit);
+  if (!all_digits || !absl::SimpleAtoi(digits, &port)) return std::nullopt;
+  if (port < 1 || port > 65535) return std::nullopt;
+  return Address{std::string(host), port};
+}
+
+}  // namespace muster

@@ -1,0 +1,21 @@
+// "host:port" taken apart. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+struct Address {
+  std::string host;  // an IPv6 address without its brackets
+  int port = 0;
+  bool operator==(const Address&) const = default;
+};
+
+// Reads "host:2222" and "[::1]:2222". nullopt when the text has no host, no port of 1 to 65535, or
+// a character that would break a comma-separated list of hosts or a line.
+std::optional<Address> ParseAddress(absl::string_view text);
+
+}  // namespace muster

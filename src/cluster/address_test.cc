@@ -1,0 +1,23 @@
+#include "cluster/address.h"
+
+#include "gtest/gtest.h"
+
+namespace muster {
+namespace {
+
+TEST(AddressTest, ReadsHostsAndPorts) {
+  EXPECT_EQ(ParseAddress("instance-1:8000"), (Address{"instance-1", 8000}));
+  EXPECT_EQ(ParseAddress("10.0.0.7:1"), (Address{"10.0.0.7", 1}));
+  EXPECT_EQ(ParseAddress("[fe80::1]:65535"), (Address{"fe80::1", 65535}));
+}
+
+TEST(AddressTest, RefusesEverythingElse) {
+  for (const char* text :
+       {"", ":", "host", "host:", ":2222", "host:0", "host:65536", "host:-1", "host:+1", "host: 1",
+        "host:99999999999999999999", "a b:1", "a,b:1", "a\nb:1", "::1:2222", "[]:1"}) {
+    EXPECT_EQ(ParseAddress(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace muster

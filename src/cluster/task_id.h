@@ -1,0 +1,23 @@
+// A task's name: a role and an index, written "worker:1".
+#pragma once
+
+#include <compare>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+struct TaskId {
+  std::string role;
+  int index = 0;
+
+  // Reads "worker:1"; a role alone means index 0.
+  static absl::StatusOr<TaskId> Parse(absl::string_view text);
+  std::string ToString() const;
+
+  auto operator<=>(const TaskId&) const = default;
+};
+
+}  // namespace muster
