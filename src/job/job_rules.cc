@@ -1,0 +1,166 @@
+#include "job/job_rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/spelling.h"
+#include "cluster/address.h"
+#include "job/parse.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kLongestName = 63;  // of a DNS label
+
+bool IsNameCharacter(char c) {
+  return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+}
+
+// A DNS-1123 label.
+bool IsLabel(absl::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+         name.back() != '-' && std::all_of(name.begin(), name.end(), IsNameCharacter);
+}
+
+// The standard role that `name` is a misspelling of beyond doubt: other case, or the plural. Other
+// words are the user's own roles.
+std::string MeantRole(absl::string_view name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  for (const char* role : {"chief", "master", "worker", "ps", "evaluator"}) {
+    if (lower == absl::StrCat(role, "s") || (lower == role && name != role)) return role;
+  }
+  return "";
+}
+
+void CheckLeaders(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics) {
+  const RoleSpec* leader = nullptr;
+  for (size_t i = 0; i < spec.roles.size(); ++i) {
+    const RoleSpec& role = spec.roles[i];
+    if (!IsChiefRole(role.name)) continue;
+    if (leader != nullptr) {
+      diagnostics.Add(places.each[i], absl::StrCat("roles '", leader->name, "' and '", role.name,
+                                                   "' both lead the job; keep one of them"));
+    }
+    leader = &role;
+  }
+}
+
+void CheckCounts(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics) {
+  int64_t total = 0;
+  int64_t trains = 0;
+  for (size_t i = 0; i < spec.roles.size(); ++i) {
+    const RoleSpec& role = spec.roles[i];
+    total += role.replicas;
+    if (!IsServiceRole(role.name)) trains += role.replicas;
+    if (role.replicas > 1 && (IsChiefRole(role.name) || role.name == "evaluator")) {
+      diagnostics.Add(places.each[i], absl::StrCat("role '", role.name, "' has ", role.replicas,
+                                                   " replicas; expected 1 at most"));
+    }
+  }
+  if (total > kMaxTasks) {
+    diagnostics.Add(places.all, absl::StrCat("the job has ", total, " tasks; expected ", kMaxTasks,
+                                             " at most"));
+  } else if (trains == 0) {
+    diagnostics.Add(places.all,
+                    "the job has no task that trains: ps and evaluator only serve others; add a "
+                    "'chief' or a 'worker'");
+  }
+}
+
+void CheckAddresses(const JobSpec& spec, const RolePlaces& places,
+                    codec::Diagnostics& diagnostics) {
+  constexpr int kLastPort = 65535;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < spec.roles.size(); ++i) {
+    const RoleSpec& role = spec.roles[i];
+    const auto report = [&](const auto&... parts) {
+      diagnostics.Add(places.each[i], absl::StrCat("role '", role.name, "' ", parts...));
+    };
+    if (role.port && *role.port + role.replicas - 1 > kLastPort) {
+      report("needs ports ", *role.port, " to ", *role.port + role.replicas - 1,
+             "; the last port is ", kLastPort);
+    }
+    if (role.addresses.empty()) continue;
+    if (role.port) report("has both 'port' and 'addresses'; keep one of them");
+    if (static_cast<int>(role.addresses.size()) != role.replicas) {
+      report("has ", role.addresses.size(), " addresses for ", role.replicas,
+             " replicas; expected one each");
+    }
+    for (const std::string& address : role.addresses) {
+      if (!ParseAddress(address)) {
+        report("has the address ", codec::Quoted(address), "; expected host:port");
+      } else if (!seen.insert(address).second) {
+        report("has the address ", codec::Quoted(address), ", which another task has too");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void CheckJobName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics) {
+  if (IsLabel(name)) return;
+  diagnostics.Add(mark, absl::StrCat("the job's name ", codec::Quoted(name),
+                                     " is not valid; expected ", kNameRule));
+}
+
+void CheckRoleName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics) {
+  const std::string meant = MeantRole(name);
+  if (!meant.empty()) {
+    diagnostics.Add(
+        mark, absl::StrCat("unknown role ", codec::Quoted(name), " (did you mean '", meant, "'?)"));
+  } else if (!IsLabel(name) || !absl::ascii_islower(name.front())) {
+    diagnostics.Add(mark, absl::StrCat("the role's name ", codec::Quoted(name),
+                                       " is not valid; expected a letter first, then ", kNameRule));
+  }
+}
+
+void CheckEnvName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics) {
+  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
+  if (!name.empty() && !absl::ascii_isdigit(name.front()) &&
+      std::all_of(name.begin(), name.end(), allowed)) {
+    return;
+  }
+  diagnostics.Add(mark,
+                  absl::StrCat("the variable's name ", codec::Quoted(name),
+                               " is not valid; expected letters, digits and '_', no digit first"));
+}
+
+std::string ResolveStorage(absl::string_view path, absl::string_view working_dir,
+                           absl::string_view what, codec::Mark mark,
+                           codec::Diagnostics& diagnostics) {
+  static const auto& kSchemes = *new std::vector<std::string>{"file", "gs", "s3", "hdfs"};
+  if (path.empty()) {
+    diagnostics.Add(mark, absl::StrCat(what, " is empty; expected a path or a URL"));
+    return "";
+  }
+  const size_t separator = path.find("://");
+  if (separator == absl::string_view::npos) return AbsolutePath(path, working_dir);
+  const std::string scheme(path.substr(0, separator));
+  if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
+    diagnostics.Add(
+        mark, absl::StrCat(what, " has the unknown scheme ", codec::Quoted(scheme),
+                           "; expected a path or one of: ", absl::StrJoin(kSchemes, "://, "), "://",
+                           DidYouMean(scheme, kSchemes)));
+    return "";
+  }
+  if (path.size() == separator + 3) {
+    diagnostics.Add(mark, absl::StrCat(what, " names no place in ", codec::Quoted(path),
+                                       "; expected such as gs://bucket/path"));
+    return "";
+  }
+  return std::string(path);
+}
+
+void CheckRoles(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics) {
+  CheckLeaders(spec, places, diagnostics);
+  CheckCounts(spec, places, diagnostics);
+  CheckAddresses(spec, places, diagnostics);
+}
+
+}  // namespace muster

@@ -1,0 +1,27 @@
+// The part of a Kubernetes pod template that Muster reads: the container named `tensorflow`. The
+// rest is Kubernetes' own and is kept without a look.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "codec/diagnostics.h"
+#include "codec/node.h"
+#include "job/job_spec.h"
+
+namespace muster {
+
+inline constexpr char kTensorflowContainer[] = "tensorflow";
+inline constexpr int kTfJobPort = 2222;
+
+// Fills command (command and args), env (literal values), working_dir, image, port (2222 unless
+// `tfjob-port` says otherwise), resources and pod of `role`. `what` names the template in messages:
+// "the template of Worker".
+void ReadPodTemplate(const codec::Node& node, const std::string& what, RoleSpec& role,
+                     codec::Diagnostics& diagnostics);
+
+// A Kubernetes quantity: "500m" is 0.5, "1Gi" is 2^30, "2k" is 2000.
+absl::StatusOr<double> ParseQuantity(absl::string_view text);
+
+}  // namespace muster

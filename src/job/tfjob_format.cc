@@ -1,0 +1,342 @@
+#include "job/tfjob_format.h"
+
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/spelling.h"
+#include "codec/map_reader.h"
+#include "job/job_rules.h"
+#include "job/parse.h"
+#include "job/pod_template.h"
+
+namespace muster {
+namespace {
+
+using codec::Diagnostics;
+using codec::MapReader;
+using codec::Node;
+using Json = nlohmann::json;
+
+constexpr int64_t kMaxSeconds = std::numeric_limits<int32_t>::max();
+constexpr size_t kLongestLabel = 63;
+
+// What both versions share: metadata, and the document's own keys.
+class ManifestReader {
+ public:
+  ManifestReader(const Node& document, JobFormat format, Diagnostics& diagnostics)
+      : manifest_(document, "the TFJob", diagnostics), diagnostics_(diagnostics) {
+    spec_.format = format;
+    spec_.kubernetes_namespace = "default";
+    for (const char* key : {"apiVersion", "kind", "status"}) manifest_.Find(key);
+    ReadMetadata();
+    body_ = manifest_.Require("spec", "the job itself");
+    manifest_.Finish();
+  }
+
+ protected:
+  // Pods and their services are called <job>-<role>-<index>, and both names are DNS labels.
+  void CheckPodNames() {
+    for (size_t i = 0; i < spec_.roles.size(); ++i) {
+      const RoleSpec& role = spec_.roles[i];
+      const std::string last = absl::StrCat(spec_.name, "-", role.name, "-", role.replicas - 1);
+      if (role.replicas == 0 || last.size() <= kLongestLabel) continue;
+      diagnostics_.Add(
+          places_.each[i],
+          absl::StrCat("the pod's name '", last, "' has ", last.size(), " characters; expected ",
+                       kLongestLabel, " at most: give the job a shorter name"));
+    }
+  }
+
+  void Keep(const char* key, const Node* node) {
+    if (node != nullptr && node->kind != Node::Kind::kNull) spec_.kubernetes[key] = ToJson(*node);
+  }
+
+  MapReader manifest_;
+  Diagnostics& diagnostics_;
+  const Node* body_ = nullptr;  // `spec`
+  JobSpec spec_;
+  RolePlaces places_;
+
+ private:
+  // Kubernetes keeps much more in metadata than a job needs; what is not read here is left alone.
+  void ReadMetadata() {
+    const Node* node = manifest_.Require("metadata", "a map with the job's name");
+    if (node == nullptr) return;
+    MapReader metadata(*node, "metadata", diagnostics_);
+    metadata.Require("name", "the job's name");
+    if (const auto name = metadata.String("name")) {
+      spec_.name = *name;
+      CheckName(*name, metadata.Find("name")->mark);
+    }
+    spec_.kubernetes_namespace = metadata.String("namespace").value_or(spec_.kubernetes_namespace);
+    Keep("labels", metadata.Find("labels"));
+    Keep("annotations", metadata.Find("annotations"));
+  }
+
+  // DNS-1035: the name begins those of services, which may not begin with a digit.
+  void CheckName(absl::string_view name, codec::Mark mark) {
+    CheckJobName(name, mark, diagnostics_);
+    if (!name.empty() && absl::ascii_isdigit(name.front())) {
+      diagnostics_.Add(mark, absl::StrCat("the job's name ", codec::Quoted(name),
+                                          " begins with a digit; expected a letter first"));
+    }
+  }
+};
+
+class V1Reader : ManifestReader {
+ public:
+  V1Reader(const Node& document, Diagnostics& diagnostics)
+      : ManifestReader(document, JobFormat::kTfJobV1, diagnostics) {}
+
+  JobSpec Read() {
+    if (body_ == nullptr) return std::move(spec_);
+    MapReader body(*body_, "the TFJob's spec", diagnostics_);
+    if (const Node* node = body.Find("runPolicy")) ReadRunPolicy(*node);
+    ReadSuccessPolicy(body);
+    spec_.dynamic_workers = body.Bool("enableDynamicWorker").value_or(false);
+    ReadReplicaSpecs(
+        body.Require("tfReplicaSpecs", "a map of Chief, Master, PS, Worker, Evaluator"));
+    body.Finish();
+    return std::move(spec_);
+  }
+
+ private:
+  void ReadRunPolicy(const Node& node) {
+    Keep("runPolicy", &node);
+    MapReader reader(node, "runPolicy", diagnostics_);
+    reader.Choice("cleanPodPolicy", {"None", "Running", "All"});
+    reader.Int("ttlSecondsAfterFinished", 0, kMaxSeconds);
+    if (const auto seconds = reader.Int("activeDeadlineSeconds", 1, kMaxSeconds)) {
+      spec_.policies.deadline = absl::Seconds(*seconds);
+    }
+    if (const auto limit = reader.Int("backoffLimit", 0, 1'000'000)) {
+      spec_.policies.max_restarts = static_cast<int>(*limit);
+    }
+    reader.Bool("suspend");
+    if (const Node* managed_by = reader.Find("managedBy");
+        managed_by && !managed_by->scalar.empty()) {
+      reader.Choice("managedBy", {"kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"});
+    }
+    if (const Node* scheduling = reader.Find("schedulingPolicy")) ReadSchedulingPolicy(*scheduling);
+    reader.Finish();
+  }
+
+  void ReadSchedulingPolicy(const Node& node) {
+    MapReader reader(node, "schedulingPolicy", diagnostics_);
+    reader.Int("minAvailable", 0, kMaxTasks);
+    reader.Find("minResources");
+    reader.String("queue");
+    reader.String("priorityClass");
+    reader.Int("scheduleTimeoutSeconds", 0, kMaxSeconds);
+    reader.Finish();
+  }
+
+  void ReadSuccessPolicy(MapReader& body) {
+    const Node* node = body.Find("successPolicy");
+    if (node == nullptr || (node->kind == Node::Kind::kScalar && node->scalar.empty())) return;
+    if (body.Choice("successPolicy", {"AllWorkers"})) {
+      spec_.policies.success = SuccessPolicy::kAllWorkers;
+    }
+  }
+
+  void ReadReplicaSpecs(const Node* node) {
+    if (node == nullptr) return;
+    places_.all = node->mark;
+    if (node->kind != Node::Kind::kMap) {
+      diagnostics_.Add(node->mark, absl::StrCat("'tfReplicaSpecs' must be a map of roles, not ",
+                                                Describe(*node)));
+      return;
+    }
+    for (const auto& [key, replica] : node->entries) ReadReplica(key, replica);
+    CheckRoles(spec_, places_, diagnostics_);
+    CheckPodNames();
+  }
+
+  void ReadReplica(const codec::Key& key, const Node& node) {
+    static const auto& kRoles =
+        *new std::vector<std::string>{"Chief", "Master", "PS", "Worker", "Evaluator"};
+    RoleSpec role;
+    for (const std::string& known : kRoles) {
+      if (absl::EqualsIgnoreCase(key.name, known)) role.name = absl::AsciiStrToLower(known);
+    }
+    if (role.name.empty()) {
+      diagnostics_.Add(key.mark,
+                       absl::StrCat("unknown role ", codec::Quoted(key.name),
+                                    " in tfReplicaSpecs; expected one of: ",
+                                    absl::StrJoin(kRoles, ", "), DidYouMean(key.name, kRoles)));
+      return;
+    }
+    if (spec_.FindRole(role.name) != nullptr) {
+      diagnostics_.Add(key.mark, absl::StrCat("the role ", codec::Quoted(key.name),
+                                              " is there twice, in different case"));
+      return;
+    }
+    ReadReplicaFields(node, codec::Quoted(key.name), role);
+    places_.each.push_back(key.mark);
+    spec_.roles.push_back(std::move(role));
+  }
+
+  void ReadReplicaFields(const Node& node, const std::string& name, RoleSpec& role) {
+    static const auto& kPolicies = *new std::vector<std::pair<std::string, RestartPolicy>>{
+        {"Never", RestartPolicy::kNever},
+        {"OnFailure", RestartPolicy::kOnFailure},
+        {"Always", RestartPolicy::kAlways},
+        {"ExitCode", RestartPolicy::kExitCode}};
+    MapReader reader(node, absl::StrCat("the role ", name), diagnostics_);
+    role.replicas = static_cast<int>(reader.Int("replicas", 0, kMaxReplicas).value_or(1));
+    std::vector<std::string> names;
+    for (const auto& [word, policy] : kPolicies) names.push_back(word);
+    const std::string chosen = reader.Choice("restartPolicy", names).value_or("Never");
+    for (const auto& [word, policy] : kPolicies) {
+      if (word == chosen) role.restart = policy;
+    }
+    if (const Node* pod = reader.Require("template", "a pod template")) {
+      ReadPodTemplate(*pod, absl::StrCat("the template of ", name), role, diagnostics_);
+    }
+    reader.Finish();
+  }
+};
+
+// v1alpha1 was decoded without regard to the case of keys, and its documents differ in it
+// (RuntimeId, runtimeId). `names` are the spellings that the reader below asks for.
+Node WithCanonicalKeys(const Node& node, const std::vector<std::string>& names,
+                       Diagnostics& diagnostics) {
+  Node result = node;
+  std::set<std::string> seen;
+  for (auto& [key, value] : result.entries) {
+    for (const std::string& name : names) {
+      if (absl::EqualsIgnoreCase(key.name, name)) key.name = name;
+    }
+    if (!seen.insert(key.name).second) {
+      diagnostics.Add(key.mark, absl::StrCat("the key ", codec::Quoted(key.name),
+                                             " is there twice, in different case"));
+    }
+  }
+  return result;
+}
+
+class V1Alpha1Reader : ManifestReader {
+ public:
+  V1Alpha1Reader(const Node& document, Diagnostics& diagnostics)
+      : ManifestReader(document, JobFormat::kTfJobV1Alpha1, diagnostics) {}
+
+  JobSpec Read() {
+    if (body_ == nullptr) return std::move(spec_);
+    const Node canonical = WithCanonicalKeys(
+        *body_, {"runtimeId", "tfImage", "replicaSpecs", "tensorboard", "terminationPolicy"},
+        diagnostics_);
+    MapReader body(canonical, "the TfJob's spec", diagnostics_);
+    for (const char* key : {"runtimeId", "tfImage"}) {
+      if (const auto text = body.String(key)) spec_.kubernetes[key] = *text;
+    }
+    if (const Node* node = body.Find("tensorboard")) ReadTensorboard(*node);
+    ReadReplicaSpecs(body.Require("replicaSpecs", "a list of MASTER, WORKER and PS replicas"));
+    if (const Node* node = body.Find("terminationPolicy")) ReadTerminationPolicy(*node);
+    body.Finish();
+    return std::move(spec_);
+  }
+
+ private:
+  void ReadTensorboard(const Node& node) {
+    Keep("tensorboard", &node);
+    MapReader reader(node, "tensorboard", diagnostics_);
+    if (reader.Require("logDir", "the folder that TensorBoard shows") != nullptr) {
+      reader.String("logDir");
+    }
+    for (const char* key : {"volumes", "volumeMounts", "serviceType"}) reader.Find(key);
+    reader.Finish();
+  }
+
+  void ReadReplicaSpecs(const Node* node) {
+    if (node == nullptr) return;
+    places_.all = node->mark;
+    if (node->kind != Node::Kind::kSequence) {
+      diagnostics_.Add(node->mark,
+                       absl::StrCat("'replicaSpecs' must be a list, not ", Describe(*node)));
+      return;
+    }
+    for (const Node& replica : node->items) ReadReplica(replica);
+    CheckRoles(spec_, places_, diagnostics_);
+    CheckPodNames();
+  }
+
+  void ReadReplica(const Node& node) {
+    const Node canonical = WithCanonicalKeys(
+        node, {"tfReplicaType", "replicas", "tfPort", "template", "isDefaultPS"}, diagnostics_);
+    MapReader reader(canonical, "an entry of replicaSpecs", diagnostics_);
+    const std::string type =
+        reader.Choice("tfReplicaType", {"MASTER", "WORKER", "PS"}).value_or("MASTER");
+    RoleSpec role;
+    role.name = absl::AsciiStrToLower(type);
+    role.replicas = static_cast<int>(reader.Int("replicas", 0, kMaxReplicas).value_or(1));
+    ReadReplicaTemplate(reader, type, role);
+    role.port = static_cast<int>(reader.Int("tfPort", 1, 65535).value_or(kTfJobPort));
+    reader.Finish();
+    if (spec_.FindRole(role.name) != nullptr) {
+      diagnostics_.Add(node.mark, absl::StrCat("a second entry of replicaSpecs for ", type,
+                                               "; expected one, with 'replicas'"));
+      return;
+    }
+    places_.each.push_back(node.mark);
+    spec_.roles.push_back(std::move(role));
+  }
+
+  // A PS without a template is one that the platform supplies: Muster's own server.
+  void ReadReplicaTemplate(MapReader& reader, const std::string& type, RoleSpec& role) {
+    const Node* pod = reader.Find("template");
+    const bool has_template = pod != nullptr && pod->kind != Node::Kind::kNull;
+    const bool default_ps = reader.Bool("isDefaultPS").value_or(!has_template && type == "PS");
+    if (default_ps && type != "PS") {
+      diagnostics_.Add(reader.mark(), absl::StrCat("'IsDefaultPS' is for a PS, not for ", type));
+    } else if (default_ps && has_template) {
+      diagnostics_.Add(pod->mark,
+                       "a PS with 'IsDefaultPS: true' has no template; remove one of the two");
+    } else if (!default_ps && !has_template) {
+      diagnostics_.Add(reader.mark(), absl::StrCat("the ", type,
+                                                   " lacks 'template'; expected a pod "
+                                                   "template"));
+    } else if (has_template) {
+      ReadPodTemplate(*pod, absl::StrCat("the template of ", type), role, diagnostics_);
+    }
+  }
+
+  // Muster's chief is the MASTER, or without one the first WORKER: what SuccessPolicy::kChief says.
+  void ReadTerminationPolicy(const Node& node) {
+    Keep("terminationPolicy", &node);
+    MapReader policy(node, "terminationPolicy", diagnostics_);
+    const Node* chief_node = policy.Find("chief");
+    policy.Finish();
+    if (chief_node == nullptr) return;
+    MapReader chief(*chief_node, "'chief' of terminationPolicy", diagnostics_);
+    const std::string name =
+        chief.Choice("replicaName", {"MASTER", "WORKER", "PS"}).value_or("MASTER");
+    const int64_t index = chief.Int("replicaIndex", 0, kMaxReplicas).value_or(0);
+    chief.Finish();
+    const TaskId named{absl::AsciiStrToLower(name), static_cast<int>(index)};
+    const auto actual = ChiefTask(spec_);
+    if (!spec_.roles.empty() && actual && named != *actual) {
+      diagnostics_.Add(chief_node->mark,
+                       absl::StrCat("the chief is ", named.ToString(), "; expected ",
+                                    actual->ToString(), ", which leads this job"));
+    }
+  }
+};
+
+}  // namespace
+
+JobSpec ReadTfJobV1(const Node& document, Diagnostics& diagnostics) {
+  return V1Reader(document, diagnostics).Read();
+}
+
+JobSpec ReadTfJobV1Alpha1(const Node& document, Diagnostics& diagnostics) {
+  return V1Alpha1Reader(document, diagnostics).Read();
+}
+
+}  // namespace muster

@@ -1,0 +1,214 @@
+#include "job/tfjob_format.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "job/testing.h"
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kV1[] = R"(apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata:
+  name: dist-mnist
+  namespace: kubeflow
+  labels: {kueue.x-k8s.io/queue-name: q}
+  creationTimestamp: null
+spec:
+  runPolicy:
+    backoffLimit: 4
+    activeDeadlineSeconds: 3600
+    cleanPodPolicy: None
+    suspend: false
+  successPolicy: AllWorkers
+  enableDynamicWorker: true
+  tfReplicaSpecs:
+    PS:
+      replicas: 2
+      restartPolicy: Never
+      template: &pod
+        spec:
+          nodeSelector: {disk: ssd}
+          containers:
+            - {name: sidecar, image: envoy}
+            - name: tensorflow
+              image: tf:2
+              command: [python, /mnist.py]
+              args: [--steps, 10]
+              workingDir: /src
+              env:
+                - {name: A, value: "1"}
+                - {name: SECRET, valueFrom: {secretKeyRef: {name: s, key: k}}}
+                - {name: EMPTY}
+              ports: [{name: tfjob-port, containerPort: 3333}]
+              resources: {limits: {cpu: 500m, memory: 2Gi, nvidia.com/gpu: 1}}
+    worker:
+      replicas: 4
+      restartPolicy: ExitCode
+      template: *pod
+)";
+
+TEST(TfJobFormatTest, V1) {
+  const JobSpec job = MustParse(kV1);
+  EXPECT_EQ(job.format, JobFormat::kTfJobV1);
+  EXPECT_EQ(job.name, "dist-mnist");
+  EXPECT_EQ(job.kubernetes_namespace, "kubeflow");
+  EXPECT_EQ(job.kubernetes["labels"]["kueue.x-k8s.io/queue-name"], "q");
+  EXPECT_EQ(job.kubernetes["runPolicy"]["cleanPodPolicy"], "None");
+  EXPECT_TRUE(job.dynamic_workers);
+  EXPECT_EQ(job.policies.max_restarts, 4);
+  EXPECT_EQ(job.policies.deadline, absl::Hours(1));
+  EXPECT_EQ(job.policies.success, SuccessPolicy::kAllWorkers);
+  ASSERT_EQ(job.roles.size(), 2u);
+  const RoleSpec& ps = job.roles[0];
+  EXPECT_EQ(ps.name, "ps");
+  EXPECT_EQ(ps.replicas, 2);
+  EXPECT_EQ(ps.restart, RestartPolicy::kNever);
+  EXPECT_EQ(ps.command, (std::vector<std::string>{"python", "/mnist.py", "--steps", "10"}));
+  EXPECT_EQ(ps.env, (std::map<std::string, std::string>{{"A", "1"}, {"EMPTY", ""}}));
+  EXPECT_EQ(ps.working_dir, "/src");
+  EXPECT_EQ(ps.image, "tf:2");
+  EXPECT_EQ(ps.port, 3333);
+  EXPECT_EQ(ps.resources, (Resources{.cpus = 0.5, .memory_bytes = int64_t{2} << 30, .gpus = 1}));
+  EXPECT_EQ(ps.pod["spec"]["nodeSelector"]["disk"], "ssd");
+  EXPECT_EQ(job.roles[1].name, "worker");
+  EXPECT_EQ(job.roles[1].restart, RestartPolicy::kExitCode);
+}
+
+// A TFJob of one worker; `spec` goes beside tfReplicaSpecs, `role` beside the worker's template.
+std::string Small(const std::string& spec = "", const std::string& role = "",
+                  const std::string& container = "{name: tensorflow, image: tf}") {
+  return absl::StrCat("{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: a}, spec: {",
+                      spec, "tfReplicaSpecs: {Worker: {", role, "template: {spec: {containers: [",
+                      container, "]}}}}}}");
+}
+
+TEST(TfJobFormatTest, V1Defaults) {
+  const JobSpec job = MustParse(Small());
+  EXPECT_EQ(job.kubernetes_namespace, "default");
+  EXPECT_TRUE(job.kubernetes.is_null());
+  EXPECT_EQ(job.policies.success, SuccessPolicy::kChief);
+  EXPECT_EQ(job.roles[0].replicas, 1);
+  EXPECT_EQ(job.roles[0].restart, RestartPolicy::kNever);
+  EXPECT_EQ(job.roles[0].port, 2222);
+  EXPECT_TRUE(job.roles[0].command.empty());
+}
+
+TEST(TfJobFormatTest, V1Rejections) {
+  EXPECT_THAT(
+      MistakesOf(Small("succesPolicy: x, ")),
+      HasSubstr("unknown key 'succesPolicy' in the TFJob's spec (did you mean 'successPolicy'?)"));
+  EXPECT_THAT(
+      MistakesOf(Small("successPolicy: AllWorker, ")),
+      HasSubstr("'successPolicy' of the TFJob's spec must be AllWorkers, not text 'AllWorker'"));
+  EXPECT_THAT(MistakesOf(Small("runPolicy: {cleanPodPolicy: Some}, ")),
+              HasSubstr("'cleanPodPolicy' of runPolicy must be None | Running | All"));
+  EXPECT_THAT(MistakesOf(Small("runPolicy: {managedBy: me}, ")),
+              HasSubstr("'managedBy' of runPolicy"));
+  EXPECT_THAT(MistakesOf(Small("", "replicas: -1, ")), HasSubstr("not the number -1"));
+  EXPECT_THAT(MistakesOf(Small("", "restartPolicy: Sometimes, ")),
+              HasSubstr("must be Never | OnFailure | Always | ExitCode, not text 'Sometimes'"));
+  EXPECT_THAT(MistakesOf(Small("", "", "{name: tensorflow, image: ''}")),
+              HasSubstr("has an empty image"));
+  EXPECT_THAT(MistakesOf(Small("", "", "{name: tf, image: tf}")),
+              HasSubstr("the template of 'Worker' has no container named 'tensorflow'"));
+  EXPECT_THAT(MistakesOf(Small("", "", "")), HasSubstr("has no container named 'tensorflow'"));
+  EXPECT_THAT(
+      MistakesOf("{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: a}, spec: {}}"),
+      HasSubstr("the TFJob's spec lacks 'tfReplicaSpecs'"));
+  EXPECT_THAT(MistakesOf(absl::StrReplaceAll(Small(), {{"name: a", "name: 1a"}})),
+              HasSubstr("begins with a digit"));
+  EXPECT_THAT(
+      MistakesOf(absl::StrReplaceAll(Small(), {{"name: a", "name: " + std::string(60, 'a')}})),
+      HasSubstr("has 69 characters; expected 63 at most: give the job a shorter name"));
+  EXPECT_THAT(
+      MistakesOf(Small("", "", "{name: tensorflow, image: tf, resources: {limits: {cpu: x}}}")),
+      HasSubstr("the limit 'cpu' in the template of 'Worker' must be a quantity"));
+}
+
+TEST(TfJobFormatTest, V1RolesAreKnownAndDistinct) {
+  const auto with = [](const std::string& role) {
+    return absl::StrReplaceAll(
+        Small(), {{"Worker: {", absl::StrCat(role,
+                                             ": {template: {spec: {containers: [{name: tensorflow, "
+                                             "image: tf}]}}}, Worker: {")}});
+  };
+  EXPECT_EQ(MistakesOf(with("CHIEF")), "");
+  EXPECT_THAT(
+      MistakesOf(with("Wroker")),
+      HasSubstr("unknown role 'Wroker' in tfReplicaSpecs; expected one of: Chief, Master, PS, "
+                "Worker, Evaluator (did you mean 'Worker'?)"));
+  EXPECT_THAT(MistakesOf(with("worker")), HasSubstr("is there twice, in different case"));
+  const std::string both = absl::StrReplaceAll(with("Chief"), {{"Worker", "Master"}});
+  EXPECT_THAT(MistakesOf(both), HasSubstr("roles 'chief' and 'master' both lead the job"));
+}
+
+TEST(TfJobFormatTest, OtherObjectsInTheFileAreLeftAlone) {
+  const std::string config = "apiVersion: v1\nkind: ConfigMap\ndata: {anything: goes}\n---\n";
+  EXPECT_EQ(MustParse(config + kV1).name, "dist-mnist");
+  EXPECT_THAT(MistakesOf(absl::StrCat(kV1, "---\n", kV1)),
+              HasSubstr("a second TFJob; the first is at line 1"));
+  EXPECT_EQ(
+      MistakesOf("apiVersion: batch/v1\nkind: Job\n"),
+      "job.yaml:1:1: kind 'Job' of apiVersion 'batch/v1' is not known; expected kind TFJob of "
+      "apiVersion kubeflow.org/v1, or kind TfJob of tensorflow.org/v1alpha1");
+}
+
+constexpr char kV1Alpha1[] = R"(apiVersion: tensorflow.org/v1alpha1
+kind: TfJob
+metadata: {name: distributed-mnist}
+spec:
+  RuntimeId: 5oz2
+  tfImage: tf:1
+  tensorboard: {logDir: /logs, serviceType: LoadBalancer}
+  terminationPolicy: {chief: {replicaName: MASTER, replicaIndex: 0}}
+  replicaSpecs:
+    - template: {spec: {containers: [{name: tensorflow, image: master:1, command: [python, a.py]}]}}
+    - {tfReplicaType: WORKER, replicas: 2, tfPort: 2300,
+       template: {spec: {containers: [{name: tensorflow, image: worker:1}]}}}
+    - {tfReplicaType: PS, IsDefaultPS: true}
+)";
+
+TEST(TfJobFormatTest, V1Alpha1) {
+  const JobSpec job = MustParse(kV1Alpha1);
+  EXPECT_EQ(job.format, JobFormat::kTfJobV1Alpha1);
+  EXPECT_EQ(job.name, "distributed-mnist");
+  const std::vector<TaskId> tasks = {{"master", 0}, {"worker", 0}, {"worker", 1}, {"ps", 0}};
+  EXPECT_EQ(job.Tasks(), tasks);
+  EXPECT_EQ(job.roles[0].command, (std::vector<std::string>{"python", "a.py"}));
+  EXPECT_EQ(job.roles[0].restart, RestartPolicy::kExitCode);
+  EXPECT_EQ(job.roles[0].port, 2222);
+  EXPECT_EQ(job.roles[1].port, 2300);
+  EXPECT_TRUE(job.roles[2].command.empty());
+  EXPECT_TRUE(job.roles[2].pod.is_null());
+  EXPECT_EQ(job.kubernetes["runtimeId"], "5oz2");
+  EXPECT_EQ(job.kubernetes["tensorboard"]["logDir"], "/logs");
+}
+
+TEST(TfJobFormatTest, V1Alpha1KeysInAnyCase) {
+  const std::string text = absl::StrReplaceAll(
+      kV1Alpha1, {{"replicaSpecs", "ReplicaSpecs"}, {"tfReplicaType", "TfReplicaType"}});
+  EXPECT_TRUE(MustParse(text) == MustParse(kV1Alpha1));
+}
+
+TEST(TfJobFormatTest, V1Alpha1Rejections) {
+  const auto replaced = [](absl::string_view from, absl::string_view to) {
+    return MistakesOf(absl::StrReplaceAll(kV1Alpha1, {{from, to}}));
+  };
+  EXPECT_THAT(replaced("IsDefaultPS: true", "IsDefaultPS: false"),
+              HasSubstr("job.yaml:13:7: the PS lacks 'template'"));
+  EXPECT_THAT(replaced("tfReplicaType: PS", "tfReplicaType: SP"),
+              HasSubstr("must be MASTER | WORKER | PS, not text 'SP' (did you mean 'PS'?)"));
+  EXPECT_THAT(replaced("logDir: /logs, ", ""), HasSubstr("tensorboard lacks 'logDir'"));
+  EXPECT_THAT(replaced("replicaIndex: 0", "replicaIndex: 1"),
+              HasSubstr("the chief is master:1; expected master:0"));
+  EXPECT_THAT(replaced("tfReplicaType: WORKER", "tfReplicaType: MASTER"),
+              HasSubstr("a second entry of replicaSpecs for MASTER"));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,314 @@
+#include "job/train_section.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "codec/map_reader.h"
+#include "job/job_rules.h"
+#include "job/parse.h"
+
+namespace muster {
+namespace {
+
+using codec::Diagnostics;
+using codec::MapReader;
+using codec::Mark;
+using codec::Node;
+using Json = nlohmann::json;
+
+// One key of a section and what its value may be.
+struct Field {
+  enum class Kind { kText, kPath, kInt, kNumber, kBool, kChoice, kChoices };
+
+  const char* key;
+  Kind kind;
+  Json fallback = {};  // null: the key stays absent
+  double min = 0;
+  double max = 0;
+  std::vector<std::string> choices = {};
+};
+using Fields = std::vector<Field>;
+
+constexpr double kMany = 1e15;
+
+Field Text(const char* key, Json fallback = {}) {
+  return {key, Field::Kind::kText, std::move(fallback)};
+}
+Field Path(const char* key) { return {key, Field::Kind::kPath}; }
+Field Flag(const char* key) { return {key, Field::Kind::kBool}; }
+Field Int(const char* key, double min, double max, Json fallback = {}) {
+  return {key, Field::Kind::kInt, std::move(fallback), min, max};
+}
+Field Number(const char* key, double min, double max, Json fallback = {}) {
+  return {key, Field::Kind::kNumber, std::move(fallback), min, max};
+}
+Field Choice(const char* key, std::vector<std::string> choices, Json fallback = {}) {
+  return {key, Field::Kind::kChoice, std::move(fallback), 0, 0, std::move(choices)};
+}
+Field Choices(const char* key, std::vector<std::string> choices) {
+  return {key, Field::Kind::kChoices, {}, 0, 0, std::move(choices)};
+}
+
+const Fields& TrainFields() {
+  static const auto& kFields = *new Fields{
+      Int("batch_size", 1, 1'000'000, 32),
+      Int("steps", 1, kMany),
+      Choice("strategy", {"sync", "async", "bounded", "allreduce"}),
+      Int("staleness", 0, 1'000'000),
+      Int("backup_tasks", 0, kMaxReplicas),
+      Int("seed", 0, kMany),
+      Choice("loss", {"cross_entropy", "binary_cross_entropy", "mse", "mae", "huber"}),
+      Choices("metrics", {"accuracy", "top5_accuracy", "auc", "mse", "mae", "loss"}),
+      Number("clip_norm", 0, kMany),
+      Number("weight_decay", 0, 1),
+      Int("accumulate", 1, 1'000'000),
+      Path("warm_start"),
+      Choice("wire_precision", {"float32", "float16", "bfloat16"}),
+  };
+  return kFields;
+}
+
+const Fields& DataFields() {
+  static const auto& kFields = *new Fields{
+      Choice("format", {"mnist", "idx", "tfrecord", "csv", "synthetic"}),
+      Path("path"),
+      Text("split", "train"),
+      Flag("shuffle"),
+      Int("shuffle_buffer", 1, 1e9),
+      Int("prefetch", 0, 10'000),
+      Int("examples", 1, kMany),
+  };
+  return kFields;
+}
+
+const Fields& OptimizerFields() {
+  static const auto& kFields = *new Fields{
+      Choice("type", {"sgd", "adam", "adamw", "adagrad", "rmsprop"}, "sgd"),
+      Number("learning_rate", 0, 1000, 0.01),
+      Number("momentum", 0, 1),
+      Flag("nesterov"),
+      Number("beta1", 0, 1),
+      Number("beta2", 0, 1),
+      Number("epsilon", 0, 1),
+  };
+  return kFields;
+}
+
+const Fields& ScheduleFields() {
+  static const auto& kFields = *new Fields{
+      Choice("type", {"constant", "linear", "cosine", "exponential", "step"}, "constant"),
+      Int("warmup_steps", 0, kMany),
+      Int("decay_steps", 1, kMany),
+      Number("decay_rate", 0, 1),
+      Number("end_learning_rate", 0, 1000),
+  };
+  return kFields;
+}
+
+const Fields& CheckpointFields() {
+  static const auto& kFields = *new Fields{
+      Int("every_steps", 1, kMany),
+      Int("every_secs", 1, kMany),
+      Int("keep", 1, 1'000'000, 5),
+  };
+  return kFields;
+}
+
+const Fields& EvaluateFields() {
+  static const auto& kFields = *new Fields{
+      Int("every_steps", 1, kMany), Int("every_secs", 1, kMany),     Text("split", "test"),
+      Int("steps", 1, kMany),       Int("batch_size", 1, 1'000'000),
+  };
+  return kFields;
+}
+
+const Fields& SummaryFields() {
+  static const auto& kFields = *new Fields{Int("every_steps", 1, kMany, 100)};
+  return kFields;
+}
+
+const Fields& ExportFields() {
+  static const auto& kFields = *new Fields{
+      Choice("when", {"final", "latest", "best"}, "final"),
+      Text("metric"),
+      Int("keep", 1, 1'000'000),
+  };
+  return kFields;
+}
+
+class TrainReader {
+ public:
+  TrainReader(const Node& node, absl::string_view working_dir, Diagnostics& diagnostics)
+      : train_(node, "train", diagnostics), working_dir_(working_dir), diagnostics_(diagnostics) {}
+
+  Json Read() {
+    train_.Require("model", "the name of a built-in model, or a TorchScript file");
+    train_.Require("data", "a map such as {format: mnist, path: data/mnist}");
+    train_.Require("steps", "the number of training steps of the whole job");
+    Json result = ReadFields(train_, TrainFields());
+    if (const auto model = train_.String("model")) result["model"] = ResolveModel(*model);
+    AddSection("data", DataFields(), result);
+    CheckData(result);
+    result["optimizer"] = Json::object();
+    result["checkpoint"] = Json::object();
+    result["summary"] = Json::object();
+    AddSection("optimizer", OptimizerFields(), result);
+    AddSection("schedule", ScheduleFields(), result);
+    AddSection("checkpoint", CheckpointFields(), result);
+    AddSection("evaluate", EvaluateFields(), result);
+    AddSection("summary", SummaryFields(), result);
+    AddExport(result);
+    train_.Finish();
+    CheckEvery("checkpoint", result);
+    CheckEvery("evaluate", result);
+    CheckStrategyKeys(result);
+    return result;
+  }
+
+ private:
+  Json ReadFields(MapReader& reader, const Fields& fields) {
+    Json result = Json::object();
+    for (const Field& field : fields) {
+      Json value = ReadField(reader, field);
+      if (value.is_null()) value = field.fallback;
+      if (!value.is_null()) result[field.key] = std::move(value);
+    }
+    return result;
+  }
+
+  Json ReadField(MapReader& reader, const Field& field) {
+    const auto to_json = [](const auto& value) { return value ? Json(*value) : Json(); };
+    switch (field.kind) {
+      case Field::Kind::kText:
+        return to_json(reader.String(field.key));
+      case Field::Kind::kPath:
+        return ReadPath(reader, field.key);
+      case Field::Kind::kInt:
+        return to_json(reader.Int(field.key, static_cast<int64_t>(field.min),
+                                  static_cast<int64_t>(field.max)));
+      case Field::Kind::kNumber:
+        return to_json(reader.Number(field.key, field.min, field.max));
+      case Field::Kind::kBool:
+        return to_json(reader.Bool(field.key));
+      case Field::Kind::kChoice:
+        return to_json(reader.Choice(field.key, field.choices));
+      case Field::Kind::kChoices:
+        return reader.Find(field.key) == nullptr
+                   ? Json()
+                   : Json(reader.ChoiceList(field.key, field.choices));
+    }
+    return {};
+  }
+
+  Json ReadPath(MapReader& reader, const char* key) {
+    const auto path = reader.String(key);
+    if (!path) return {};
+    return ResolveStorage(*path, working_dir_, absl::StrCat("'", key, "' of ", reader.what()),
+                          reader.Find(key)->mark, diagnostics_);
+  }
+
+  // A section that is in the file, or that `result` already asks for.
+  void AddSection(const char* key, const Fields& fields, Json& result) {
+    static const Node kEmpty;
+    const Node* node = train_.Find(key);
+    if (node == nullptr && !result.contains(key)) return;
+    MapReader reader(node != nullptr ? *node : kEmpty, absl::StrCat("'", key, "' of train"),
+                     diagnostics_);
+    result[key] = ReadFields(reader, fields);
+    reader.Finish();
+  }
+
+  // `export: best` is short for `export: {when: best}`.
+  void AddExport(Json& result) {
+    const Node* node = train_.Find("export");
+    if (node == nullptr || node->kind != Node::Kind::kScalar) {
+      AddSection("export", ExportFields(), result);
+    } else if (const auto when = train_.Choice("export", ExportFields()[0].choices)) {
+      result["export"] = {{"when", *when}};
+    }
+  }
+
+  std::string ResolveModel(const std::string& model) {
+    const bool is_file = absl::StrContains(model, "/") || absl::EndsWith(model, ".pt") ||
+                         absl::EndsWith(model, ".pth");
+    if (!is_file) return model;
+    return ResolveStorage(model, working_dir_, "'model' of train", train_.Find("model")->mark,
+                          diagnostics_);
+  }
+
+  void CheckData(const Json& result) {
+    const Node* node = train_.Find("data");
+    if (node == nullptr) return;
+    if (node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) return;
+    MapReader data(*node, "'data' of train", diagnostics_);
+    data.Require("format", "mnist | idx | tfrecord | csv | synthetic");
+    if (result["data"].value("format", "synthetic") != "synthetic") {
+      data.Require("path", "where the data is");
+    }
+  }
+
+  void CheckEvery(const char* key, Json& result) {
+    if (!result.contains(key)) return;
+    Json& section = result[key];
+    if (section.contains("every_steps") && section.contains("every_secs")) {
+      diagnostics_.Add(train_.Find(key)->mark,
+                       absl::StrCat("'", key,
+                                    "' of train has both 'every_steps' and 'every_secs'; "
+                                    "keep one of them"));
+    } else if (!section.contains("every_steps") && !section.contains("every_secs")) {
+      section["every_secs"] = 600;
+    }
+  }
+
+  void CheckStrategyKeys(const Json& result) {
+    const auto needs = [&](const char* key, const char* strategy) {
+      if (!result.contains(key) || result.value("strategy", "") == strategy) return;
+      diagnostics_.Add(train_.Find(key)->mark,
+                       absl::StrCat("'", key, "' of train needs 'strategy: ", strategy, "'"));
+    };
+    needs("staleness", "bounded");
+    needs("backup_tasks", "sync");
+  }
+
+  MapReader train_;
+  absl::string_view working_dir_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+bool IsTrainerRole(absl::string_view role) {
+  return IsChiefRole(role) || IsServiceRole(role) || role == "worker";
+}
+
+nlohmann::json ReadTrain(const Node& node, absl::string_view working_dir,
+                         Diagnostics& diagnostics) {
+  return TrainReader(node, working_dir, diagnostics).Read();
+}
+
+void CompleteStrategy(JobSpec& spec, Mark mark, Diagnostics& diagnostics) {
+  int servers = 0;
+  int trainers = 0;
+  for (const RoleSpec& role : spec.roles) {
+    if (role.name == "ps") servers += role.replicas;
+    if (!IsServiceRole(role.name)) trainers += role.replicas;
+  }
+  if (!spec.train.contains("strategy")) {
+    spec.train["strategy"] = servers > 0 ? "sync" : "allreduce";
+    return;
+  }
+  const auto strategy = spec.train["strategy"].get<std::string>();
+  if (strategy == "allreduce" && servers > 0) {
+    diagnostics.Add(mark,
+                    "'strategy: allreduce' has no use for ps tasks; remove the role 'ps' or "
+                    "choose sync, async or bounded");
+  } else if (strategy != "allreduce" && servers == 0 && trainers > 1) {
+    diagnostics.Add(mark, absl::StrCat("'strategy: ", strategy,
+                                       "' needs ps tasks; add a role 'ps' or choose allreduce"));
+  }
+}
+
+}  // namespace muster

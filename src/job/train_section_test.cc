@@ -1,0 +1,115 @@
+#include "job/train_section.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "job/testing.h"
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kData[] = "model: cnn, steps: 10, data: {format: synthetic}";
+
+std::string Job(const std::string& train, const std::string& roles = "") {
+  return absl::StrCat("name: a\n", roles, "train: {", train, "}\n");
+}
+
+TEST(TrainSectionTest, DefaultsAreFilledIn) {
+  const JobSpec job = MustParse(Job(kData));
+  EXPECT_EQ(job.train.dump(),
+            R"({"batch_size":32,"checkpoint":{"every_secs":600,"keep":5},)"
+            R"("data":{"format":"synthetic","split":"train"},"model":"cnn",)"
+            R"("optimizer":{"learning_rate":0.01,"type":"sgd"},"steps":10,"strategy":"allreduce",)"
+            R"("summary":{"every_steps":100}})");
+  EXPECT_EQ(job.model_dir, "/home/me/runs/a");
+  EXPECT_EQ(job.Tasks(), (std::vector<TaskId>{{"chief", 0}}));
+}
+
+TEST(TrainSectionTest, RelativePathsAreResolved) {
+  const JobSpec job = MustParse(
+      Job("model: net.pt, steps: 1, warm_start: gs://b/x, data: {format: csv, path: ../d.csv}"));
+  EXPECT_EQ(job.train["model"], "/home/me/net.pt");
+  EXPECT_EQ(job.train["warm_start"], "gs://b/x");
+  EXPECT_EQ(job.train["data"]["path"], "/home/d.csv");
+}
+
+TEST(TrainSectionTest, ShortForms) {
+  EXPECT_EQ(MustParse(Job(absl::StrCat(kData, ", export: best"))).train["export"].dump(),
+            R"({"when":"best"})");
+  EXPECT_EQ(MustParse(Job(absl::StrCat(kData, ", evaluate: {}"))).train["evaluate"].dump(),
+            R"({"every_secs":600,"split":"test"})");
+  EXPECT_EQ(MustParse(Job("model: cnn, steps: 1e6, data: {format: synthetic}")).train["steps"],
+            1'000'000);
+}
+
+TEST(TrainSectionTest, EveryMistakeIsReported) {
+  EXPECT_EQ(
+      MistakesOf("name: a\n"
+                 "train:\n"
+                 "  modle: cnn\n"
+                 "  data: {format: minst, path: x, shufle: true}\n"
+                 "  optimizer: {type: adm, learning_rate: fast}\n"
+                 "  steps: 0\n"
+                 "  metrics: [acuracy]\n"
+                 "  checkpoint: {every_steps: 1, every_secs: 1}\n"
+                 "  staleness: 3\n"),
+      "job.yaml:3:3: train lacks 'model'; expected the name of a built-in model, or a TorchScript "
+      "file\n"
+      "job.yaml:3:3: unknown key 'modle' in train (did you mean 'model'?)\n"
+      "job.yaml:4:18: 'format' of 'data' of train must be mnist | idx | tfrecord | csv | "
+      "synthetic, not text 'minst' (did you mean 'mnist'?)\n"
+      "job.yaml:4:34: unknown key 'shufle' in 'data' of train (did you mean 'shuffle'?)\n"
+      "job.yaml:5:21: 'type' of 'optimizer' of train must be sgd | adam | adamw | adagrad | "
+      "rmsprop, not text 'adm' (did you mean 'adam'?)\n"
+      "job.yaml:5:41: 'learning_rate' of 'optimizer' of train must be a number from 0 to 1000, "
+      "not text 'fast'\n"
+      "job.yaml:6:10: 'steps' of train must be a whole number from 1 to 1000000000000000, not the "
+      "number 0\n"
+      "job.yaml:7:13: 'metrics' of train must be accuracy | top5_accuracy | auc | mse | mae | "
+      "loss, not text 'acuracy' (did you mean 'accuracy'?)\n"
+      "job.yaml:8:15: 'checkpoint' of train has both 'every_steps' and 'every_secs'; keep one of "
+      "them\n"
+      "job.yaml:9:14: 'staleness' of train needs 'strategy: bounded'");
+}
+
+TEST(TrainSectionTest, DataMustSayWhatAndWhere) {
+  EXPECT_THAT(MistakesOf(Job("model: a, steps: 1")), HasSubstr("train lacks 'data'"));
+  EXPECT_THAT(MistakesOf(Job("model: a, steps: 1, data: {}")),
+              HasSubstr("'data' of train lacks 'format'"));
+  EXPECT_THAT(MistakesOf(Job("model: a, steps: 1, data: ")),
+              HasSubstr("'data' of train lacks 'format'"));
+  EXPECT_THAT(MistakesOf(Job("model: a, steps: 1, data: {format: csv}")),
+              HasSubstr("'data' of train lacks 'path'"));
+  EXPECT_EQ(MistakesOf(Job("model: a, steps: 1, data: [x]")),
+            "job.yaml:2:35: 'data' of train must be a map, not a list");
+  EXPECT_THAT(MistakesOf("name: a\ntrain:\n"), HasSubstr("train lacks 'model'"));
+}
+
+TEST(TrainSectionTest, TheStrategyFitsTheRoles) {
+  const auto mistakes = [](const std::string& strategy, const std::string& roles) {
+    return MistakesOf(Job(absl::StrCat(kData, ", strategy: ", strategy), "roles: " + roles + "\n"));
+  };
+  EXPECT_EQ(
+      mistakes("allreduce", "{worker: 2, ps: 1}"),
+      "job.yaml:3:8: 'strategy: allreduce' has no use for ps tasks; remove the role 'ps' or choose "
+      "sync, async or bounded");
+  EXPECT_EQ(mistakes("async", "{worker: 2}"),
+            "job.yaml:3:8: 'strategy: async' needs ps tasks; add a role 'ps' or choose allreduce");
+  EXPECT_EQ(mistakes("sync", "{chief: 1, evaluator: 1}"), "");
+  EXPECT_EQ(mistakes("bounded", "{worker: 2, ps: 1}"), "");
+  EXPECT_EQ(mistakes("allreduce", "{worker: 2}"), "");
+  EXPECT_EQ(MustParse(Job(kData, "roles: {worker: 2, ps: 1}\n")).train["strategy"], "sync");
+}
+
+TEST(TrainSectionTest, ARoleMayHaveItsOwnCommand) {
+  EXPECT_EQ(MistakesOf(Job(kData, "roles: {worker: 1, actor: {command: x}}\n")), "");
+  EXPECT_THAT(MistakesOf(Job(kData, "roles: {worker: 1, actor: 1}\n")),
+              HasSubstr("role 'actor' is none that the built-in trainer plays"));
+  EXPECT_THAT(MistakesOf(Job(kData, "roles: {worker: 1}\ncommand: x\n")),
+              HasSubstr("'command' and 'train' both say what every task runs"));
+}
+
+}  // namespace
+}  // namespace muster
