@@ -1,0 +1,103 @@
+// What the tests of this module share: a home of their own, records, child processes.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/files.h"
+#include "gtest/gtest.h"
+#include "history/history.h"
+#include "history/job_folder.h"
+
+namespace muster {
+
+// A home under the temporary directory, removed at the end.
+class HistoryTest : public testing::Test {
+ protected:
+  HistoryTest() {
+    std::string pattern = testing::TempDir() + "muster-history-XXXXXX";
+    home_ = ::mkdtemp(pattern.data());
+  }
+  ~HistoryTest() override { std::filesystem::remove_all(home_); }
+
+  std::string DatabasePath() const { return JoinPath(home_, "history.db"); }
+
+  std::unique_ptr<History> OpenHistory() {
+    HistoryOptions options;
+    options.notice = [this](absl::string_view text) { notices_.emplace_back(text); };
+    absl::StatusOr<std::unique_ptr<History>> history = History::Open(home_, options);
+    EXPECT_TRUE(history.ok()) << history.status();
+    return history.ok() ? *std::move(history) : nullptr;
+  }
+
+  // The damaged files that were moved aside, without their -wal and -shm.
+  std::vector<std::string> MovedAside() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(home_)) {
+      std::string name = entry.path().filename().string();
+      if (!absl::StartsWith(name, "history.db.damaged-")) continue;
+      if (absl::EndsWith(name, "-wal") || absl::EndsWith(name, "-shm")) continue;
+      names.push_back(std::move(name));
+    }
+    return names;
+  }
+
+  void WriteJobFolder(const JobRecord& job) const {
+    const std::string folder = JoinPath(JoinPath(home_, "jobs"), job.id);
+    ASSERT_TRUE(MakeDirectories(folder).ok());
+    ASSERT_TRUE(
+        WriteFileAtomically(JoinPath(folder, kJobFolderFile), JobFolderRecordToJson(job)).ok());
+  }
+
+  std::string home_;
+  std::vector<std::string> notices_;
+};
+
+// Job number `i`: later numbers are newer.
+inline JobRecord MakeJob(const std::string& id, int i = 0, JobState state = JobState::kRunning) {
+  JobRecord job;
+  job.id = id;
+  job.name = id.substr(0, id.find('-'));
+  job.platform = "local";
+  job.state = state;
+  job.created = absl::FromUnixSeconds(1'700'000'000 + i);
+  return job;
+}
+
+inline TaskRecord MakeTask(const TaskId& id, int restarts = 0) {
+  TaskRecord task;
+  task.id = id;
+  task.restarts = restarts;
+  return task;
+}
+
+inline Event MakeEvent(std::string message) {
+  return {0, absl::FromUnixSeconds(1'700'000'000), "task", "worker:0", std::move(message)};
+}
+
+// Runs `body` in a child process that ends with its result; gtest's expectations do not count
+// there.
+inline pid_t Fork(const std::function<bool()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(body() ? 0 : 1);
+  return pid;
+}
+
+inline bool Succeeded(pid_t pid) {
+  int status = 0;
+  return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace muster
