@@ -1,0 +1,462 @@
+#include "launch/lifecycle.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/units.h"
+
+namespace muster {
+namespace {
+
+// A port taken between our check and the task's own bind is bad luck; thrice is something else.
+constexpr int kMaxPortMoves = 3;
+// A job that ran whole for this long has recovered from the failures before.
+constexpr absl::Duration kForgiveAfter = absl::Seconds(10);
+// KILL is sent again at this pace to a process that the kernel does not let go yet.
+constexpr absl::Duration kKillInterval = absl::Seconds(5);
+
+bool IsParameterServer(const TaskId& id) { return id.role == "ps"; }
+
+std::string DescribeVictim(const TaskFailure& failure, absl::Time first) {
+  return absl::StrFormat("%s: %s, %.1f s later", failure.task.ToString(), failure.cause,
+                         absl::ToDoubleSeconds(failure.time - first));
+}
+
+}  // namespace
+
+Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)) {
+  if (spec_.policies.deadline.has_value()) deadline_at_ = now + *spec_.policies.deadline;
+  for (const TaskId& id : spec_.Tasks()) StartTask(id, tasks_[id], now);
+}
+
+void Lifecycle::StartTask(const TaskId& id, Task& task, absl::Time now) {
+  ++task.attempt;
+  task.ending = false;
+  task.afterwards = Task::Afterwards::kNothing;
+  task.stall.clear();
+  task.restart_at = task.kill_at = absl::InfiniteFuture();
+  task.ready_by = now + spec_.policies.start_timeout;
+  task.finished.reset();
+  task.exit_code.reset();
+  SetState(id, task, TaskState::kPending, "");
+  actions_.push_back(Start{id, task.attempt});
+}
+
+void Lifecycle::EndTask(const TaskId& id, Task& task, absl::Time now) {
+  if (!task.alive() || task.ending) return;
+  task.ending = true;
+  task.kill_at = now + spec_.policies.stop_grace;
+  actions_.push_back(End{id, /*kill=*/false});
+}
+
+void Lifecycle::SetState(const TaskId& id, Task& task, TaskState state, std::string reason) {
+  task.state = state;
+  task.reason = std::move(reason);
+  changed_.insert(id);
+}
+
+void Lifecycle::AddEvent(absl::Time now, std::string kind, const std::string& subject,
+                         std::string message) {
+  events_.push_back(
+      {.time = now, .kind = std::move(kind), .subject = subject, .message = std::move(message)});
+}
+
+void Lifecycle::OnStarted(const TaskId& id, absl::Time now) {
+  Task& task = tasks_.at(id);
+  task.started = now;
+  SetState(id, task, TaskState::kStarting, "");
+  const RoleSpec* role = spec_.FindRole(id.role);
+  if (role == nullptr || role->ready == Readiness::kStarted) {
+    OnReady(id, now);
+    return;
+  }
+  AddEvent(now, "task", id.ToString(), "started; waiting until it listens");
+}
+
+void Lifecycle::OnReady(const TaskId& id, absl::Time now) {
+  Task& task = tasks_.at(id);
+  if (task.state != TaskState::kStarting) return;
+  task.ready_by = absl::InfiniteFuture();
+  SetState(id, task, TaskState::kRunning, "");
+  AddEvent(now, "task", id.ToString(), "running");
+  // A stop that came while it was starting.
+  if (phase_ != Phase::kActive) EndTask(id, task, now);
+  CheckProgress(now);
+}
+
+void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now) {
+  Task& task = tasks_.at(id);
+  task.finished = now;
+  task.exit_code = end.exit_code;
+  task.kill_at = task.ready_by = absl::InfiniteFuture();
+  if (task.ending) {
+    AfterRequestedEnd(id, task, now);
+  } else if (end.exit_code == 0 && task.stall.empty()) {
+    const RoleSpec* role = spec_.FindRole(id.role);
+    AddEvent(now, "task", id.ToString(), "succeeded");
+    if (phase_ == Phase::kActive && MayRestart(*role, task, end)) {
+      ScheduleRestart(id, task, now);
+    } else {
+      SetState(id, task, TaskState::kSucceeded, "");
+    }
+  } else if (phase_ == Phase::kActive) {
+    AfterFailure(id, task, end, now);
+  } else {
+    NoteFailure(id, task, end, now);
+    SetState(id, task, TaskState::kFailed, end.reason);
+  }
+  CheckProgress(now);
+}
+
+void Lifecycle::AfterRequestedEnd(const TaskId& id, Task& task, absl::Time now) {
+  switch (task.afterwards) {
+    case Task::Afterwards::kRemove:
+      AddEvent(now, "task", id.ToString(), "removed from the job");
+      tasks_.erase(id);
+      changed_.erase(id);
+      return;
+    case Task::Afterwards::kRestart:
+      if (phase_ == Phase::kActive) {
+        StartTask(id, task, now);
+        return;
+      }
+      break;
+    case Task::Afterwards::kNothing:
+      break;
+  }
+  if (phase_ == Phase::kRegrouping) {
+    SetState(id, task, TaskState::kRestarting, "waits for the whole job to restart");
+  } else {
+    SetState(id, task, TaskState::kStopped, "stopped by muster");
+  }
+}
+
+void Lifecycle::NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
+                            absl::Time now) {
+  const std::string cause = task.stall.empty() ? end.reason : task.stall;
+  AddEvent(now, "task", id.ToString(), absl::StrCat("failed: ", cause));
+  failures_.push_back({.task = id,
+                       .attempt = task.attempt,
+                       .time = now,
+                       .exit_code = end.exit_code,
+                       .cause = cause,
+                       .advice = end.advice,
+                       .last_lines = end.last_lines});
+  forgive_at_ = absl::InfiniteFuture();
+}
+
+bool Lifecycle::MayRestart(const RoleSpec& role, const Task& task, const AttemptEnd& end) const {
+  if (!end.may_retry || task.restarts >= spec_.policies.max_restarts) return false;
+  const int code = end.exit_code.value_or(1);
+  switch (role.restart) {
+    case RestartPolicy::kNever:
+      return false;
+    case RestartPolicy::kOnFailure:
+      return code != 0;
+    case RestartPolicy::kAlways:
+      return true;
+    case RestartPolicy::kExitCode:
+      return code >= 128;
+  }
+  return false;
+}
+
+void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end, absl::Time now) {
+  NoteFailure(id, task, end, now);
+  const std::string cause = failures_.back().cause;
+  if (end.port_taken && port_moves_ < kMaxPortMoves) {
+    ++port_moves_;
+    SetState(id, task, TaskState::kRestarting, cause);
+    actions_.push_back(MovePort{id});
+    Regroup(absl::StrCat(id.ToString(), ": port in use; every task restarts with another port"),
+            absl::ZeroDuration(), now);
+    return;
+  }
+  const RoleSpec& role = *spec_.FindRole(id.role);
+  if (MayRestart(role, task, end)) {
+    if (spec_.policies.restart_scope == RestartScope::kTask) {
+      ScheduleRestart(id, task, now);
+      return;
+    }
+    ++task.restarts;
+    SetState(id, task, TaskState::kRestarting, cause);
+    Regroup(absl::StrCat(id.ToString(), " failed (", cause, "); the whole job restarts, ",
+                         task.restarts, " of ", spec_.policies.max_restarts),
+            Backoff(task.restarts), now);
+    return;
+  }
+  SetState(id, task, TaskState::kFailed, cause);
+  const bool job_goes_on = spec_.dynamic_workers && id.role == "worker";
+  if (job_goes_on) return;
+  const std::string often =
+      task.restarts > 0 ? absl::StrCat(" after ", task.restarts, " restarts") : "";
+  FailJob(absl::StrCat(id.ToString(), " failed", often, ": ", cause), now);
+}
+
+void Lifecycle::ScheduleRestart(const TaskId& id, Task& task, absl::Time now) {
+  ++task.restarts;
+  const absl::Duration delay = Backoff(task.restarts);
+  task.restart_at = now + delay;
+  AddEvent(now, "restart", id.ToString(),
+           absl::StrCat("restarts in ", DurationToString(delay), " (", task.restarts, " of ",
+                        spec_.policies.max_restarts, ")"));
+  SetState(id, task, TaskState::kRestarting,
+           failures_.empty() ? "" : absl::StrCat("after ", failures_.back().cause));
+}
+
+absl::Duration Lifecycle::Backoff(int restarts) const {
+  absl::Duration delay = spec_.policies.backoff;
+  for (int i = 1; i < restarts && delay < spec_.policies.max_backoff; ++i) delay *= 2;
+  return std::min(delay, std::max(spec_.policies.max_backoff, spec_.policies.backoff));
+}
+
+// Ends every task and starts all of them again once the last has ended.
+void Lifecycle::Regroup(const std::string& why, absl::Duration delay, absl::Time now) {
+  phase_ = Phase::kRegrouping;
+  regroup_at_ = now + delay;
+  AddEvent(now, "restart", "", why);
+  for (auto& [id, task] : tasks_) {
+    task.restart_at = absl::InfiniteFuture();
+    if (task.alive()) {
+      EndTask(id, task, now);
+    } else {
+      task.ready_by = absl::InfiniteFuture();
+      SetState(id, task, TaskState::kRestarting, task.reason);
+    }
+  }
+  DropStarts();
+}
+
+void Lifecycle::OnStalled(const TaskId& id, const std::string& why, absl::Time now) {
+  Task& task = tasks_.at(id);
+  if (!task.alive() || task.ending) return;
+  AddEvent(now, "stall", id.ToString(), why);
+  if (spec_.policies.stall->action == StallAction::kReport) {
+    SetState(id, task, task.state, why);
+    return;
+  }
+  task.stall = why;
+  task.kill_at = now + kKillInterval;
+  actions_.push_back(End{id, /*kill=*/true});
+}
+
+void Lifecycle::FailJob(std::string why, absl::Time now) {
+  if (ending()) return;
+  failure_.emplace();
+  failure_->summary = why;
+  BeginEnding(JobState::kFailed, std::move(why), now);
+}
+
+void Lifecycle::RequestStop(const std::string& why, bool at_once, absl::Time now) {
+  if (phase_ == Phase::kDone) return;
+  if (!ending() || verdict_ == JobState::kSucceeded) {
+    // A stop while a finished job waits for its last tasks shortens the wait; its verdict stands.
+    if (ending()) {
+      finish_at_ = absl::InfinitePast();
+    } else {
+      BeginEnding(JobState::kStopped, why, now);
+    }
+  }
+  if (at_once) {
+    for (auto& [id, task] : tasks_) {
+      if (!task.alive()) continue;
+      task.ending = true;
+      task.kill_at = now;
+    }
+  }
+  Advance(now);
+}
+
+void Lifecycle::DropStarts() {
+  std::erase_if(actions_,
+                [](const Action& action) { return std::holds_alternative<Start>(action); });
+}
+
+void Lifecycle::BeginEnding(JobState verdict, std::string reason, absl::Time now) {
+  phase_ = Phase::kEnding;
+  verdict_ = verdict;
+  reason_ = std::move(reason);
+  deadline_at_ = regroup_at_ = forgive_at_ = absl::InfiniteFuture();
+  others_may_finish_ = verdict == JobState::kSucceeded;
+  if (others_may_finish_) finish_at_ = now + spec_.policies.finish_grace;
+  for (auto& [id, task] : tasks_) {
+    task.ready_by = absl::InfiniteFuture();
+    if (task.alive()) continue;
+    if (IsFinal(task.state)) continue;
+    task.restart_at = absl::InfiniteFuture();
+    SetState(id, task, TaskState::kStopped, "stopped by muster");
+  }
+  DropStarts();
+  ContinueEnding(now);
+}
+
+void Lifecycle::ContinueEnding(absl::Time now) {
+  bool others_alive = false;
+  for (auto& [id, task] : tasks_) {
+    if (IsParameterServer(id) && verdict_ == JobState::kSucceeded) continue;
+    if (!others_may_finish_) EndTask(id, task, now);
+    others_alive |= task.alive();
+  }
+  if (!others_alive) {
+    for (auto& [id, task] : tasks_) EndTask(id, task, now);
+  }
+  if (AnyAlive()) return;
+  phase_ = Phase::kDone;
+  finish_at_ = absl::InfiniteFuture();
+  if (failure_.has_value() && !failures_.empty()) {
+    failure_->first = failures_.front();
+    for (size_t i = 1; i < failures_.size(); ++i) {
+      failure_->victims.push_back(DescribeVictim(failures_[i], failures_.front().time));
+    }
+    for (const auto& [id, task] : tasks_) {
+      if (task.state != TaskState::kStopped || !task.started.has_value()) continue;
+      failure_->victims.push_back(absl::StrCat(id.ToString(), ": stopped by muster"));
+    }
+  }
+  AddEvent(now, "job", "", absl::StrCat(ToString(verdict_), reason_.empty() ? "" : ": ", reason_));
+}
+
+bool Lifecycle::Succeeded() const {
+  const auto ended_well = [this](const TaskId& id) {
+    const auto it = tasks_.find(id);
+    return it != tasks_.end() && it->second.state == TaskState::kSucceeded;
+  };
+  if (spec_.policies.success == SuccessPolicy::kChief) {
+    if (const auto chief = ChiefTask(spec_); chief.has_value()) return ended_well(*chief);
+  }
+  for (const auto& [id, task] : tasks_) {
+    if (IsServiceRole(id.role)) continue;
+    if (!ended_well(id)) return false;
+  }
+  return true;
+}
+
+bool Lifecycle::AnyAlive() const {
+  return std::any_of(tasks_.begin(), tasks_.end(),
+                     [](const auto& entry) { return entry.second.alive(); });
+}
+
+bool Lifecycle::AllUp() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& entry) {
+    const TaskState state = entry.second.state;
+    return state == TaskState::kRunning || IsFinal(state);
+  });
+}
+
+void Lifecycle::CheckProgress(absl::Time now) {
+  if (phase_ == Phase::kEnding) {
+    ContinueEnding(now);
+    return;
+  }
+  if (phase_ != Phase::kActive) return;
+  if (Succeeded()) {
+    BeginEnding(JobState::kSucceeded, "", now);
+    return;
+  }
+  if (!AllUp()) return;
+  if (!was_up_) {
+    was_up_ = true;
+    AddEvent(now, "job", "", "Running: every task is up");
+  }
+  if (!failures_.empty() && forgive_at_ == absl::InfiniteFuture())
+    forgive_at_ = now + kForgiveAfter;
+}
+
+absl::Status Lifecycle::Update(JobSpec spec, const UpdatePlan& plan, absl::Time now) {
+  if (phase_ != Phase::kActive) {
+    return absl::FailedPreconditionError(
+        "the job is ending or restarting; try again when it is not");
+  }
+  if (spec.policies.deadline != spec_.policies.deadline) {
+    deadline_at_ =
+        spec.policies.deadline.has_value() ? now + *spec.policies.deadline : absl::InfiniteFuture();
+  }
+  spec_ = std::move(spec);
+  for (const TaskId& id : plan.removed) {
+    Task& task = tasks_.at(id);
+    task.afterwards = Task::Afterwards::kRemove;
+    EndTask(id, task, now);
+    if (!task.alive()) tasks_.erase(id);
+  }
+  for (const TaskId& id : plan.restarted) {
+    Task& task = tasks_.at(id);
+    task.afterwards = Task::Afterwards::kRestart;
+    EndTask(id, task, now);
+    if (!task.alive()) StartTask(id, task, now);
+  }
+  for (const TaskId& id : plan.added) StartTask(id, tasks_[id], now);
+  AddEvent(now, "update", "",
+           absl::StrCat("job changed: ", plan.restarted.size(), " tasks restart, ",
+                        plan.added.size(), " added, ", plan.removed.size(), " removed"));
+  CheckProgress(now);
+  return absl::OkStatus();
+}
+
+void Lifecycle::AdvanceTask(const TaskId& id, Task& task, absl::Time now) {
+  if (task.restart_at <= now && phase_ == Phase::kActive) StartTask(id, task, now);
+  if (task.kill_at <= now && task.alive()) {
+    task.kill_at = now + kKillInterval;
+    actions_.push_back(End{id, /*kill=*/true});
+  }
+  if (task.ready_by <= now && phase_ == Phase::kActive) {
+    const std::string limit = DurationToString(spec_.policies.start_timeout);
+    const std::string why = absl::StrCat(id.ToString(), " did not start within ", limit,
+                                         task.state == TaskState::kStarting
+                                             ? ": its process runs but does not listen on its port"
+                                             : ": its process could not be started");
+    failures_.push_back({.task = id,
+                         .attempt = task.attempt,
+                         .time = now,
+                         .cause = absl::StrCat("not ready within ", limit),
+                         .advice = "if it needs longer, raise policies.start_timeout"});
+    FailJob(why, now);
+  }
+}
+
+void Lifecycle::Advance(absl::Time now) {
+  if (phase_ == Phase::kDone) return;
+  for (auto& [id, task] : tasks_) AdvanceTask(id, task, now);
+  if (deadline_at_ <= now) {
+    FailJob(absl::StrCat("deadline of ", DurationToString(*spec_.policies.deadline), " passed"),
+            now);
+  }
+  if (forgive_at_ <= now) {
+    forgive_at_ = absl::InfiniteFuture();
+    failures_.clear();
+  }
+  if (phase_ == Phase::kRegrouping && regroup_at_ <= now && !AnyAlive()) {
+    phase_ = Phase::kActive;
+    regroup_at_ = absl::InfiniteFuture();
+    for (auto& [id, task] : tasks_) StartTask(id, task, now);
+  }
+  if (finish_at_ <= now) {
+    finish_at_ = absl::InfiniteFuture();
+    others_may_finish_ = false;
+  }
+  if (phase_ == Phase::kEnding) ContinueEnding(now);
+}
+
+absl::Time Lifecycle::next_timer() const {
+  absl::Time next = std::min({deadline_at_, finish_at_, forgive_at_});
+  if (phase_ == Phase::kRegrouping && !AnyAlive()) next = std::min(next, regroup_at_);
+  for (const auto& [id, task] : tasks_) {
+    next = std::min({next, task.kill_at, task.restart_at, task.ready_by});
+  }
+  return next;
+}
+
+JobState Lifecycle::state() const {
+  if (phase_ == Phase::kDone) return verdict_;
+  if (phase_ == Phase::kRegrouping) return JobState::kRestarting;
+  if (phase_ == Phase::kEnding || AllUp()) return JobState::kRunning;
+  return was_up_ ? JobState::kRestarting : JobState::kStarting;
+}
+
+std::vector<Lifecycle::Action> Lifecycle::TakeActions() { return std::exchange(actions_, {}); }
+std::vector<Event> Lifecycle::TakeEvents() { return std::exchange(events_, {}); }
+std::set<TaskId> Lifecycle::TakeChanged() { return std::exchange(changed_, {}); }
+
+}  // namespace muster

@@ -1,0 +1,72 @@
+#include "launch/local/addresses.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace muster::local {
+namespace {
+
+std::string FixedAddress(const JobSpec& spec, const TaskId& task) {
+  const RoleSpec& role = *spec.FindRole(task.role);
+  if (!role.addresses.empty()) return role.addresses[static_cast<size_t>(task.index)];
+  if (role.port.has_value() && spec.format == JobFormat::kNative) {
+    return absl::StrCat("127.0.0.1:", *role.port + task.index);
+  }
+  return "";
+}
+
+bool IsOnThisMachine(absl::string_view address) {
+  for (const char* host : {"127.", "localhost:", "[::1]:", "0.0.0.0:"}) {
+    if (absl::StartsWith(address, host)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsPicked(const JobSpec& spec, const TaskId& task) { return FixedAddress(spec, task).empty(); }
+
+int PortOf(absl::string_view address) {
+  int port = 0;
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port))
+    return 0;
+  return port;
+}
+
+ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current) {
+  ClusterSpec cluster;
+  for (const TaskId& task : spec.Tasks()) {
+    std::string address = FixedAddress(spec, task);
+    if (address.empty()) address = std::string(current.AddressOf(task));
+    cluster.Set(task, address.empty() ? kUnassigned : address);
+  }
+  return cluster;
+}
+
+absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
+                                            PortReservations& ports) {
+  ClusterSpec cluster = PlanAddresses(spec, current);
+  for (const TaskId& task : spec.Tasks()) {
+    const std::string address(cluster.AddressOf(task));
+    if (address == current.AddressOf(task)) continue;
+    if (address == kUnassigned) {
+      MUSTER_ASSIGN_OR_RETURN(const int port, ports.Reserve());
+      cluster.Set(task, absl::StrCat("127.0.0.1:", port));
+      continue;
+    }
+    if (!IsOnThisMachine(address)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          task.ToString(), ": address ", address,
+          " is not on this machine; run that task there by hand with the variables that "
+          "`muster env` prints, or leave `addresses` out"));
+    }
+    const absl::Status reserved = ports.ReserveExactly(PortOf(address));
+    if (!reserved.ok()) return Annotate(reserved, task.ToString());
+  }
+  return cluster;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,31 @@
+// Which address each task of a local job has.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cluster/cluster_spec.h"
+#include "job/job_spec.h"
+#include "launch/ports.h"
+
+namespace muster::local {
+
+// What an address is before a port has been picked for it.
+inline constexpr char kUnassigned[] = "127.0.0.1:0";
+
+// The addresses of `spec`'s tasks: those that the user fixed, else the one that the task has in
+// `current`, else kUnassigned. A role's `port` counts on a native job file only: the port of a
+// manifest is that of a pod, and all tasks share this machine.
+ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current);
+
+// Reserves the port of every address that `current` does not have, and picks one for the
+// unassigned. InvalidArgument for an address that is not on this machine.
+absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
+                                            PortReservations& ports);
+
+// Whether Muster may move the task to another port.
+bool IsPicked(const JobSpec& spec, const TaskId& task);
+
+int PortOf(absl::string_view address);
+
+}  // namespace muster::local

@@ -1,0 +1,188 @@
+#include "launch/local/control.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace muster::local {
+namespace {
+
+constexpr char kSocketName[] = "control.sock";
+constexpr size_t kMaxRequestBytes = 32 << 20;  // an update carries a job file
+constexpr size_t kMaxClients = 64;
+
+std::string Dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// A socket's path may have 107 characters, a job's folder more: reached through a descriptor of the
+// folder, the name is short whatever the folder is called.
+absl::StatusOr<sockaddr_un> AddressIn(const UniqueFd& directory) {
+  sockaddr_un address{.sun_family = AF_UNIX};
+  const std::string path = absl::StrCat("/proc/self/fd/", directory.get(), "/", kSocketName);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
+  return fd;
+}
+
+bool IsSameUser(int fd) {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         (peer.uid == ::geteuid() || peer.uid == 0);
+}
+
+// Best effort, never blocks: a client that does not read its answers loses them.
+bool Send(int fd, absl::string_view text) {
+  return ::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(text.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Listen(const std::string& job_dir,
+                                                                     EventLoop& loop,
+                                                                     Handler handler) {
+  MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory(job_dir));
+  MUSTER_ASSIGN_OR_RETURN(const sockaddr_un address, AddressIn(directory));
+  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return absl::ErrnoToStatus(errno, "socket");
+  const std::string path = JoinPath(job_dir, kSocketName);
+  ::unlink(path.c_str());
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::listen(listener.get(), 16) != 0) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  std::unique_ptr<ControlServer> server(
+      new ControlServer(path, std::move(listener), loop, std::move(handler)));
+  MUSTER_RETURN_IF_ERROR(loop.AddFd(server->listener_.get(), EPOLLIN,
+                                    [self = server.get()](uint32_t) { self->Accept(); }));
+  return server;
+}
+
+ControlServer::~ControlServer() {
+  for (const auto& [fd, client] : clients_) loop_.RemoveFd(fd);
+  loop_.RemoveFd(listener_.get());
+  ::unlink(path_.c_str());
+}
+
+void ControlServer::Accept() {
+  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd.valid() || !IsSameUser(fd.get()) || clients_.size() >= kMaxClients) return;
+  const int number = fd.get();
+  if (!loop_.AddFd(number, EPOLLIN, [this, number](uint32_t) { Read(number); }).ok()) return;
+  clients_[number].fd = std::move(fd);
+}
+
+void ControlServer::Drop(int fd) {
+  loop_.RemoveFd(fd);
+  clients_.erase(fd);
+}
+
+void ControlServer::Read(int fd) {
+  Client& client = clients_.at(fd);
+  char buffer[65536];
+  const ssize_t n = ::read(fd, buffer, sizeof(buffer));
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0 || client.input.size() > kMaxRequestBytes) {
+    Drop(fd);
+    return;
+  }
+  client.input.append(buffer, static_cast<size_t>(n));
+  for (size_t end = 0; (end = client.input.find('\n')) != std::string::npos;) {
+    const std::string line = client.input.substr(0, end);
+    client.input.erase(0, end + 1);
+    if (!Answer(client, line)) {
+      Drop(fd);
+      return;
+    }
+  }
+}
+
+bool ControlServer::Answer(Client& client, const std::string& line) {
+  const auto request = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!request.is_object()) return false;
+  if (request.value("op", "") == "watch") {
+    client.watching = true;
+    return Send(client.fd.get(), "{}\n");
+  }
+  return Send(client.fd.get(), Dump(handler_(request)));
+}
+
+void ControlServer::NotifyWatchers() {
+  std::vector<int> gone;
+  for (const auto& [fd, client] : clients_) {
+    // A full buffer already holds a notification that was not read yet.
+    if (client.watching && !Send(fd, "\n") && errno != EAGAIN) gone.push_back(fd);
+  }
+  for (const int fd : gone) Drop(fd);
+}
+
+absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& job_dir) {
+  MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory(job_dir));
+  MUSTER_ASSIGN_OR_RETURN(const sockaddr_un address, AddressIn(directory));
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, "socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return absl::UnavailableError("the job's supervisor does not answer");
+  }
+  return ControlClient(std::move(fd));
+}
+
+absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request,
+                                                   absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  const std::string text = Dump(request);
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t n = ::send(fd_.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return absl::UnavailableError("the job's supervisor closed the connection");
+    sent += static_cast<size_t>(n);
+  }
+  std::string answer;
+  while (answer.find('\n') == std::string::npos) {
+    pollfd waiting{.fd = fd_.get(), .events = POLLIN};
+    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left <= 0)
+      return absl::DeadlineExceededError("the job's supervisor did not answer in time");
+    if (::poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
+    char buffer[65536];
+    const ssize_t n = ::read(fd_.get(), buffer, sizeof(buffer));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return absl::UnavailableError("the job's supervisor closed the connection");
+    answer.append(buffer, static_cast<size_t>(n));
+  }
+  auto json = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::InternalError("the job's supervisor answered nonsense");
+  if (json.contains("error"))
+    return absl::FailedPreconditionError(json["error"].get<std::string>());
+  return json;
+}
+
+bool ControlClient::DrainNotifications() {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t n = ::recv(fd_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (n > 0) continue;
+    if (n < 0 && errno == EINTR) continue;
+    return n < 0 && errno == EAGAIN;
+  }
+}
+
+}  // namespace muster::local

@@ -1,0 +1,60 @@
+#include "launch/local/job_dir.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace muster::local {
+namespace {
+
+constexpr int64_t kMaxSubmissionBytes = 64 << 20;
+
+}  // namespace
+
+JobDir JobDir::Of(const std::string& home, const std::string& id) {
+  return JobDir(absl::StrCat(home, "/jobs/", id));
+}
+
+std::string JobDir::run_dir(const TaskId& task) const {
+  return absl::StrCat(path_, "/run/", task.role, "-", task.index);
+}
+
+std::string JobDir::stacks(const TaskId& task, int attempt) const {
+  return absl::StrCat(path_, "/stacks/", task.role, "-", task.index, ".attempt-", attempt, ".txt");
+}
+
+absl::Status JobDir::Create() const {
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(path_.substr(0, path_.rfind('/'))));
+  if (::mkdir(path_.c_str(), 0700) != 0) return absl::ErrnoToStatus(errno, path_);
+  for (const char* part : {"/logs", "/run", "/stacks"}) {
+    MUSTER_RETURN_IF_ERROR(MakeDirectories(path_ + part));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobDir::SaveSubmission(const Submission& submission) const {
+  // Text of the job file that is not UTF-8 never gets here: ParseJob refuses it. Paths may be
+  // anything.
+  const std::string text =
+      SubmissionToJson(submission).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(path_ + "/submission.json", text));
+  if (!submission.spec.train.is_null()) {
+    MUSTER_RETURN_IF_ERROR(WriteFileAtomically(train_config(), submission.spec.train.dump(2)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Submission> JobDir::LoadSubmission() const {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path_ + "/submission.json", kMaxSubmissionBytes));
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return absl::DataLossError(absl::StrCat(path_, "/submission.json is damaged"));
+  return SubmissionFromJson(json);
+}
+
+}  // namespace muster::local

@@ -1,0 +1,36 @@
+// Jobs as processes of this machine, each job under a supervisor of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/platform.h"
+
+namespace muster::local {
+
+class LocalPlatform final : public Platform {
+ public:
+  // `program` is the muster binary: it is started again as the supervisor.
+  explicit LocalPlatform(std::string program) : program_(std::move(program)) {}
+
+  absl::string_view name() const override { return "local"; }
+  absl::Status Submit(const Submission& submission, const JobRecord& record) override;
+  Liveness Check(const JobRecord& job) override;
+  absl::Status Stop(const JobRecord& job, bool at_once) override;
+  absl::StatusOr<UpdatePlan> PlanUpdate(const JobRecord& job, const std::vector<TaskRecord>& tasks,
+                                        const Submission& next) override;
+  absl::Status Update(const JobRecord& job, const Submission& next) override;
+  absl::StatusOr<std::unique_ptr<JobWatch>> Watch(const JobRecord& job) override;
+  absl::StatusOr<std::unique_ptr<LogStream>> Logs(const JobRecord& job,
+                                                  const std::vector<TaskId>& tasks) override;
+
+ private:
+  const std::string program_;
+};
+
+// Ends what a job whose supervisor and guard were both killed has left running: every process of
+// this user that carries the job's id in its environment. Returns how many there were.
+int KillLeftovers(const std::string& job_id);
+
+}  // namespace muster::local

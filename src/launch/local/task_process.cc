@@ -1,0 +1,104 @@
+#include "launch/local/task_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "process/spawn.h"
+
+namespace muster::local {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;  // fewer wake-ups for loud tasks; the kernel may allow less
+constexpr absl::Duration kTailPatience = absl::Seconds(2);
+
+void KillWithDescendants(const ProcessInfo& root) {
+  const std::vector<ProcessInfo> below = Descendants(root.pid);
+  SignalProcess(root, SIGKILL);
+  for (const ProcessInfo& process : below) SignalProcess(process, SIGKILL);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
+    const TaskLaunch& launch, const std::map<std::string, std::string>& environment, LogWriter& log,
+    EventLoop& loop) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(read_end.get(), F_SETPIPE_SZ, kPipeBytes);
+
+  std::map<std::string, std::string> env = environment;
+  for (const auto& [name, value] : launch.env) env[name] = value;
+  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn({.argv = launch.argv,
+                                                  .env = std::move(env),
+                                                  .working_dir = launch.working_dir,
+                                                  .output_fd = write_end.get(),
+                                                  .parent_death_signal = SIGKILL,
+                                                  .new_group = true}));
+  std::unique_ptr<TaskProcess> process(
+      new TaskProcess(launch, pid, std::move(read_end), log, loop));
+  MUSTER_RETURN_IF_ERROR(loop.AddFd(process->output_.get(), EPOLLIN,
+                                    [self = process.get()](uint32_t) { self->ReadOutput(); }));
+  return process;
+}
+
+TaskProcess::TaskProcess(const TaskLaunch& launch, pid_t pid, UniqueFd output, LogWriter& log,
+                         EventLoop& loop)
+    : job_mark_(absl::StrCat("MUSTER_JOB_ID=", launch.env.at("MUSTER_JOB_ID"))),
+      task_mark_(absl::StrCat("MUSTER_TASK=", launch.env.at("MUSTER_TASK"))),
+      pid_(pid),
+      output_(std::move(output)),
+      log_(log),
+      loop_(loop) {}
+
+TaskProcess::~TaskProcess() { CloseOutput(); }
+
+void TaskProcess::CloseOutput() {
+  if (!output_.valid()) return;
+  loop_.RemoveFd(output_.get());
+  output_.Reset();
+}
+
+void TaskProcess::ReadOutput() {
+  if (!output_.valid()) return;
+  if (log_.Drain(output_.get(), Clock::Real().Now()) == LogWriter::Outcome::kEnd) CloseOutput();
+}
+
+void TaskProcess::Terminate() {
+  if (!status_.has_value()) ::kill(-pid_, SIGTERM);
+}
+
+void TaskProcess::KillTree() {
+  if (status_.has_value()) return;
+  // The main process is our unreaped child: its pid cannot have been given to another.
+  if (auto main = ReadProcess(pid_); main.ok()) KillWithDescendants(*main);
+  ::kill(-pid_, SIGKILL);
+}
+
+void TaskProcess::OnExit(ExitStatus status, absl::Time now) {
+  status_ = status;
+  give_up_at_ = now + kTailPatience;
+  ::kill(-pid_, SIGKILL);  // what is left of its group
+  ReadOutput();
+}
+
+void TaskProcess::KillOrphans(const std::set<pid_t>& orphans) {
+  if (!status_.has_value()) return;
+  for (const pid_t orphan : orphans) {
+    if (!HasEnvironment(orphan, job_mark_) || !HasEnvironment(orphan, task_mark_)) continue;
+    if (auto info = ReadProcess(orphan); info.ok()) KillWithDescendants(*info);
+  }
+}
+
+bool TaskProcess::Finished(absl::Time now) const {
+  return status_.has_value() && (!output_.valid() || now >= give_up_at_);
+}
+
+}  // namespace muster::local

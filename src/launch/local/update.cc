@@ -1,0 +1,77 @@
+#include "launch/local/update.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/status_macros.h"
+#include "launch/local/addresses.h"
+
+namespace muster::local {
+namespace {
+
+int UsableCpus() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// ps and evaluator mostly wait for the others, so the cores are shared among those.
+int ComputingTasks(const JobSpec& spec) {
+  int count = 0;
+  for (const RoleSpec& role : spec.roles) {
+    if (!IsServiceRole(role.name)) count += role.replicas;
+  }
+  return std::max(1, count);
+}
+
+}  // namespace
+
+absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submission,
+                                    const ClusterSpec& cluster, const TaskId& task, int attempt,
+                                    int restarts) {
+  LaunchContext context{
+      .job_id = submission.id,
+      .working_dir = submission.working_dir,
+      .trainer = submission.trainer,
+      .train_config = dir.train_config(),
+      .run_dir = dir.run_dir(task),
+      .attempt = attempt,
+      .restart_count = restarts,
+      .cpus = UsableCpus(),
+      .tasks_on_host = ComputingTasks(submission.spec),
+      .user_set_omp = std::getenv("OMP_NUM_THREADS") != nullptr,
+      .resumed = !submission.resumed_from.empty(),
+      .resume_step = submission.resume_step,
+  };
+  return BuildTaskLaunch(submission.spec, cluster, task, context);
+}
+
+absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
+                                      const ClusterSpec& cluster, const Submission& next) {
+  const ClusterSpec next_cluster = PlanAddresses(next.spec, cluster);
+  UpdatePlan plan;
+  plan.policies_changed = current.spec.policies != next.spec.policies;
+  for (const TaskId& task : next.spec.Tasks()) {
+    if (!cluster.Contains(task)) {
+      plan.added.push_back(task);
+      continue;
+    }
+    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch before, LaunchOf(dir, current, cluster, task, 0, 0));
+    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch after, LaunchOf(dir, next, next_cluster, task, 0, 0));
+    (before == after ? plan.kept : plan.restarted).push_back(task);
+    const RoleSpec& old_role = *current.spec.FindRole(task.role);
+    const RoleSpec& new_role = *next.spec.FindRole(task.role);
+    // Rules that the supervisor follows without a restart.
+    if (old_role.restart != new_role.restart || old_role.ready != new_role.ready) {
+      plan.policies_changed = true;
+    }
+  }
+  for (const TaskId& task : current.spec.Tasks()) {
+    if (!next_cluster.Contains(task)) plan.removed.push_back(task);
+  }
+  return plan;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,22 @@
+// What a local job's tasks are started with, and what a changed job file changes of it.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "cluster/cluster_spec.h"
+#include "job/task_launch.h"
+#include "launch/lifecycle.h"
+#include "launch/local/job_dir.h"
+
+namespace muster::local {
+
+// The launch of a task in a given attempt.
+absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submission,
+                                    const ClusterSpec& cluster, const TaskId& task, int attempt,
+                                    int restarts);
+
+// A task restarts when what it is started with changes: command, environment (the cluster in
+// TF_CONFIG too) or directory. A change of policies alone restarts nothing.
+absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
+                                      const ClusterSpec& cluster, const Submission& next);
+
+}  // namespace muster::local

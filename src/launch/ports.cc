@@ -1,0 +1,99 @@
+#include "launch/ports.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+
+namespace muster {
+namespace {
+
+constexpr int kFirstPort = 20000;
+constexpr int kLastPort = 32767;  // Linux serves outgoing connections from 32768 up
+
+// Invalid when another process has it.
+UniqueFd HoldName(int port) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return fd;
+  sockaddr_un address{.sun_family = AF_UNIX};
+  const std::string name = absl::StrCat("muster-port-", port);
+  // The first byte of sun_path stays 0: an abstract name.
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd.Reset();
+  return fd;
+}
+
+bool TableHasListener(const std::string& path, int port) {
+  const auto table = ReadFile(path, int64_t{256} << 20);
+  if (!table.ok()) return false;
+  const std::string suffix = absl::StrFormat(":%04X", port);
+  constexpr absl::string_view kListen = "0A";
+  for (const absl::string_view line : absl::StrSplit(*table, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipWhitespace());
+    if (fields.size() > 3 && fields[3] == kListen && absl::EndsWith(fields[1], suffix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsPortInUse(int port) {
+  UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 any6{.sin6_family = AF_INET6, .sin6_port = htons(static_cast<uint16_t>(port))};
+  if (fd.valid()) return ::bind(fd.get(), reinterpret_cast<sockaddr*>(&any6), sizeof(any6)) != 0;
+  fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // a machine without IPv6
+  sockaddr_in any{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
+  return ::bind(fd.get(), reinterpret_cast<sockaddr*>(&any), sizeof(any)) != 0;
+}
+
+bool IsListening(int port) {
+  return TableHasListener("/proc/net/tcp", port) || TableHasListener("/proc/net/tcp6", port);
+}
+
+absl::StatusOr<int> PortReservations::Reserve() {
+  constexpr int kCount = kLastPort - kFirstPort + 1;
+  std::random_device random;
+  const int start = static_cast<int>(random() % kCount);
+  for (int i = 0; i < kCount; ++i) {
+    const int port = kFirstPort + (start + i) % kCount;
+    if (held_.contains(port)) continue;
+    UniqueFd name = HoldName(port);
+    if (!name.valid()) continue;
+    if (IsPortInUse(port)) continue;
+    held_.emplace(port, std::move(name));
+    return port;
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no free port between ", kFirstPort, " and ", kLastPort));
+}
+
+absl::Status PortReservations::ReserveExactly(int port) {
+  if (held_.contains(port)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("port ", port, " is given to two tasks of this job"));
+  }
+  UniqueFd name = HoldName(port);
+  if (!name.valid()) {
+    return absl::AlreadyExistsError(absl::StrCat("port ", port, " belongs to another job"));
+  }
+  if (IsPortInUse(port)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("port ", port, " is in use (`ss -ltnp sport = :", port, "` shows by whom)"));
+  }
+  held_.emplace(port, std::move(name));
+  return absl::OkStatus();
+}
+
+}  // namespace muster

@@ -1,0 +1,34 @@
+// Ports of this machine, kept for one job so that two jobs started at once never get the same.
+#pragma once
+
+#include <map>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace muster {
+
+// A reservation is a Unix socket bound to an abstract name that stands for the port: the kernel
+// lets one process have it, whoever the user is, within the same network namespace as the port
+// itself, and lets go of it when the process ends in whatever way. Ports are picked below the range
+// from which the kernel serves outgoing connections, and only when nobody listens there now. A
+// program that is not Muster may still take one before the task does; see Lifecycle::MovePort. Not
+// thread-safe.
+class PortReservations {
+ public:
+  // ResourceExhausted when no port is free.
+  absl::StatusOr<int> Reserve();
+  // A port that the user chose. AlreadyExists when it is reserved or in use.
+  absl::Status ReserveExactly(int port);
+  void Release(int port) { held_.erase(port); }
+
+ private:
+  std::map<int, UniqueFd> held_;
+};
+
+// True when some process listens on, or is bound to, this TCP port.
+bool IsPortInUse(int port);
+// True when some process listens on it, by the kernel's table: no connection is made.
+bool IsListening(int port);
+
+}  // namespace muster
