@@ -1,0 +1,196 @@
+// muster doctor: what this machine lacks for Muster, or for one job.
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/submit.h"
+#include "launch/local/addresses.h"
+#include "launch/local/job_dir.h"
+#include "launch/local/update.h"
+#include "launch/ports.h"
+#include "nlohmann/json.hpp"
+#include "process/spawn.h"
+
+namespace muster::cli {
+namespace {
+
+enum class Grade { kOk, kWarning, kMissing };
+
+struct Finding {
+  Grade grade;
+  std::string subject;
+  std::string detail;
+};
+
+constexpr int64_t kLittleDisk = int64_t{1} << 30;
+constexpr int64_t kLittleMemory = int64_t{512} << 20;
+
+const char* Name(Grade grade) {
+  switch (grade) {
+    case Grade::kOk:
+      return "ok";
+    case Grade::kWarning:
+      return "warning";
+    case Grade::kMissing:
+      return "missing";
+  }
+  return "";
+}
+
+// The nearest directory that exists at or above `path`.
+std::string Existing(std::string path) {
+  while (path.size() > 1 && !std::filesystem::exists(path)) {
+    path = std::filesystem::path(path).parent_path().string();
+  }
+  return path;
+}
+
+Finding CheckDirectory(const std::string& what, const std::string& path) {
+  const std::string existing = Existing(path);
+  if (::access(existing.c_str(), W_OK) != 0) {
+    return {Grade::kMissing, what, absl::StrCat(existing, " is not writable for this user")};
+  }
+  struct statvfs info {};
+  if (::statvfs(existing.c_str(), &info) != 0) return {Grade::kWarning, what, "size unknown"};
+  const int64_t available =
+      static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+  const std::string detail = absl::StrCat(path, ": ", FormatBytes(available), " free");
+  return {available < kLittleDisk ? Grade::kWarning : Grade::kOk, what, detail};
+}
+
+Finding CheckMemory(const JobSpec* spec) {
+  int64_t available = 0;
+  const auto meminfo = ReadFile("/proc/meminfo");
+  for (absl::string_view line : absl::StrSplit(meminfo.value_or(""), '\n')) {
+    if (!absl::ConsumePrefix(&line, "MemAvailable:")) continue;
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipWhitespace());
+    if (!words.empty() && absl::SimpleAtoi(words[0], &available)) available *= 1024;
+  }
+  int64_t asked = 0;
+  if (spec != nullptr) {
+    for (const RoleSpec& role : spec->roles) {
+      asked += role.resources.memory_bytes.value_or(0) * role.replicas;
+    }
+  }
+  std::string detail = absl::StrCat(FormatBytes(available), " available");
+  if (asked > 0) absl::StrAppend(&detail, ", the job asks for ", FormatBytes(asked));
+  if (asked > available) return {Grade::kMissing, "memory", detail};
+  return {available < kLittleMemory ? Grade::kWarning : Grade::kOk, "memory", detail};
+}
+
+Finding CheckPidfd() {
+  const long fd = ::syscall(SYS_pidfd_open, ::getpid(), 0);
+  if (fd < 0) return {Grade::kMissing, "kernel", "no pidfd_open: Linux 5.9 or later is needed"};
+  ::close(static_cast<int>(fd));
+  return {Grade::kOk, "kernel", "pidfd, subreaper"};
+}
+
+Finding CheckFiles(int tasks) {
+  constexpr int kFilesPerTask = 4;
+  constexpr int kOwnFiles = 64;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto needed = static_cast<rlim_t>(tasks) * kFilesPerTask + kOwnFiles;
+  const std::string detail =
+      absl::StrCat("limit ", limit.rlim_max, ", ", tasks, " tasks need about ", needed);
+  return {limit.rlim_max < needed ? Grade::kMissing : Grade::kOk, "open files", detail};
+}
+
+Finding CheckDebugger() {
+  const auto gdb = FindProgram("gdb", CurrentEnvironment(), "");
+  if (gdb.ok()) return {Grade::kOk, "gdb", *gdb};
+  return {Grade::kWarning, "gdb",
+          "not found: stacks of a stalled task come from /proc only (apt install gdb)"};
+}
+
+absl::Status CheckJob(Context& context, const std::string& file, std::vector<Finding>& findings) {
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, file));
+  const JobSpec& spec = submission.spec;
+  findings.push_back(
+      {Grade::kOk, "job file", absl::StrCat(spec.Tasks().size(), " tasks, no mistakes")});
+  const auto dir = local::JobDir::Of(context.home(), submission.id);
+  const ClusterSpec cluster = local::PlanAddresses(spec, {});
+  for (const RoleSpec& role : spec.roles) {
+    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,
+                            local::LaunchOf(dir, submission, cluster, {role.name, 0}, 0, 0));
+    auto env = CurrentEnvironment();
+    for (const auto& [name, value] : launch.env) env[name] = value;
+    const auto program = FindProgram(launch.argv[0], env, launch.working_dir);
+    findings.push_back({program.ok() ? Grade::kOk : Grade::kMissing,
+                        absl::StrCat("program of ", role.name),
+                        program.ok() ? *program : std::string(program.status().message())});
+  }
+  PortReservations ports;
+  const auto assigned = local::AssignAddresses(spec, {}, ports);
+  findings.push_back({assigned.ok() ? Grade::kOk : Grade::kMissing, "ports",
+                      assigned.ok() ? "free" : std::string(assigned.status().message())});
+  if (!spec.model_dir.empty() && spec.model_dir[0] == '/') {
+    findings.push_back(CheckDirectory("model dir", spec.model_dir));
+  }
+  findings.push_back(CheckMemory(&spec));
+  findings.push_back(CheckFiles(static_cast<int>(spec.Tasks().size())));
+  return absl::OkStatus();
+}
+
+struct DoctorOptions {
+  std::string file;
+  bool json = false;
+};
+
+absl::StatusOr<int> Doctor(Context& context, const DoctorOptions& options) {
+  std::vector<Finding> findings = {CheckPidfd(), CheckDirectory("muster home", context.home()),
+                                   CheckDebugger()};
+  if (options.file.empty()) {
+    findings.push_back(CheckMemory(nullptr));
+  } else {
+    MUSTER_RETURN_IF_ERROR(CheckJob(context, options.file, findings));
+  }
+  Terminal& out = context.out();
+  Table table({"CHECK", "RESULT", "DETAIL"});
+  nlohmann::json json = nlohmann::json::array();
+  bool missing = false;
+  for (const Finding& finding : findings) {
+    const Style style = finding.grade == Grade::kOk        ? Style::kGreen
+                        : finding.grade == Grade::kWarning ? Style::kYellow
+                                                           : Style::kRed;
+    missing |= finding.grade == Grade::kMissing;
+    table.Add({finding.subject, out.Paint(style, Name(finding.grade)), finding.detail});
+    json.push_back(
+        {{"check", finding.subject}, {"result", Name(finding.grade)}, {"detail", finding.detail}});
+  }
+  if (options.json) {
+    out.PrintLine(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    out.Print(table.Render(out));
+  }
+  return missing ? kFailure : kSuccess;
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Check what this machine lacks, for one job too");
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_option("FILE", options->file, "A job file to check for");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([&context, &exit_code, options] {
+    const auto code = Doctor(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

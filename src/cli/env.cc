@@ -1,0 +1,124 @@
+// muster env: the variables of one task, to run it by hand.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+#include "cli/submit.h"
+#include "cluster/tf_config.h"
+#include "launch/local/addresses.h"
+#include "launch/local/job_dir.h"
+#include "launch/local/update.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+struct EnvOptions {
+  std::string job;
+  std::string role;
+  int index = 0;
+  bool cluster = false;
+  std::string format = "shell";
+};
+
+struct Described {
+  Submission submission;
+  ClusterSpec cluster;
+};
+
+// The port of the first task where nothing else is known: TensorFlow's custom.
+constexpr int kFirstPort = 2222;
+
+// A job file that is not running has no ports yet. Every task must see the same cluster, whoever
+// asks and when, so they are counted up from kFirstPort.
+ClusterSpec CountedAddresses(const JobSpec& spec) {
+  ClusterSpec cluster = local::PlanAddresses(spec, {});
+  int port = kFirstPort;
+  for (const TaskId& task : spec.Tasks()) {
+    if (cluster.AddressOf(task) == local::kUnassigned) {
+      cluster.Set(task, absl::StrCat("127.0.0.1:", port++));
+    }
+  }
+  return cluster;
+}
+
+absl::StatusOr<Described> Describe(Context& context, const std::string& reference) {
+  Described described;
+  if (std::filesystem::exists(reference) || reference == "-") {
+    MUSTER_ASSIGN_OR_RETURN(described.submission, LoadSubmission(context, reference));
+    described.cluster = CountedAddresses(described.submission.spec);
+    return described;
+  }
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, reference));
+  MUSTER_ASSIGN_OR_RETURN(described.submission, local::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
+  for (const TaskRecord& task : tasks) described.cluster.Set(task.id, task.address);
+  return described;
+}
+
+std::string ClusterJson(const ClusterSpec& cluster) {
+  const auto config = nlohmann::ordered_json::parse(WriteTfConfig({.cluster = cluster}));
+  return config["cluster"].dump(2);
+}
+
+absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(const Described described, Describe(context, options.job));
+  if (options.cluster) {
+    out.PrintLine(ClusterJson(described.cluster));
+    return kSuccess;
+  }
+  if (options.role.empty()) {
+    return absl::InvalidArgumentError(
+        "which task? muster env JOB ROLE INDEX, or --cluster for all");
+  }
+  MUSTER_ASSIGN_OR_RETURN(TaskId task, TaskId::Parse(options.role));
+  if (options.role.find(':') == std::string::npos) task.index = options.index;
+  std::vector<TaskRecord> tasks;
+  for (const TaskId& id : described.submission.spec.Tasks()) tasks.push_back({.id = id});
+  MUSTER_RETURN_IF_ERROR(SelectTasks(tasks, {task.ToString()}).status());
+  const auto dir = local::JobDir::Of(context.home(), described.submission.id);
+  MUSTER_ASSIGN_OR_RETURN(
+      TaskLaunch launch, local::LaunchOf(dir, described.submission, described.cluster, task, 0, 0));
+  // Paths into a job's folder mean nothing to a task that Muster does not run.
+  for (const char* name : {"MUSTER_PROGRESS_FILE", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
+    launch.env.erase(name);
+  }
+  if (options.format == "json") {
+    out.PrintLine(nlohmann::json(launch.env).dump(2));
+    return kSuccess;
+  }
+  for (const auto& [name, value] : launch.env) {
+    out.PrintLine(absl::StrCat("export ", name, "=", ShellQuote(value)));
+  }
+  out.PrintLine(absl::StrCat("# then: ", ShellJoin(launch.argv)));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddEnvCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("env", "Print TF_CONFIG and the other variables of one task");
+  auto options = std::make_shared<EnvOptions>();
+  command->add_option("JOB", options->job, "A job file, or a job")->required();
+  command->add_option("ROLE", options->role, "The task's role, or the task as in worker:1");
+  command->add_option("INDEX", options->index, "Its index")->check(CLI::NonNegativeNumber);
+  command->add_flag("--cluster", options->cluster,
+                    "Print the addresses of all tasks (the ClusterSpec)");
+  command->add_option("--format", options->format, "shell or json")
+      ->check(CLI::IsMember({"shell", "json"}))
+      ->capture_default_str();
+  command->callback([&context, &exit_code, options] {
+    const auto code = Env(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

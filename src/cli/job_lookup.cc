@@ -1,0 +1,96 @@
+#include "cli/job_lookup.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/spelling.h"
+#include "base/status_macros.h"
+#include "launch/local/platform.h"
+
+namespace muster::cli {
+namespace {
+
+// Writes down what is known of a job whose supervisor is gone.
+absl::Status MarkLost(Context& context, JobRecord& job) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  // It may have ended in good order since the record was read.
+  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
+  if (IsFinal(job.state)) return absl::OkStatus();
+  const int leftovers = local::KillLeftovers(job.id);
+  StateChange change;
+  job.state = JobState::kFailed;
+  job.finished = absl::Now();
+  job.reason = job.supervisor.has_value()
+                   ? "its supervisor died: it was killed, or the machine restarted"
+                   : "it never started: `muster run` was interrupted";
+  if (leftovers > 0)
+    absl::StrAppend(&job.reason, "; ", leftovers, " processes left over were ended");
+  change.job = job;
+  MUSTER_ASSIGN_OR_RETURN(std::vector<TaskRecord> tasks, history->Tasks(job.id));
+  for (TaskRecord& task : tasks) {
+    if (IsFinal(task.state)) continue;
+    task.state = TaskState::kLost;
+    task.pid = 0;
+    task.finished = change.job.finished;
+    task.reason = "its supervisor died";
+    change.tasks.push_back(std::move(task));
+  }
+  change.events.push_back({.time = *change.job.finished,
+                           .kind = "job",
+                           .message = absl::StrCat("Failed: ", job.reason)});
+  return history->Apply(change);
+}
+
+}  // namespace
+
+absl::Status Refresh(Context& context, JobRecord& job) {
+  if (IsFinal(job.state)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  if (platform->Check(job) != Liveness::kGone) return absl::OkStatus();
+  return MarkLost(context, job);
+}
+
+absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(JobRecord job, history->Resolve(reference));
+  MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+  return job;
+}
+
+absl::StatusOr<JobRecord> LatestJob(Context& context) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  for (const bool only_active : {true, false}) {
+    MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = only_active}));
+    for (JobRecord& job : jobs) {
+      MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+      if (!only_active || !IsFinal(job.state)) return job;
+    }
+  }
+  return absl::NotFoundError("there are no jobs yet; `muster run job.yaml` starts one");
+}
+
+absl::StatusOr<std::vector<TaskId>> SelectTasks(const std::vector<TaskRecord>& tasks,
+                                                const std::vector<std::string>& selectors) {
+  std::vector<TaskId> selected;
+  std::vector<std::string> names;
+  for (const TaskRecord& task : tasks) {
+    names.push_back(task.id.ToString());
+    if (selectors.empty()) selected.push_back(task.id);
+  }
+  for (const std::string& selector : selectors) {
+    const size_t before = selected.size();
+    for (const TaskRecord& task : tasks) {
+      if (task.id.ToString() == selector || task.id.role == selector) selected.push_back(task.id);
+    }
+    if (selected.size() == before) {
+      return absl::InvalidArgumentError(absl::StrCat("no task '", selector, "'",
+                                                     DidYouMean(selector, names), "; the job has ",
+                                                     absl::StrJoin(names, ", ")));
+    }
+  }
+  return selected;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,103 @@
+// muster jobs: every job, newest first; and muster jobs prune.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+#include "cli/report.h"
+
+namespace muster::cli {
+namespace {
+
+struct JobsOptions {
+  bool running = false;
+  bool json = false;
+};
+
+struct PruneOptions {
+  int keep = 100;
+  bool yes = false;
+};
+
+absl::StatusOr<int> List(Context& context, const JobsOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = options.running}));
+  for (JobRecord& job : jobs) MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+  if (options.running) {
+    std::erase_if(jobs, [](const JobRecord& job) { return IsFinal(job.state); });
+  }
+  if (options.json) {
+    nlohmann::json json = nlohmann::json::array();
+    for (const JobRecord& job : jobs) json.push_back(JobToJson(job));
+    out.PrintLine(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return kSuccess;
+  }
+  if (jobs.empty()) {
+    out.PrintLine(options.running ? "No job is running."
+                                  : "There are no jobs yet; `muster run job.yaml` starts one.");
+    return kSuccess;
+  }
+  const absl::Time now = absl::Now();
+  Table table({"JOB", "STATE", "PLATFORM", "TASKS", "CREATED", "RAN", "NOTE"}, 6);
+  for (const JobRecord& job : jobs) {
+    const bool ran = job.started.has_value();
+    table.Add({job.id, PaintState(out, job.state), job.platform, absl::StrCat(job.tasks),
+               FormatAge(now - job.created),
+               ran ? FormatElapsed(job.finished.value_or(now) - *job.started) : "", job.reason});
+  }
+  out.Print(table.Render(out));
+  return kSuccess;
+}
+
+absl::StatusOr<int> Prune(Context& context, const PruneOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(const auto jobs, history->FinishedBeyond(options.keep));
+  if (jobs.empty()) {
+    out.PrintLine("Nothing to prune.");
+    return kSuccess;
+  }
+  out.PrintLine(absl::StrCat("Removes the logs and the history of ", jobs.size(),
+                             " finished jobs, ", jobs.back().id, " to ", jobs.front().id,
+                             ". Model dirs are not touched."));
+  if (!options.yes && out.is_terminal() && !Ask(out, "Remove them?")) return kSuccess;
+  for (const JobRecord& job : jobs) {
+    // The record goes last: a folder that could not be removed is found again by the next prune.
+    std::error_code error;
+    std::filesystem::remove_all(job.directory, error);
+    if (error) return absl::UnavailableError(absl::StrCat(job.directory, ": ", error.message()));
+    MUSTER_RETURN_IF_ERROR(history->DeleteJob(job.id));
+  }
+  out.PrintLine(absl::StrCat("Removed ", jobs.size(), " jobs."));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddJobsCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command = app.add_subcommand("jobs", "List every job, newest first");
+  auto options = std::make_shared<JobsOptions>();
+  command->add_flag("--running", options->running, "Only those that are not finished");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->require_subcommand(0, 1);
+
+  CLI::App* prune = command->add_subcommand("prune", "Remove old finished jobs and their logs");
+  auto prune_options = std::make_shared<PruneOptions>();
+  prune->add_option("--keep", prune_options->keep, "How many finished jobs stay, the newest")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  prune->add_flag("-y,--yes", prune_options->yes, "Do not ask");
+
+  command->callback([&context, &exit_code, options, prune, prune_options] {
+    const auto code = prune->parsed() ? Prune(context, *prune_options) : List(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

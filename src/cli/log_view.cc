@@ -1,0 +1,61 @@
+#include "cli/log_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+void LogView::Expect(const TaskId& task) { width_ = std::max(width_, task.ToString().size()); }
+
+Style LogView::StyleOf(const TaskId& task) {
+  constexpr Style kStyles[] = {Style::kCyan, Style::kGreen, Style::kMagenta, Style::kYellow,
+                               Style::kBlue};
+  return styles_.try_emplace(task, kStyles[styles_.size() % std::size(kStyles)]).first->second;
+}
+
+void LogView::Print(const LogLine& line) {
+  if (options_.json) {
+    const nlohmann::json json = {
+        {"task", line.task.ToString()},
+        {"attempt", line.attempt},
+        {"time", absl::FormatTime(absl::RFC3339_full, line.time, absl::UTCTimeZone())},
+        {"text", line.text}};
+    terminal_.PrintLine(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  std::string text;
+  if (options_.timestamps) {
+    text = absl::StrCat(terminal_.Paint(Style::kDim, FormatLocalTime(line.time)), " ");
+  }
+  if (options_.prefix) {
+    Expect(line.task);
+    const std::string prefix =
+        absl::StrFormat("%-*s |", static_cast<int>(width_), line.task.ToString());
+    absl::StrAppend(&text, terminal_.Paint(StyleOf(line.task), prefix), " ");
+  }
+  // A file or a pipe gets the bytes as they are, a terminal only what it can show.
+  absl::StrAppend(&text, terminal_.is_terminal() ? Printable(line.text) : line.text);
+  terminal_.PrintLine(text);
+}
+
+void LogView::PrintAvailable(LogStream& stream) {
+  stream.Acknowledge();
+  while (terminal_.ok()) {
+    const auto line = stream.Next();
+    if (!line.has_value()) break;
+    Print(*line);
+  }
+  terminal_.Flush();
+}
+
+void LogView::PrintPartials(LogStream& stream) {
+  for (const LogLine& line : stream.TakePartials()) Print(line);
+  terminal_.Flush();
+}
+
+}  // namespace muster::cli

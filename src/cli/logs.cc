@@ -1,0 +1,73 @@
+// muster logs: the output of a job's tasks.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/attach.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+
+namespace muster::cli {
+namespace {
+
+struct LogsOptions {
+  std::string job;
+  std::vector<std::string> tasks;
+  bool follow = false;
+  int tail = -1;
+  std::string since;
+  bool timestamps = false;
+  bool json = false;
+};
+
+absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job));
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(const auto records, history->Tasks(job.id));
+  MUSTER_ASSIGN_OR_RETURN(const auto tasks, SelectTasks(records, options.tasks));
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  MUSTER_ASSIGN_OR_RETURN(auto stream, platform->Logs(job, tasks));
+  if (!options.since.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const absl::Duration since, ParseDuration(options.since));
+    stream->SeekTime(absl::Now() - since);
+  }
+  if (options.tail >= 0) stream->SeekTail(options.tail);
+  const LogView::Options view_options{.prefix = tasks.size() > 1 || records.size() > 1,
+                                      .timestamps = options.timestamps,
+                                      .json = options.json};
+  if (options.follow && !IsFinal(job.state)) {
+    AttachOptions attach{.show_events = false, .view = view_options};
+    if (!options.tasks.empty()) attach.tasks = tasks;
+    return Attach(context, job, attach, std::move(stream));
+  }
+  LogView view(context.out(), view_options);
+  for (const TaskId& task : tasks) view.Expect(task);
+  view.PrintAvailable(*stream);
+  view.PrintPartials(*stream);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddLogsCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command = app.add_subcommand("logs", "Print the output of a job's tasks");
+  auto options = std::make_shared<LogsOptions>();
+  command->add_option("JOB", options->job, "The job")->required();
+  command->add_option("TASK", options->tasks,
+                      "Only these: worker:1, or a role for all of its tasks");
+  command->add_flag("-f,--follow", options->follow, "Go on until the job ends");
+  command->add_option("--tail", options->tail, "Only the last N lines")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--since", options->since, "Only what is younger than this: 90s, 5m, 2h");
+  command->add_flag("-t,--timestamps", options->timestamps, "Put the time before each line");
+  command->add_flag("--json", options->json, "Print one JSON object a line");
+  command->get_option("--tail")->excludes(command->get_option("--since"));
+  command->callback([&context, &exit_code, options] {
+    const auto code = Logs(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

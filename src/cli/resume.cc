@@ -1,0 +1,76 @@
+// muster resume: a new run of a finished job in the same model dir.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "cli/attach.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+#include "cli/submit.h"
+#include "launch/local/job_dir.h"
+
+namespace muster::cli {
+namespace {
+
+struct ResumeOptions {
+  std::string job;
+  int64_t step = -1;
+  bool detach = false;
+};
+
+absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord previous, FindJob(context, options.job));
+  if (!IsFinal(previous.state)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(previous.id, " is ", ToString(previous.state),
+                     "; stop it before it is resumed: muster stop ", previous.id));
+  }
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(const auto active, history->ListJobs({.only_active = true}));
+  for (JobRecord job : active) {
+    if (job.name != previous.name) continue;
+    MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+    if (!IsFinal(job.state)) {
+      return absl::FailedPreconditionError(absl::StrCat("a later run, ", job.id, ", is ",
+                                                        ToString(job.state),
+                                                        " in the same place; stop it first"));
+    }
+  }
+  // The stored submission has absolute paths, so where `resume` is called does not matter.
+  MUSTER_ASSIGN_OR_RETURN(Submission submission,
+                          local::JobDir(previous.directory).LoadSubmission());
+  submission.id = NewJobId(submission.spec.name);
+  submission.created = absl::Now();
+  submission.resumed_from = previous.id;
+  submission.resume_step = options.step >= 0 ? std::optional<int64_t>(options.step) : std::nullopt;
+  if (auto trainer = context.FindTrainer(); trainer.ok()) submission.trainer = *std::move(trainer);
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, previous.platform));
+  lock.Reset();
+  const std::string where = job.model_dir.empty() ? "" : absl::StrCat(" in ", job.model_dir);
+  context.err().Note(absl::StrCat("started ", job.id, ", which resumes ", previous.id, where));
+  if (options.detach) return kSuccess;
+  return Attach(context, job, {.owns_job = true});
+}
+
+}  // namespace
+
+void AddResumeCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command = app.add_subcommand("resume", "Run a finished job again in its model dir");
+  auto options = std::make_shared<ResumeOptions>();
+  command->add_option("JOB", options->job, "The job; a resumed one too")->required();
+  command
+      ->add_option("--from", options->step,
+                   "Step of the checkpoint to go on from (default: the last)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("-d,--detach", options->detach, "Start it in the background and return");
+  command->callback([&context, &exit_code, options] {
+    const auto code = Resume(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

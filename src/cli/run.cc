@@ -1,0 +1,158 @@
+// muster run: starts a job, or changes the running one of that name.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "cli/attach.h"
+#include "cli/commands.h"
+#include "cli/diff.h"
+#include "cli/job_lookup.h"
+#include "cli/submit.h"
+#include "launch/local/addresses.h"
+#include "launch/local/job_dir.h"
+#include "launch/local/update.h"
+
+namespace muster::cli {
+namespace {
+
+struct RunOptions {
+  std::string file;
+  std::string platform = "local";
+  bool detach = false;
+  bool dry_run = false;
+  bool yes = false;
+};
+
+absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = true}));
+  for (JobRecord& job : jobs) {
+    if (job.name != name) continue;
+    MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+    if (!IsFinal(job.state)) return job;
+  }
+  return std::nullopt;
+}
+
+std::string TaskNames(const std::vector<TaskId>& tasks) {
+  return absl::StrJoin(tasks, ", ", [](std::string* out, const TaskId& task) {
+    absl::StrAppend(out, task.ToString());
+  });
+}
+
+// What a new run would start.
+absl::Status ShowNewPlan(Context& context, const Submission& submission) {
+  Terminal& out = context.out();
+  const auto dir = local::JobDir::Of(context.home(), submission.id);
+  const ClusterSpec cluster = local::PlanAddresses(submission.spec, {});
+  Table table({"TASK", "ADDRESS", "DIRECTORY", "COMMAND"}, 3);
+  for (const TaskId& task : submission.spec.Tasks()) {
+    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,
+                            local::LaunchOf(dir, submission, cluster, task, 0, 0));
+    const absl::string_view address = cluster.AddressOf(task);
+    table.Add({task.ToString(),
+               address == local::kUnassigned ? "picked at start" : std::string(address),
+               launch.working_dir, ShellJoin(launch.argv)});
+  }
+  out.PrintLine(
+      absl::StrCat("Would start a new job '", submission.spec.name, "' on this machine:\n"));
+  out.Print(table.Render(out));
+  return absl::OkStatus();
+}
+
+void ShowUpdatePlan(Terminal& out, const JobRecord& job, const UpdatePlan& plan) {
+  const auto line = [&](const char* what, const std::vector<TaskId>& tasks) {
+    if (!tasks.empty()) out.PrintLine(absl::StrCat("  ", what, TaskNames(tasks)));
+  };
+  out.PrintLine(absl::StrCat("Changes to ", job.id, ":"));
+  line("restart: ", plan.restarted);
+  line("start:   ", plan.added);
+  line("stop:    ", plan.removed);
+  line("keep:    ", plan.kept);
+  if (plan.policies_changed) out.PrintLine("  policies change without a restart");
+}
+
+absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options,
+                                     const JobRecord& job, const Submission& next) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
+  MUSTER_ASSIGN_OR_RETURN(const UpdatePlan plan, platform->PlanUpdate(job, tasks, next));
+  MUSTER_ASSIGN_OR_RETURN(const Submission current, local::JobDir(job.directory).LoadSubmission());
+  if (plan.empty()) {
+    out.PrintLine(absl::StrCat(job.id, " is running and nothing changed; `muster logs -f ", job.id,
+                               "` follows it"));
+    return kSuccess;
+  }
+  out.Print(UnifiedDiff(out, current.source, next.source));
+  ShowUpdatePlan(out, job, plan);
+  if (options.dry_run) return kSuccess;
+  if (!options.yes && ::isatty(STDIN_FILENO) != 0 && !Ask(out, "Apply these changes?")) {
+    out.PrintLine("Nothing was changed.");
+    return kSuccess;
+  }
+  MUSTER_RETURN_IF_ERROR(platform->Update(job, next));
+  out.PrintLine(absl::StrCat("Changed ", job.id, "."));
+  out.Flush();
+  if (options.detach) return kSuccess;
+  AttachOptions attach{.owns_job = true};
+  MUSTER_ASSIGN_OR_RETURN(auto stream, platform->Logs(job, next.spec.Tasks()));
+  stream->SeekTime(absl::Now());
+  return Attach(context, job, attach, std::move(stream));
+}
+
+void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
+  out.PrintLine(absl::StrCat("Started ", job.id, " in the background."));
+  out.PrintLine(absl::StrCat("  muster show ", job.id, "      its tasks"));
+  out.PrintLine(absl::StrCat("  muster logs -f ", job.id, "   its output"));
+  out.PrintLine(absl::StrCat("  muster stop ", job.id, "      end it"));
+}
+
+absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
+  MUSTER_RETURN_IF_ERROR(context.platform(options.platform).status());
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, options.file));
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_ASSIGN_OR_RETURN(const auto running, RunningJob(context, submission.spec.name));
+  if (running.has_value()) {
+    lock.Reset();
+    return ChangeRunningJob(context, options, *running, submission);
+  }
+  if (options.dry_run) {
+    MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, submission));
+    return kSuccess;
+  }
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, options.platform));
+  lock.Reset();
+  if (options.detach) {
+    SayWhatIsUseful(context.out(), job);
+    return kSuccess;
+  }
+  context.err().Note(absl::StrCat("started ", job.id, "; Ctrl-C stops it"));
+  return Attach(context, job, {.owns_job = true});
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("run", "Start a job, or change the running one of that name");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("FILE", options->file, "The job file; - reads standard input")->required();
+  command->add_option("--on", options->platform, "Platform: local")->capture_default_str();
+  command->add_flag("-d,--detach", options->detach, "Start it in the background and return");
+  command->add_flag("--dry-run", options->dry_run, "Show what would happen, and do nothing");
+  command->add_flag("-y,--yes", options->yes, "Change a running job without asking");
+  command->callback([&context, &exit_code, options] {
+    const auto code = Run(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

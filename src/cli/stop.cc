@@ -1,0 +1,88 @@
+// muster stop: ends jobs.
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+#include "cli/report.h"
+
+namespace muster::cli {
+namespace {
+
+struct StopOptions {
+  std::vector<std::string> jobs;
+  bool yes = false;
+  bool now = false;
+};
+
+absl::Status WaitForEnd(Context& context, Platform& platform, JobRecord& job) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  auto watch = platform.Watch(job);
+  while (watch.ok()) {
+    pollfd waiting{.fd = (*watch)->fd(), .events = POLLIN};
+    ::poll(&waiting, 1, 1000);
+    if (waiting.revents != 0 && !(*watch)->Drain()) break;
+    if (platform.Check(job) == Liveness::kGone) break;
+  }
+  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
+  return Refresh(context, job);
+}
+
+absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
+  Terminal& out = context.out();
+  std::vector<JobRecord> jobs;
+  for (const std::string& reference : options.jobs) {
+    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FindJob(context, reference));
+    if (IsFinal(job.state)) {
+      out.PrintLine(absl::StrCat(job.id, " is not running: it is ", ToString(job.state)));
+      continue;
+    }
+    jobs.push_back(std::move(job));
+  }
+  if (jobs.empty()) return kSuccess;
+  for (const JobRecord& job : jobs) {
+    out.PrintLine(
+        absl::StrCat("Stops ", job.id, " (", ToString(job.state), ", ", job.tasks, " tasks)"));
+  }
+  if (!options.yes && ::isatty(STDIN_FILENO) != 0 && !Ask(out, "Continue?")) {
+    out.PrintLine("Nothing was stopped.");
+    return kSuccess;
+  }
+  out.Flush();
+  int code = kSuccess;
+  for (JobRecord& job : jobs) {
+    MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+    const absl::Status asked = platform->Stop(job, options.now);
+    // A supervisor that does not answer any more may just have ended.
+    MUSTER_RETURN_IF_ERROR(WaitForEnd(context, *platform, job));
+    if (!IsFinal(job.state)) {
+      context.err().Error(absl::StrCat(job.id, ": ", asked.ok() ? "did not end" : asked.message()));
+      code = kFailure;
+      continue;
+    }
+    out.Print(Verdict(out, job));
+  }
+  return code;
+}
+
+}  // namespace
+
+void AddStopCommand(CLI::App& app, Context& context, int& exit_code) {
+  CLI::App* command = app.add_subcommand("stop", "End jobs");
+  auto options = std::make_shared<StopOptions>();
+  command->add_option("JOB", options->jobs, "The jobs")->required();
+  command->add_flag("-y,--yes", options->yes, "Do not ask");
+  command->add_flag("--now", options->now, "Without a grace period");
+  command->callback([&context, &exit_code, options] {
+    const auto code = Stop(context, *options);
+    exit_code = code.ok() ? *code : Fail(context, code.status());
+  });
+}
+
+}  // namespace muster::cli

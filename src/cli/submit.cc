@@ -1,0 +1,106 @@
+#include "cli/submit.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "history/job_folder.h"
+#include "job/parse.h"
+#include "launch/local/job_dir.h"
+
+namespace muster::cli {
+namespace {
+
+absl::StatusOr<std::string> ReadJobFile(const std::string& path) {
+  if (path != "-") return ReadFile(path, kMaxJobFileBytes);
+  return ReadAll(STDIN_FILENO, kMaxJobFileBytes);
+}
+
+std::vector<TaskRecord> PendingTasks(const JobSpec& spec) {
+  std::vector<TaskRecord> tasks;
+  for (const TaskId& id : spec.Tasks()) tasks.push_back({.id = id});
+  return tasks;
+}
+
+bool NeedsTrainer(const JobSpec& spec) {
+  for (const RoleSpec& role : spec.roles) {
+    if (role.command.empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string NewJobId(const std::string& name) {
+  // No vowels and no look-alikes: an id is read aloud and typed, and should not spell anything.
+  constexpr absl::string_view kAlphabet = "23456789bcdfghjkmnpqrstvwxz";
+  std::random_device random;
+  std::string id = absl::StrCat(name, "-");
+  for (int i = 0; i < 5; ++i) id.push_back(kAlphabet[random() % kAlphabet.size()]);
+  return id;
+}
+
+absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path) {
+  auto text = ReadJobFile(path);
+  if (!text.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the job file: ", text.status().message()));
+  Submission submission;
+  MUSTER_ASSIGN_OR_RETURN(submission.spec,
+                          ParseJob(*text, {.file_name = path == "-" ? "standard input" : path,
+                                           .working_dir = context.working_dir()}));
+  submission.id = NewJobId(submission.spec.name);
+  submission.source_name = path;
+  submission.source = *std::move(text);
+  submission.working_dir = context.working_dir();
+  submission.trainer = context.FindTrainer().value_or("muster-trainer");
+  submission.created = absl::Now();
+  return submission;
+}
+
+absl::StatusOr<UniqueFd> LockSubmissions(Context& context) {
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(context.home()));
+  const std::string path = JoinPath(context.home(), "submit.lock");
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
+  while (::flock(fd.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, path);
+  }
+  return fd;
+}
+
+absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
+                                    const std::string& platform_name) {
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(platform_name));
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  if (NeedsTrainer(submission.spec)) MUSTER_RETURN_IF_ERROR(context.FindTrainer().status());
+  const auto dir = local::JobDir::Of(context.home(), submission.id);
+  JobRecord job{.id = submission.id,
+                .name = submission.spec.name,
+                .platform = platform_name,
+                .created = submission.created,
+                .directory = dir.path(),
+                .model_dir = submission.spec.model_dir,
+                .resumed_from = submission.resumed_from,
+                .tasks = static_cast<int>(submission.spec.Tasks().size())};
+  MUSTER_RETURN_IF_ERROR(dir.Create());
+  MUSTER_RETURN_IF_ERROR(
+      WriteFileAtomically(JoinPath(dir.path(), kJobFolderFile), JobFolderRecordToJson(job)));
+  MUSTER_RETURN_IF_ERROR(history->AddJob(job, PendingTasks(submission.spec)));
+  const absl::Status started = platform->Submit(submission, job);
+  if (started.ok()) return job;
+  job.state = JobState::kFailed;
+  job.reason = std::string(started.message());
+  job.finished = absl::Now();
+  history->Apply({.job = job}).IgnoreError();
+  return Annotate(started, absl::StrCat(job.id, " could not start"));
+}
+
+}  // namespace muster::cli

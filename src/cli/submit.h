@@ -1,0 +1,29 @@
+// From a job file to a running job: shared by `run` and `resume`.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "cli/context.h"
+#include "job/event_sink.h"
+#include "launch/submission.h"
+
+namespace muster::cli {
+
+// Reads and validates a job file ("-" = standard input) and completes it to a submission with a new
+// id. InvalidArgument holds every mistake.
+absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path);
+
+// A new id for a job of that name: "mnist-x7k2q".
+std::string NewJobId(const std::string& name);
+
+// Held while it is decided whether a name is free, so that two `run`s at once do not both find it
+// so.
+absl::StatusOr<UniqueFd> LockSubmissions(Context& context);
+
+// Records the job and starts it. When it cannot start, the record says Failed and why.
+absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
+                                    const std::string& platform);
+
+}  // namespace muster::cli
