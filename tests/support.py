@@ -1,15 +1,25 @@
-"""What the tests that drive the real program share: a private MUSTER_HOME, job files, waiting."""
+"""What the tests that drive the real program share: a private MUSTER_HOME, job files, terminals, waiting."""
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import re
+import select
 import shutil
+import signal
+import socket
+import struct
 import subprocess
 import tempfile
+import termios
+import textwrap
+import threading
 import time
 import unittest
 
-MUSTER = os.environ.get("MUSTER", "muster")
+MUSTER = os.path.abspath(shutil.which(os.environ.get("MUSTER", "muster")) or os.environ.get("MUSTER", "muster"))
 SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's packages
 
@@ -26,6 +36,15 @@ def wait_until(condition, what, timeout=60.0):
         time.sleep(0.02)
 
 
+def is_alive(pid):
+    """Whether a process of this pid exists and is not a zombie."""
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
 def processes_with(entry):
     """Pids of live processes whose environment holds `entry` (NAME=value)."""
     found = []
@@ -33,11 +52,96 @@ def processes_with(entry):
         if not proc.name.isdigit():
             continue
         with contextlib.suppress(OSError):
-            if entry.encode() not in (proc / "environ").read_bytes().split(b"\0"):
-                continue
-            if (proc / "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
+            if entry.encode() in (proc / "environ").read_bytes().split(b"\0") and is_alive(int(proc.name)):
                 found.append(int(proc.name))
     return found
+
+
+def free_ports(count):
+    """The first of `count` ports in a row that nobody has, outside of the ranges of Linux and of Muster."""
+    first = 10000 + os.getpid() * 7 % 9000
+    while True:
+        first = 10000 + (first - 10000 + 1) % 9900
+        with contextlib.ExitStack() as probes:
+            try:
+                for port in range(first, first + count):
+                    probes.enter_context(socket.socket()).bind(("", port))
+            except OSError:
+                continue
+        return list(range(first, first + count))
+
+
+def kill(pid, number=signal.SIGKILL):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def plain(text):
+    """`text` without what only a terminal understands."""
+    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "")
+
+
+class Terminal:
+    """muster on a terminal of its own, as a user sits before it."""
+
+    def __init__(self, args, cwd, env, columns=200):
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        self.process = subprocess.Popen(
+            [MUSTER, *map(str, args)], cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self._output = b""
+        self._closing = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        # Looks up now and then: a read that waits would keep the terminal open after hang_up().
+        while not self._closing:
+            readable, _, _ = select.select([self._master], [], [], 0.05)
+            if not readable:
+                continue
+            try:
+                data = os.read(self._master, 65536)
+            except OSError:
+                return
+            if not data:
+                return
+            self._output += data
+
+    @property
+    def output(self):
+        return self._output.decode(errors="replace")
+
+    def expect(self, text, timeout=60.0):
+        wait_until(lambda: text in plain(self.output), f"the terminal shows {text!r}; it shows:\n{self.output}", timeout)
+
+    def send(self, text):
+        os.write(self._master, text.encode())
+
+    def interrupt(self):
+        self.send("\x03")
+
+    def wait(self, timeout=60.0):
+        """The exit code, once all output is read."""
+        code = self.process.wait(timeout)
+        self._reader.join(timeout=10)
+        return code
+
+    def hang_up(self):
+        """Closes the window: the kernel sends SIGHUP."""
+        if self._closing:
+            return
+        self._closing = True
+        self._reader.join(timeout=10)
+        os.close(self._master)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.hang_up()
 
 
 class MusterTest(unittest.TestCase):
@@ -46,28 +150,33 @@ class MusterTest(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="muster-test-"))
         self.home = self.dir / "home"
-        self.env = dict(os.environ, MUSTER_HOME=str(self.home), PYTHONUNBUFFERED="1")
-        self.env.pop("OMP_NUM_THREADS", None)
+        self.env = dict(os.environ, MUSTER_HOME=str(self.home), PYTHONUNBUFFERED="1", TERM="xterm",
+                        PATH="/usr/local/bin:/usr/bin:/bin")
+        for name in ("OMP_NUM_THREADS", "NO_COLOR", "TF_CONFIG", "XDG_DATA_HOME"):
+            self.env.pop(name, None)
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.addCleanup(self._end_everything)
 
     def _end_everything(self):
         ids = [path.name for path in self.home.glob("jobs/*")]
+        if ids:
+            self.muster("stop", "--yes", "--now", *ids, check=False)
         for job in ids:
-            self.muster("stop", "--yes", "--now", job, check=False)
-        for job in ids:
-            self.assertEqual(processes_with(f"MUSTER_JOB_ID={job}"), [], "processes were left running")
+            wait_until(lambda job=job: not processes_with(f"MUSTER_JOB_ID={job}"), f"nothing of {job} is left", 10)
 
     def write(self, name, text):
         path = self.dir / name
-        path.write_text(text)
+        path.write_text(textwrap.dedent(text))
         return path
 
     def muster(self, *args, check=True, **kwargs):
         """Runs muster to its end; returns the CompletedProcess with text output."""
         kwargs.setdefault("timeout", 120)
-        result = subprocess.run([MUSTER, *map(str, args)], cwd=self.dir, env=self.env, text=True,
-                                stdin=subprocess.DEVNULL, capture_output=True, **kwargs)
+        kwargs.setdefault("cwd", self.dir)
+        kwargs.setdefault("env", self.env)
+        if "input" not in kwargs:
+            kwargs.setdefault("stdin", subprocess.DEVNULL)
+        result = subprocess.run([MUSTER, *map(str, args)], text=True, errors="replace", capture_output=True, **kwargs)
         if check and result.returncode != 0:
             raise AssertionError(f"muster {' '.join(map(str, args))} exited {result.returncode}\n"
                                  f"{result.stdout}\n{result.stderr}")
@@ -75,7 +184,8 @@ class MusterTest(unittest.TestCase):
 
     def start(self, *args, **kwargs):
         """Starts muster and returns the Popen; killed at the end of the test."""
-        process = subprocess.Popen([MUSTER, *map(str, args)], cwd=self.dir, env=self.env, text=True,
+        kwargs.setdefault("env", self.env)
+        process = subprocess.Popen([MUSTER, *map(str, args)], cwd=self.dir, text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, **kwargs)
 
@@ -88,10 +198,16 @@ class MusterTest(unittest.TestCase):
         self.addCleanup(end)
         return process
 
+    def terminal(self, *args, env=None, columns=200):
+        """muster on a terminal; ended at the end of the test."""
+        terminal = Terminal(args, self.dir, env or self.env, columns)
+        self.addCleanup(terminal.close)
+        return terminal
+
     def run_detached(self, text, name="job.yaml"):
         """Starts a job in the background; returns its id."""
-        self.muster("run", "-d", self.write(name, text))
-        return self.jobs()[0]["id"]
+        said = self.muster("run", "-d", self.write(name, text)).stdout
+        return re.search(r"Started (\S+) in", said).group(1)
 
     def jobs(self):
         return json.loads(self.muster("jobs", "--json").stdout)
@@ -102,9 +218,22 @@ class MusterTest(unittest.TestCase):
     def task(self, job, name):
         return next(task for task in self.show(job)["tasks"] if task["task"] == name)
 
+    def pids(self, job):
+        return {task["task"]: task["pid"] for task in self.show(job)["tasks"]}
+
     def wait_state(self, job, *states, timeout=60.0):
         return wait_until(lambda: (lambda s: s if s["state"] in states else None)(self.show(job)),
                           f"{job} is {' or '.join(states)}", timeout)
 
+    def wait_file(self, name, timeout=60.0):
+        """The text of a file of the test's folder, once it exists and is not empty."""
+        path = self.dir / name
+        return wait_until(lambda: path.exists() and path.read_text(), f"{name} is written", timeout)
+
     def log(self, job, task):
-        return (self.home / "jobs" / job / "logs" / f"{task.replace(':', '-')}.log").read_bytes()
+        """What the task has written so far."""
+        path = self.home / "jobs" / job / "logs" / f"{task.replace(':', '-')}.log"
+        return path.read_bytes() if path.exists() else b""
+
+    def events(self, job):
+        return [f"{event['task']} {event['message']}".strip() for event in self.show(job)["events"]]

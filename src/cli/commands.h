@@ -4,24 +4,22 @@
 
 #include "cli/context.h"
 
-namespace CLI {
-class App;
-}
-
 namespace muster::cli {
 
-void AddInitCommand(CLI::App& app, Context& context, int& exit_code);
-void AddRunCommand(CLI::App& app, Context& context, int& exit_code);
-void AddShowCommand(CLI::App& app, Context& context, int& exit_code);
-void AddJobsCommand(CLI::App& app, Context& context, int& exit_code);
-void AddLogsCommand(CLI::App& app, Context& context, int& exit_code);
-void AddStopCommand(CLI::App& app, Context& context, int& exit_code);
-void AddResumeCommand(CLI::App& app, Context& context, int& exit_code);
-void AddEnvCommand(CLI::App& app, Context& context, int& exit_code);
-void AddDoctorCommand(CLI::App& app, Context& context, int& exit_code);
-void AddHelpCommand(CLI::App& app, Context& context, int& exit_code);
-void AddCompletionCommand(CLI::App& app, Context& context, int& exit_code);
-void AddSuperviseCommand(CLI::App& app, Context& context, int& exit_code);
+class Command;
+
+void AddInitCommand(Command& program, Context& context);
+void AddRunCommand(Command& program, Context& context);
+void AddShowCommand(Command& program, Context& context);
+void AddJobsCommand(Command& program, Context& context);
+void AddLogsCommand(Command& program, Context& context);
+void AddStopCommand(Command& program, Context& context);
+void AddResumeCommand(Command& program, Context& context);
+void AddEnvCommand(Command& program, Context& context);
+void AddDoctorCommand(Command& program, Context& context);
+void AddHelpCommand(Command& program, Context& context);
+void AddCompletionCommand(Command& program, Context& context);
+void AddSuperviseCommand(Command& program, Context& context);
 
 // Reports an error on standard error and gives the exit code that goes with it.
 int Fail(Context& context, const absl::Status& status);

@@ -1,10 +1,9 @@
 // muster completion: scripts for the shells, and the candidates that they ask for.
-#include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <set>
 
 #include "absl/strings/match.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 
 namespace muster::cli {
@@ -36,11 +35,9 @@ struct CompletionOptions {
   std::vector<std::string> words;
 };
 
-bool IsShown(const CLI::App* command) { return !command->get_group().empty(); }
-
-bool TakesJob(const CLI::App& command) {
+bool TakesJob(const Command& command) {
   const std::set<std::string> names = {"show", "logs", "stop", "resume", "env"};
-  return names.contains(command.get_name());
+  return names.contains(command.name());
 }
 
 void AddJobs(Context& context, std::set<std::string>& candidates) {
@@ -56,25 +53,24 @@ void AddJobs(Context& context, std::set<std::string>& candidates) {
 }
 
 // What may stand in the place of the last word.
-std::vector<std::string> Candidates(const CLI::App& app, Context& context,
+std::vector<std::string> Candidates(const Command& program, Context& context,
                                     const std::vector<std::string>& words) {
-  const CLI::App* command = &app;
+  const Command* command = &program;
   const std::string last = words.empty() ? "" : words.back();
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    for (const CLI::App* sub : command->get_subcommands(IsShown)) {
-      if (sub->get_name() == words[i]) command = sub;
-    }
+    if (const Command* next = command->Find(words[i]); next != nullptr) command = next;
   }
   std::set<std::string> all;
-  for (const CLI::App* sub : command->get_subcommands(IsShown)) all.insert(sub->get_name());
-  if (command->get_name() == "help") {
-    for (const CLI::App* sub : app.get_subcommands(IsShown)) all.insert(sub->get_name());
+  for (const Command* sub : command->commands()) all.insert(sub->name());
+  if (command->name() == "help") {
+    for (const Command* sub : program.commands()) all.insert(sub->name());
   }
-  if (command->get_name() == "init") all = {"mnist", "pytorch", "tensorflow", "custom"};
+  if (command->name() == "init") all = {"mnist", "pytorch", "tensorflow", "custom"};
+  if (command->name() == "completion") all = {"bash", "zsh", "fish"};
   if (TakesJob(*command)) AddJobs(context, all);
   if (absl::StartsWith(last, "-")) {
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) all.insert("--" + name);
+    for (const Command::OptionInfo& option : command->options()) {
+      for (const std::string& name : option.long_names) all.insert("--" + name);
     }
   }
   std::vector<std::string> matching;
@@ -84,30 +80,31 @@ std::vector<std::string> Candidates(const CLI::App& app, Context& context,
   return matching;
 }
 
+absl::StatusOr<std::string> ScriptFor(const std::vector<std::string>& words) {
+  const std::string shell = words.size() == 1 ? words[0] : "";
+  if (shell == "bash") return kBash;
+  if (shell == "zsh") return kZsh;
+  if (shell == "fish") return kFish;
+  return absl::InvalidArgumentError("which shell? bash, zsh or fish");
+}
+
 }  // namespace
 
-void AddCompletionCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
+void AddCompletionCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("completion", "Print a completion script for a shell");
   auto options = std::make_shared<CompletionOptions>();
-  command->add_option("SHELL", options->words, "bash, zsh or fish");
-  command->add_flag("--candidates", options->candidates)->group("");
-  command->callback([&app, &context, &exit_code, options] {
-    if (options->candidates) {
-      const auto candidates = Candidates(app, context, options->words);
-      for (const std::string& candidate : candidates) context.out().PrintLine(candidate);
-      exit_code = candidates.empty() ? kFailure : kSuccess;
-      return;
+  command.Argument("SHELL", &options->words, "bash, zsh or fish");
+  command.HiddenFlag("--candidates", &options->candidates);
+  command.OnCall([&program, &context, options]() -> absl::StatusOr<int> {
+    if (!options->candidates) {
+      const auto script = ScriptFor(options->words);
+      if (!script.ok()) return script.status();
+      context.out().Print(*script);
+      return kSuccess;
     }
-    const std::string shell = options->words.size() == 1 ? options->words[0] : "";
-    if (shell == "bash") {
-      context.out().Print(kBash);
-    } else if (shell == "zsh") {
-      context.out().Print(kZsh);
-    } else if (shell == "fish") {
-      context.out().Print(kFish);
-    } else {
-      exit_code = Fail(context, absl::InvalidArgumentError("which shell? bash, zsh or fish"));
-    }
+    const auto candidates = Candidates(program, context, options->words);
+    for (const std::string& candidate : candidates) context.out().PrintLine(candidate);
+    return candidates.empty() ? kFailure : kSuccess;
   });
 }
 

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -15,6 +14,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/submit.h"
 #include "launch/local/addresses.h"
@@ -181,16 +181,12 @@ absl::StatusOr<int> Doctor(Context& context, const DoctorOptions& options) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "Check what this machine lacks, for one job too");
+void AddDoctorCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("doctor", "Check what this machine lacks, for one job too");
   auto options = std::make_shared<DoctorOptions>();
-  command->add_option("FILE", options->file, "A job file to check for");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([&context, &exit_code, options] {
-    const auto code = Doctor(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("FILE", &options->file, "A job file to check for");
+  command.Flag("--json", &options->json, "Print JSON");
+  command.OnCall([&context, options] { return Doctor(context, *options); });
 }
 
 }  // namespace muster::cli

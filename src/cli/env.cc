@@ -1,11 +1,11 @@
 // muster env: the variables of one task, to run it by hand.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/submit.h"
@@ -51,6 +51,7 @@ absl::StatusOr<Described> Describe(Context& context, const std::string& referenc
   Described described;
   if (std::filesystem::exists(reference) || reference == "-") {
     MUSTER_ASSIGN_OR_RETURN(described.submission, LoadSubmission(context, reference));
+    described.submission.id = described.submission.spec.name;  // the same whenever it is asked
     described.cluster = CountedAddresses(described.submission.spec);
     return described;
   }
@@ -103,22 +104,17 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
 
 }  // namespace
 
-void AddEnvCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("env", "Print TF_CONFIG and the other variables of one task");
+void AddEnvCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("env", "Print TF_CONFIG and the other variables of one task");
   auto options = std::make_shared<EnvOptions>();
-  command->add_option("JOB", options->job, "A job file, or a job")->required();
-  command->add_option("ROLE", options->role, "The task's role, or the task as in worker:1");
-  command->add_option("INDEX", options->index, "Its index")->check(CLI::NonNegativeNumber);
-  command->add_flag("--cluster", options->cluster,
-                    "Print the addresses of all tasks (the ClusterSpec)");
-  command->add_option("--format", options->format, "shell or json")
-      ->check(CLI::IsMember({"shell", "json"}))
-      ->capture_default_str();
-  command->callback([&context, &exit_code, options] {
-    const auto code = Env(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("JOB", &options->job, "A job file, or a job", Presence::kRequired);
+  command.Argument("ROLE", &options->role, "The task's role, or the task as in worker:1");
+  command.Argument("INDEX", &options->index, "Its index");
+  command.Flag("--cluster", &options->cluster,
+               "Print the addresses of all tasks (the ClusterSpec)");
+  command.Option("--format", &options->format, "shell or json", {"shell", "json"});
+  command.OnCall([&context, options] { return Env(context, *options); });
 }
 
 }  // namespace muster::cli

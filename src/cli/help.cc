@@ -1,5 +1,4 @@
 // muster help: the help of a command; and, for the build, all of it as a manual page.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "absl/strings/ascii.h"
@@ -7,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/spelling.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 
 namespace muster::cli {
@@ -18,23 +18,18 @@ std::string Roff(const std::string& text) {
                                                                           : escaped;
 }
 
-bool IsShown(const CLI::App* command) { return !command->get_group().empty(); }
-
-// One command: its usage, its options, then its own subcommands.
-void AppendManual(const CLI::App& command, const std::string& name, std::string& page) {
-  absl::StrAppend(&page, ".SS ", Roff(name), "\n", Roff(command.get_description()), ".\n");
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group().empty()) continue;
-    absl::StrAppend(&page, ".TP\n.B ",
-                    Roff(option->get_name(/*positional=*/true, /*all_options=*/true)), "\n",
-                    Roff(option->get_description()), "\n");
+// One command: its options, then its own commands.
+void AppendManual(const Command& command, const std::string& name, std::string& page) {
+  absl::StrAppend(&page, ".SS ", Roff(name), "\n", Roff(command.description()), ".\n");
+  for (const Command::OptionInfo& option : command.options()) {
+    absl::StrAppend(&page, ".TP\n.B ", Roff(option.names), "\n", Roff(option.description), "\n");
   }
-  for (const CLI::App* sub : command.get_subcommands(IsShown)) {
-    AppendManual(*sub, absl::StrCat(name, " ", sub->get_name()), page);
+  for (const Command* sub : command.commands()) {
+    AppendManual(*sub, absl::StrCat(name, " ", sub->name()), page);
   }
 }
 
-std::string ManualPage(const CLI::App& app) {
+std::string ManualPage(const Command& program) {
   std::string page =
       absl::StrCat(".TH MUSTER 1 \"\" \"muster ", MUSTER_VERSION, "\" \"User Commands\"\n",
                    ".SH NAME\n", "muster \\- describe a training job once, run it, manage it\n",
@@ -45,9 +40,7 @@ std::string ManualPage(const CLI::App& app) {
                    "stops it and resumes it.\n"
                    ".PP\nA JOB is a name, an id, or a unique prefix of either.\n",
                    ".SH COMMANDS\n");
-  for (const CLI::App* command : app.get_subcommands(IsShown)) {
-    AppendManual(*command, command->get_name(), page);
-  }
+  for (const Command* command : program.commands()) AppendManual(*command, command->name(), page);
   absl::StrAppend(
       &page, ".SH EXIT STATUS\n", ".TP\n.B 0\nthe command, or the job, succeeded\n",
       ".TP\n.B 1\nthe job failed, or the command could not do its work\n",
@@ -60,43 +53,34 @@ std::string ManualPage(const CLI::App& app) {
   return page;
 }
 
-absl::StatusOr<std::string> HelpFor(const CLI::App& app, const std::vector<std::string>& topic) {
-  const CLI::App* command = &app;
+absl::StatusOr<std::string> HelpFor(const Command& program, const std::vector<std::string>& topic) {
+  const Command* command = &program;
   for (const std::string& word : topic) {
-    std::vector<std::string> names;
-    const CLI::App* next = nullptr;
-    for (const CLI::App* sub : command->get_subcommands(IsShown)) {
-      names.push_back(sub->get_name());
-      if (sub->get_name() == word) next = sub;
-    }
+    const Command* next = command->Find(word);
     if (next == nullptr) {
+      std::vector<std::string> names;
+      for (const Command* sub : command->commands()) names.push_back(sub->name());
       return absl::InvalidArgumentError(
           absl::StrCat("no command '", word, "'", DidYouMean(word, names)));
     }
     command = next;
   }
-  return command->help(topic.empty() ? "" : absl::StrCat("muster ", topic.back()));
+  return command->Help();
 }
 
 }  // namespace
 
-void AddHelpCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("help", "Tell more about a command");
+void AddHelpCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("help", "Tell more about a command");
   auto topic = std::make_shared<std::vector<std::string>>();
   auto manual = std::make_shared<bool>(false);
-  command->add_option("COMMAND", *topic, "The command");
-  command->add_flag("--man", *manual, "Print the manual page (roff)")->group("");
-  command->callback([&app, &context, &exit_code, topic, manual] {
-    if (*manual) {
-      context.out().Print(ManualPage(app));
-      return;
-    }
-    const auto text = HelpFor(app, *topic);
-    if (text.ok()) {
-      context.out().Print(*text);
-    } else {
-      exit_code = Fail(context, text.status());
-    }
+  command.Argument("COMMAND", topic.get(), "The command");
+  command.HiddenFlag("--man", manual.get());
+  command.OnCall([&program, &context, topic, manual]() -> absl::StatusOr<int> {
+    const auto text = *manual ? ManualPage(program) : HelpFor(program, *topic);
+    if (!text.ok()) return text.status();
+    context.out().Print(*text);
+    return kSuccess;
   });
 }
 

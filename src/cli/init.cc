@@ -1,25 +1,32 @@
 // muster init: a commented starter file.
-#include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/spelling.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/templates.h"
 
 namespace muster::cli {
 
-void AddInitCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("init", "Print a commented starter file");
+void AddInitCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("init", "Print a commented starter file");
   auto kind = std::make_shared<std::string>("custom");
   std::vector<std::string> names;
-  for (const Template& item : kTemplates) names.push_back(item.name);
-  command->add_option("KIND", *kind, "mnist, pytorch, tensorflow or custom")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
-  command->callback([&context, &exit_code, kind] {
+  for (const Template& item : kTemplates) names.emplace_back(item.name);
+  command.Argument("KIND", kind.get(), "mnist, pytorch, tensorflow or custom (the default)");
+  command.OnCall([&context, kind, names]() -> absl::StatusOr<int> {
     for (const Template& item : kTemplates) {
-      if (*kind == item.name) context.out().Print(item.text);
+      if (*kind != item.name) continue;
+      context.out().Print(item.text);
+      return kSuccess;
     }
-    exit_code = kSuccess;
+    return absl::InvalidArgumentError(absl::StrCat("no starter file '", *kind, "'",
+                                                   DidYouMean(*kind, names), "; there are ",
+                                                   absl::StrJoin(names, ", ")));
   });
 }
 

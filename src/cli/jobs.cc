@@ -1,5 +1,4 @@
 // muster jobs: every job, newest first; and muster jobs prune.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
@@ -7,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/report.h"
@@ -80,24 +80,18 @@ absl::StatusOr<int> Prune(Context& context, const PruneOptions& options) {
 
 }  // namespace
 
-void AddJobsCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("jobs", "List every job, newest first");
+void AddJobsCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("jobs", "List every job, newest first");
   auto options = std::make_shared<JobsOptions>();
-  command->add_flag("--running", options->running, "Only those that are not finished");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->require_subcommand(0, 1);
+  command.Flag("--running", &options->running, "Only those that are not finished");
+  command.Flag("--json", &options->json, "Print JSON");
+  command.OnCall([&context, options] { return List(context, *options); });
 
-  CLI::App* prune = command->add_subcommand("prune", "Remove old finished jobs and their logs");
+  Command& prune = command.AddCommand("prune", "Remove old finished jobs and their logs");
   auto prune_options = std::make_shared<PruneOptions>();
-  prune->add_option("--keep", prune_options->keep, "How many finished jobs stay, the newest")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  prune->add_flag("-y,--yes", prune_options->yes, "Do not ask");
-
-  command->callback([&context, &exit_code, options, prune, prune_options] {
-    const auto code = prune->parsed() ? Prune(context, *prune_options) : List(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  prune.Option("--keep", &prune_options->keep, "How many finished jobs stay, the newest");
+  prune.Flag("-y,--yes", &prune_options->yes, "Do not ask");
+  prune.OnCall([&context, prune_options] { return Prune(context, *prune_options); });
 }
 
 }  // namespace muster::cli

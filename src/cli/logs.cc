@@ -1,11 +1,11 @@
 // muster logs: the output of a job's tasks.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/attach.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 
@@ -51,23 +51,18 @@ absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
 
 }  // namespace
 
-void AddLogsCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("logs", "Print the output of a job's tasks");
+void AddLogsCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("logs", "Print the output of a job's tasks");
   auto options = std::make_shared<LogsOptions>();
-  command->add_option("JOB", options->job, "The job")->required();
-  command->add_option("TASK", options->tasks,
-                      "Only these: worker:1, or a role for all of its tasks");
-  command->add_flag("-f,--follow", options->follow, "Go on until the job ends");
-  command->add_option("--tail", options->tail, "Only the last N lines")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--since", options->since, "Only what is younger than this: 90s, 5m, 2h");
-  command->add_flag("-t,--timestamps", options->timestamps, "Put the time before each line");
-  command->add_flag("--json", options->json, "Print one JSON object a line");
-  command->get_option("--tail")->excludes(command->get_option("--since"));
-  command->callback([&context, &exit_code, options] {
-    const auto code = Logs(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("JOB", &options->job, "The job", Presence::kRequired);
+  command.Argument("TASK", &options->tasks, "Only these: worker:1, or a role for all of its tasks");
+  command.Flag("-f,--follow", &options->follow, "Go on until the job ends");
+  command.Option("--tail", &options->tail, "Only the last N lines");
+  command.Option("--since", &options->since, "Only what is younger than this: 90s, 5m, 2h");
+  command.Flag("-t,--timestamps", &options->timestamps, "Put the time before each line");
+  command.Flag("--json", &options->json, "Print one JSON object a line");
+  command.Exclude("--tail", "--since");
+  command.OnCall([&context, options] { return Logs(context, *options); });
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,4 @@
 // muster resume: a new run of a finished job in the same model dir.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 
@@ -7,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "cli/attach.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/submit.h"
@@ -58,19 +58,14 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
 
 }  // namespace
 
-void AddResumeCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("resume", "Run a finished job again in its model dir");
+void AddResumeCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("resume", "Run a finished job again in its model dir");
   auto options = std::make_shared<ResumeOptions>();
-  command->add_option("JOB", options->job, "The job; a resumed one too")->required();
-  command
-      ->add_option("--from", options->step,
-                   "Step of the checkpoint to go on from (default: the last)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("-d,--detach", options->detach, "Start it in the background and return");
-  command->callback([&context, &exit_code, options] {
-    const auto code = Resume(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("JOB", &options->job, "The job; a resumed one too", Presence::kRequired);
+  command.Option("--from", &options->step,
+                 "Step of the checkpoint to go on from (default: the last)");
+  command.Flag("-d,--detach", &options->detach, "Start it in the background and return");
+  command.OnCall([&context, options] { return Resume(context, *options); });
 }
 
 }  // namespace muster::cli

@@ -1,7 +1,6 @@
 // muster run: starts a job, or changes the running one of that name.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "cli/attach.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/diff.h"
 #include "cli/job_lookup.h"
@@ -140,19 +140,17 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("run", "Start a job, or change the running one of that name");
+void AddRunCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("run", "Start a job, or change the running one of that name");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("FILE", options->file, "The job file; - reads standard input")->required();
-  command->add_option("--on", options->platform, "Platform: local")->capture_default_str();
-  command->add_flag("-d,--detach", options->detach, "Start it in the background and return");
-  command->add_flag("--dry-run", options->dry_run, "Show what would happen, and do nothing");
-  command->add_flag("-y,--yes", options->yes, "Change a running job without asking");
-  command->callback([&context, &exit_code, options] {
-    const auto code = Run(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("FILE", &options->file, "The job file; - reads standard input",
+                   Presence::kRequired);
+  command.Option("--on", &options->platform, "Platform: local");
+  command.Flag("-d,--detach", &options->detach, "Start it in the background and return");
+  command.Flag("--dry-run", &options->dry_run, "Show what would happen, and do nothing");
+  command.Flag("-y,--yes", &options->yes, "Change a running job without asking");
+  command.OnCall([&context, options] { return Run(context, *options); });
 }
 
 }  // namespace muster::cli

@@ -1,11 +1,11 @@
 // muster show: the tasks of a job.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/report.h"
@@ -66,17 +66,14 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
 
 }  // namespace
 
-void AddShowCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("show", "Show the tasks of a job");
+void AddShowCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("show", "Show the tasks of a job");
   auto options = std::make_shared<ShowOptions>();
-  command->add_option("JOB", options->job,
-                      "The job (default: the newest that runs, else the newest)");
-  command->add_flag("--events", options->events, "Also list what happened, in order of time");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([&context, &exit_code, options] {
-    const auto code = Show(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("JOB", &options->job,
+                   "The job (default: the newest that runs, else the newest)");
+  command.Flag("--events", &options->events, "Also list what happened, in order of time");
+  command.Flag("--json", &options->json, "Print JSON");
+  command.OnCall([&context, options] { return Show(context, *options); });
 }
 
 }  // namespace muster::cli

@@ -2,12 +2,12 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/report.h"
@@ -73,16 +73,13 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
 
 }  // namespace
 
-void AddStopCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("stop", "End jobs");
+void AddStopCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("stop", "End jobs");
   auto options = std::make_shared<StopOptions>();
-  command->add_option("JOB", options->jobs, "The jobs")->required();
-  command->add_flag("-y,--yes", options->yes, "Do not ask");
-  command->add_flag("--now", options->now, "Without a grace period");
-  command->callback([&context, &exit_code, options] {
-    const auto code = Stop(context, *options);
-    exit_code = code.ok() ? *code : Fail(context, code.status());
-  });
+  command.Argument("JOB", &options->jobs, "The jobs", Presence::kRequired);
+  command.Flag("-y,--yes", &options->yes, "Do not ask");
+  command.Flag("--now", &options->now, "Without a grace period");
+  command.OnCall([&context, options] { return Stop(context, *options); });
 }
 
 }  // namespace muster::cli

@@ -1,21 +1,21 @@
 // muster supervise: what `muster run` starts behind the scenes for each local job.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "launch/local/supervisor.h"
 
 namespace muster::cli {
 
-void AddSuperviseCommand(CLI::App& app, Context& context, int& exit_code) {
-  CLI::App* command = app.add_subcommand("supervise", "Run a submitted job");
-  command->group("");  // not for people, so not in the help
+void AddSuperviseCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("supervise", "Run a submitted job");
+  command.Hide();
   auto directory = std::make_shared<std::string>();
-  command->add_option("DIRECTORY", *directory)->required();
-  command->callback([&context, &exit_code, directory] {
-    exit_code = local::Supervise(
+  command.Argument("DIRECTORY", directory.get(), "", Presence::kRequired);
+  command.OnCall([&context, directory]() -> absl::StatusOr<int> {
+    return local::Supervise(
         *directory, STDIN_FILENO, [&context]() -> absl::StatusOr<std::unique_ptr<EventSink>> {
           HistoryOptions options;
           options.notice = [&context](absl::string_view text) { context.err().Note(text); };

@@ -27,10 +27,12 @@ class MapReader {
   // As Find, and a diagnostic when it is absent.
   const Node* Require(absl::string_view key, absl::string_view expected);
 
+  // Any scalar, as it is written: a number too.
   std::optional<std::string> String(absl::string_view key);
   std::optional<int64_t> Int(absl::string_view key, int64_t min, int64_t max);
   std::optional<double> Number(absl::string_view key, double min, double max);
   std::optional<bool> Bool(absl::string_view key);
+  // In whole milliseconds, which FormatDuration keeps.
   std::optional<absl::Duration> Duration(absl::string_view key);
   std::optional<int64_t> Bytes(absl::string_view key);
   // One of `choices`, exactly; else the nearest is named.

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
@@ -74,7 +73,6 @@ void CheckCounts(const JobSpec& spec, const RolePlaces& places, codec::Diagnosti
 
 void CheckAddresses(const JobSpec& spec, const RolePlaces& places,
                     codec::Diagnostics& diagnostics) {
-  constexpr int kLastPort = 65535;
   std::set<std::string> seen;
   for (size_t i = 0; i < spec.roles.size(); ++i) {
     const RoleSpec& role = spec.roles[i];

@@ -11,6 +11,8 @@
 
 namespace muster {
 
+inline constexpr int kLastPort = 65535;
+
 inline constexpr char kNameRule[] =
     "lower-case letters, digits and '-', a letter or digit at both ends, at most 63 characters";
 

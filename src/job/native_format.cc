@@ -21,8 +21,6 @@ using codec::MapReader;
 using codec::Mark;
 using codec::Node;
 
-constexpr int kLastPort = 65535;
-
 class NativeReader {
  public:
   NativeReader(const Node& document, const ParseJobOptions& options, Diagnostics& diagnostics)

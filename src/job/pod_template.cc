@@ -1,14 +1,16 @@
 #include "job/pod_template.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "codec/map_reader.h"
+#include "job/job_rules.h"
 
 namespace muster {
 namespace {
@@ -31,12 +33,27 @@ constexpr std::array<std::pair<const char*, double>, 13> kSuffixes = {{{"Ki", 0x
                                                                        {"P", 1e15},
                                                                        {"E", 1e18}}};
 
+// A Kubernetes quantity: "500m" is 0.5, "1Gi" is 2^30, "2k" is 2000.
+std::optional<double> ParseQuantity(absl::string_view text) {
+  double scale = 1;
+  for (const auto& [suffix, factor] : kSuffixes) {
+    if (!absl::EndsWith(text, suffix)) continue;
+    text.remove_suffix(absl::string_view(suffix).size());
+    scale = factor;
+    break;
+  }
+  // A quantity's number is written as YAML's are: digits, a fraction, an exponent.
+  const std::optional<double> value =
+      codec::AsNumber({.kind = Node::Kind::kScalar, .scalar = std::string(text)});
+  if (!value || *value < 0) return std::nullopt;
+  return *value * scale;
+}
+
 std::optional<double> ReadQuantity(const codec::Key& key, const Node& value,
                                    const std::string& what, Diagnostics& diagnostics) {
   constexpr double kMost = 9e18;  // fits an int64_t
-  absl::StatusOr<double> quantity = absl::InvalidArgumentError("not a scalar");
-  if (value.kind == Node::Kind::kScalar) quantity = ParseQuantity(value.scalar);
-  if (quantity.ok() && *quantity <= kMost) return *quantity;
+  const std::optional<double> quantity = ParseQuantity(value.scalar);
+  if (quantity && *quantity <= kMost) return quantity;
   diagnostics.Add(value.mark, absl::StrCat("the limit ", codec::Quoted(key.name), " in ", what,
                                            " must be a quantity such as 2, 500m or 4Gi, not ",
                                            Describe(value)));
@@ -79,7 +96,7 @@ int ReadPort(const Node* ports, const std::string& what, Diagnostics& diagnostic
     if (name == nullptr || name->scalar != "tfjob-port") continue;
     MapReader reader(item, absl::StrCat("the port 'tfjob-port' in ", what), diagnostics);
     reader.Require("containerPort", "a port");
-    return static_cast<int>(reader.Int("containerPort", 1, 65535).value_or(kTfJobPort));
+    return static_cast<int>(reader.Int("containerPort", 1, kLastPort).value_or(kTfJobPort));
   }
   return kTfJobPort;
 }
@@ -106,21 +123,6 @@ void ReadContainer(const Node& node, const std::string& what, RoleSpec& role,
 }
 
 }  // namespace
-
-absl::StatusOr<double> ParseQuantity(absl::string_view text) {
-  double scale = 1;
-  for (const auto& [suffix, factor] : kSuffixes) {
-    if (!absl::EndsWith(text, suffix)) continue;
-    text.remove_suffix(absl::string_view(suffix).size());
-    scale = factor;
-    break;
-  }
-  // A YAML number is what a quantity's number is: digits, a fraction, an exponent.
-  const Node number{.kind = Node::Kind::kScalar, .scalar = std::string(text)};
-  const std::optional<double> value = AsNumber(number);
-  if (!value || *value < 0) return absl::InvalidArgumentError("not a quantity");
-  return *value * scale;
-}
 
 void ReadPodTemplate(const Node& node, const std::string& what, RoleSpec& role,
                      Diagnostics& diagnostics) {

@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "codec/diagnostics.h"
 #include "codec/node.h"
 #include "job/job_spec.h"
@@ -20,8 +18,5 @@ inline constexpr int kTfJobPort = 2222;
 // "the template of Worker".
 void ReadPodTemplate(const codec::Node& node, const std::string& what, RoleSpec& role,
                      codec::Diagnostics& diagnostics);
-
-// A Kubernetes quantity: "500m" is 0.5, "1Gi" is 2^30, "2k" is 2000.
-absl::StatusOr<double> ParseQuantity(absl::string_view text);
 
 }  // namespace muster

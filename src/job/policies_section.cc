@@ -1,7 +1,6 @@
 #include "job/policies_section.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"

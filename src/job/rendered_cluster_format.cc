@@ -85,7 +85,7 @@ class ClusterReader {
     }
     job.Require("num_tasks", "the number of its tasks");
     role.replicas = static_cast<int>(job.Int("num_tasks", 0, kMaxReplicas).value_or(1));
-    role.port = static_cast<int>(job.Int("port", 1, 65535).value_or(kDefaultPort));
+    role.port = static_cast<int>(job.Int("port", 1, kLastPort).value_or(kDefaultPort));
     job.Finish();
     if (spec_.FindRole(role.name) != nullptr) {
       diagnostics_.Add(node.mark, absl::StrCat("a second entry of 'jobs' with the name ",

@@ -277,7 +277,7 @@ class V1Alpha1Reader : ManifestReader {
     role.name = absl::AsciiStrToLower(type);
     role.replicas = static_cast<int>(reader.Int("replicas", 0, kMaxReplicas).value_or(1));
     ReadReplicaTemplate(reader, type, role);
-    role.port = static_cast<int>(reader.Int("tfPort", 1, 65535).value_or(kTfJobPort));
+    role.port = static_cast<int>(reader.Int("tfPort", 1, kLastPort).value_or(kTfJobPort));
     reader.Finish();
     if (spec_.FindRole(role.name) != nullptr) {
       diagnostics_.Add(node.mark, absl::StrCat("a second entry of replicaSpecs for ", type,

@@ -1,6 +1,5 @@
 #include "job/train_section.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 

@@ -10,8 +10,8 @@
 
 namespace muster::local {
 
-// What an address is before a port has been picked for it.
-inline constexpr char kUnassigned[] = "127.0.0.1:0";
+// What an address is before a port has been picked for it. Port 1 is never picked.
+inline constexpr char kUnassigned[] = "127.0.0.1:1";
 
 // The addresses of `spec`'s tasks: those that the user fixed, else the one that the task has in
 // `current`, else kUnassigned. A role's `port` counts on a native job file only: the port of a

@@ -1,0 +1,44 @@
+# Shared by scripts/demo and scripts/test: where the project is, and what it needs installed.
+# Sourced, not run.
+
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf '\n== %s\n' "$*"; }
+
+# What the build needs; one list, so that README and scripts cannot differ.
+build_packages=(
+  g++ cmake ninja-build ccache git
+  libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libdtl-dev
+)
+# What the tests need besides.
+test_packages=(
+  libgtest-dev libgmock-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
+  gdb python3 python3-torch libopenblas0-openmp man-db groff bash-completion procps iproute2
+)
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# install_packages NAME…: those of them that are missing, in one go.
+install_packages() {
+  local missing=() name
+  for name in "$@"; do
+    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=("$name")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build PRESET [cmake options…]
+build() {
+  local preset=$1
+  shift
+  say "building build/$preset"
+  cmake --preset "$preset" "$@" >/dev/null
+  cmake --build --preset "$preset" -- --quiet
+}

@@ -1,0 +1,144 @@
+#include "cli/command.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/spelling.h"
+
+namespace muster::cli {
+namespace {
+
+void SetPresence(CLI::Option* option, Presence presence) {
+  if (presence == Presence::kRequired) option->required();
+}
+
+}  // namespace
+
+Command::Command(const std::string& name, const std::string& description)
+    : owned_(std::make_unique<CLI::App>(description, name)), app_(owned_.get()) {
+  app_->require_subcommand(1);
+}
+
+Command::Command(CLI::App* app) : app_(app) {}
+
+Command::~Command() = default;
+
+Command& Command::AddCommand(const std::string& name, const std::string& description) {
+  commands_.emplace_back(new Command(app_->add_subcommand(name, description)));
+  return *commands_.back();
+}
+
+void Command::Hide() { app_->group(""); }
+
+void Command::Argument(const std::string& name, std::string* value, const std::string& description,
+                       Presence presence) {
+  SetPresence(app_->add_option(name, *value, description), presence);
+}
+
+void Command::Argument(const std::string& name, std::vector<std::string>* values,
+                       const std::string& description, Presence presence) {
+  SetPresence(app_->add_option(name, *values, description), presence);
+}
+
+void Command::Argument(const std::string& name, int* value, const std::string& description) {
+  app_->add_option(name, *value, description)->check(CLI::NonNegativeNumber);
+}
+
+void Command::Flag(const std::string& names, bool* value, const std::string& description) {
+  app_->add_flag(names, *value, description);
+}
+
+void Command::HiddenFlag(const std::string& names, bool* value) {
+  app_->add_flag(names, *value)->group("");
+}
+
+void Command::Option(const std::string& names, std::string* value, const std::string& description,
+                     const std::vector<std::string>& choices) {
+  CLI::Option* option = app_->add_option(names, *value, description);
+  if (!value->empty()) option->capture_default_str();
+  if (!choices.empty()) option->check(CLI::IsMember(choices));
+}
+
+void Command::Option(const std::string& names, int* value, const std::string& description) {
+  CLI::Option* option = app_->add_option(names, *value, description)->check(CLI::NonNegativeNumber);
+  if (*value >= 0) option->capture_default_str();
+}
+
+void Command::Option(const std::string& names, int64_t* value, const std::string& description) {
+  app_->add_option(names, *value, description)->check(CLI::NonNegativeNumber);
+}
+
+void Command::Exclude(const std::string& one, const std::string& other) {
+  app_->get_option(one)->excludes(app_->get_option(other));
+}
+
+void Command::Footer(const std::string& text) { app_->footer(text); }
+
+void Command::Version(const std::string& version) { app_->set_version_flag("--version", version); }
+
+absl::StatusOr<int> Command::Run(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
+    return absl::InvalidArgumentError(Explain(error.what(), argc, argv));
+  }
+  return Called()->body_();
+}
+
+// The innermost command that was called.
+const Command* Command::Called() const {
+  for (const auto& command : commands_) {
+    if (command->app_->parsed()) return command->Called();
+  }
+  return this;
+}
+
+// The library names the words it could not place; the nearest command is the better help.
+std::string Command::Explain(const std::string& complaint, int argc, char** argv) const {
+  const Command* called = Called();
+  if (called != this) {
+    return absl::StrCat(complaint, "; `muster help ", called->name(), "` shows the usage");
+  }
+  if (argc < 2 || argv[1][0] == '-')
+    return absl::StrCat(complaint, "; `muster help` lists the commands");
+  std::vector<std::string> names;
+  for (const Command* command : commands()) names.push_back(command->name());
+  return absl::StrCat("unknown command '", argv[1], "'", DidYouMean(argv[1], names),
+                      "; `muster help` lists them");
+}
+
+std::string Command::name() const { return app_->get_name(); }
+std::string Command::description() const { return app_->get_description(); }
+
+std::string Command::Help() const {
+  return app_->help(owned_ == nullptr ? "muster" : "");
+}
+
+std::vector<const Command*> Command::commands() const {
+  std::vector<const Command*> shown;
+  for (const auto& command : commands_) {
+    if (!command->app_->get_group().empty()) shown.push_back(command.get());
+  }
+  return shown;
+}
+
+const Command* Command::Find(const std::string& name) const {
+  for (const Command* command : commands()) {
+    if (command->name() == name) return command;
+  }
+  return nullptr;
+}
+
+std::vector<Command::OptionInfo> Command::options() const {
+  std::vector<OptionInfo> shown;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->get_group().empty() || option == app_->get_help_ptr()) continue;
+    shown.push_back({.names = option->get_name(/*positional=*/true, /*all_options=*/true),
+                     .description = option->get_description(),
+                     .long_names = option->get_lnames()});
+  }
+  return shown;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,208 @@
+"""muster env and doctor, and where Muster keeps its things."""
+import json
+import shlex
+import socket
+import subprocess
+import unittest
+
+from support import MusterTest, free_ports, wait_until
+
+FIXED = """
+    name: fixed
+    model_dir: out
+    roles:
+      {lead}: {{command: 'env -0 > {{role}}.{{index}}', addresses: ["127.0.0.1:{0}"]}}
+      worker: {{replicas: 2, command: 'env -0 > {{role}}.{{index}}', addresses: ["127.0.0.1:{1}", "127.0.0.1:{2}"]}}
+      ps: {{command: 'env -0 > {{role}}.{{index}}; exec sleep 600', addresses: ["127.0.0.1:{3}"]}}
+      evaluator: {{command: 'env -0 > {{role}}.{{index}}', addresses: ["127.0.0.1:{4}"]}}
+    policies: {{success: all_workers}}
+    """
+# Of a running task only: paths and ids of the run, and how often it was restarted.
+OF_A_RUN = {"MUSTER_JOB_ID", "MUSTER_PROGRESS_FILE", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID"}
+TASKS = [("worker", 0), ("worker", 1), ("ps", 0), ("evaluator", 0)]
+
+
+class EnvTest(MusterTest):
+    def fixed(self, lead="chief"):
+        return self.write("job.yaml", FIXED.format(*free_ports(5), lead=lead))
+
+    def env_json(self, *args):
+        return json.loads(self.muster("env", *args, "--format", "json").stdout)
+
+    def test_is_exactly_what_a_running_task_gets(self):
+        job = self.fixed()
+        told = {task: self.env_json(job, *task) for task in [("chief", 0), *TASKS]}
+        self.muster("run", job)
+        for (role, index), variables in told.items():
+            seen = dict(entry.split("=", 1) for entry in (self.dir / f"{role}.{index}").read_text().split("\0") if entry)
+            self.assertEqual(seen["TF_CONFIG"], variables["TF_CONFIG"])  # to the byte
+            for name, value in variables.items():
+                if name not in OF_A_RUN:
+                    self.assertEqual(seen[name], value, f"{name} of {role}:{index}")
+            ours = {name for name in seen if name not in self.env} - {"PWD", "OLDPWD", "_", "SHLVL"}
+            self.assertEqual(ours - set(variables) - OF_A_RUN, set())
+
+    def test_tells_every_machine_the_same(self):
+        job = self.write("job.yaml", "name: j\nroles: {worker: {replicas: 2, command: x}}\n")
+        self.assertEqual(self.muster("env", job, "worker", "1").stdout, self.muster("env", job, "worker", "1").stdout)
+        one, other = self.env_json(job, "worker", "0"), self.env_json(job, "worker", "1")
+        for name in ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"):
+            self.assertEqual(one.get(name), other.get(name), name)
+
+    def test_shell_form_can_be_sourced(self):
+        job = self.write("job.yaml", """
+            name: quoted
+            env: {AWKWARD: "it's \\"$HOME\\" and `more`; *"}
+            roles: {worker: {replicas: 2, command: x}}
+            """)
+        text = self.muster("env", job, "worker", "1").stdout
+        (self.dir / "vars.sh").write_text(text)
+        seen = subprocess.run(["/bin/sh", "-c", ". ./vars.sh; env -0"], cwd=self.dir, env={"PATH": "/usr/bin:/bin"},
+                              capture_output=True, text=True, check=True, timeout=60).stdout
+        seen = dict(entry.split("=", 1) for entry in seen.split("\0") if entry)
+        for name, value in self.env_json(job, "worker", "1").items():
+            self.assertEqual(seen[name], value, name)
+        self.assertEqual(seen["AWKWARD"], "it's \"$HOME\" and `more`; *")
+        self.assertIn("# then: ", text)
+
+    def test_the_command_it_names_runs_by_hand(self):
+        job = self.write("job.yaml", "name: hand\nroles: {worker: {replicas: 2, command: 'echo \"$RANK of $WORLD_SIZE\"'}}\n")
+        text = self.muster("env", job, "worker:1").stdout
+        command = text.rsplit("# then: ", 1)[1]
+        output = subprocess.run(["/bin/sh", "-c", f"{text}\n{command}"], capture_output=True, text=True, timeout=60).stdout
+        self.assertEqual(output, "1 of 2\n")
+        self.assertEqual(shlex.split(command)[:2], ["/bin/sh", "-c"])
+
+    def test_tf_config_follows_tensorflow(self):
+        job = self.fixed()
+        configs = {task: json.loads(self.env_json(job, *task)["TF_CONFIG"]) for task in [("chief", 0), *TASKS]}
+        for (role, index), config in configs.items():
+            self.assertEqual(config["task"], {"type": role, "index": index})
+            self.assertNotIn("evaluator", config["cluster"])
+            self.assertEqual(config["cluster"], configs["chief", 0]["cluster"])
+            self.assertEqual(config["environment"], "cloud")
+        self.assertEqual(list(configs["chief", 0]["cluster"]), ["chief", "ps", "worker"])
+
+    def test_master_stays_master(self):
+        config = json.loads(self.env_json(self.fixed(lead="master"), "worker", "0")["TF_CONFIG"])
+        self.assertEqual(set(config["cluster"]), {"master", "worker", "ps"})
+
+    def test_cluster(self):
+        cluster = json.loads(self.muster("env", self.fixed(), "--cluster").stdout)
+        self.assertEqual([len(cluster[role]) for role in ("chief", "worker", "ps")], [1, 2, 1])
+
+    def test_of_a_running_job(self):
+        job = self.run_detached("name: up\nroles: {worker: {replicas: 2, command: 'env > env.{index}; exec sleep 600'}}\n")
+        wait_until(lambda: "TF_CONFIG=" in self.wait_file("env.1"), "the task has said what it got")
+        seen = dict(line.split("=", 1) for line in (self.dir / "env.1").read_text().splitlines() if "=" in line)
+        self.assertEqual(self.env_json(job, "worker", "1")["TF_CONFIG"], seen["TF_CONFIG"])
+
+    def test_mistakes(self):
+        job = self.write("job.yaml", "name: j\nroles: {worker: {replicas: 2, command: x}}\n")
+        for args in ((job,), (job, "worker", "2"), (job, "werker", "0"), (job, "worker", "-1"),
+                     (job, "worker", "0", "--format", "xml"), ("nowhere.yaml", "worker", "0")):
+            result = self.muster("env", *args, check=False)
+            self.assertIn(result.returncode, (1, 2), args)
+            self.assertNotEqual(result.stderr, "", args)
+            self.assertEqual(result.stdout, "", args)
+        self.assertIn("worker:0, worker:1", self.muster("env", job, "worker", "2", check=False).stderr)
+
+
+class DoctorTest(MusterTest):
+    def findings(self, *args):
+        result = self.muster("doctor", "--json", *args, check=False)
+        self.assertNotIn("error", result.stderr)
+        return {f["check"]: (f["result"], f["detail"]) for f in json.loads(result.stdout)}, result.returncode
+
+    def test_of_the_machine(self):
+        findings, code = self.findings()
+        self.assertEqual(code, 0)
+        self.assertEqual(findings["kernel"][0], "ok")
+        self.assertIn("memory", findings)
+        self.assertRegex(self.muster("doctor").stdout, r"CHECK +RESULT +DETAIL\n")
+
+    def test_of_a_job_that_can_run(self):
+        findings, code = self.findings(self.write("job.yaml", "name: j\nroles: {worker: {replicas: 2, command: 'true'}}\n"))
+        self.assertEqual(code, 0, findings)
+        self.assertEqual(findings["ports"][0], "ok")
+        self.assertEqual(findings["program of worker"], ("ok", "/bin/sh"))
+
+    def test_a_missing_program(self):
+        findings, code = self.findings(self.write("job.yaml", "name: j\nroles: {worker: {command: [no-such-program, x]}}\n"))
+        self.assertEqual(code, 1)
+        self.assertEqual(findings["program of worker"][0], "missing")
+        self.assertIn("no-such-program", findings["program of worker"][1])
+
+    def test_a_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            job = self.write("job.yaml", f"name: j\nroles: {{worker: {{command: 'true', port: {port}}}}}\n")
+            findings, code = self.findings(job)
+        self.assertEqual((code, findings["ports"][0]), (1, "missing"))
+        self.assertIn(str(port), findings["ports"][1])
+
+    def test_more_memory_than_there_is(self):
+        findings, code = self.findings(
+            self.write("job.yaml", "name: j\nroles: {worker: {command: 'true', resources: {memory: 900T}}}\n"))
+        self.assertEqual((code, findings["memory"][0]), (1, "missing"))
+
+    def test_an_invalid_file(self):
+        self.assertEqual(self.muster("doctor", self.write("job.yaml", "name: 3\n"), check=False).returncode, 2)
+
+    def test_it_leaves_nothing_behind(self):
+        self.muster("doctor", self.write("job.yaml", "name: j\nroles: {worker: {command: 'true'}}\n"), check=False)
+        self.assertFalse((self.home / "jobs").exists())
+
+
+class HomeTest(MusterTest):
+    JOB = "name: j\nroles: {worker: {command: 'echo hi'}}\n"
+
+    def test_xdg_data_home(self):
+        del self.env["MUSTER_HOME"]
+        self.env["XDG_DATA_HOME"] = str(self.dir / "data")
+        self.home = self.dir / "data" / "muster"
+        self.muster("run", self.write("job.yaml", self.JOB))
+        self.assertEqual(len(list(self.home.glob("jobs/*"))), 1)
+
+    def test_the_default_is_below_the_users_home(self):
+        del self.env["MUSTER_HOME"]
+        self.env["HOME"] = str(self.dir)
+        self.home = self.dir / ".local/share/muster"
+        self.muster("run", self.write("job.yaml", self.JOB))
+        self.assertEqual(len(list(self.home.glob("jobs/*"))), 1)
+
+    def test_a_relative_home_counts_from_the_call(self):
+        self.home = self.dir / f"{self.dir.name}-home"
+        self.env["MUSTER_HOME"] = self.home.name
+        self.muster("run", self.write("job.yaml", self.JOB))
+        self.assertEqual(len(list(self.home.glob("jobs/*"))), 1)
+
+    def test_spaces_and_other_letters_in_its_name(self):
+        self.home = self.dir / "my höme 日本 'quoted'"
+        self.env["MUSTER_HOME"] = str(self.home)
+        job = self.run_detached("name: j\nroles: {worker: {replicas: 2, command: 'echo \"$MUSTER_PROGRESS_FILE\"; exec sleep 600'}}\n")
+        wait_until(lambda: b"progress" in self.log(job, "worker:1"), "it runs")
+        self.muster("stop", job)
+        self.assertEqual(self.show(job)["state"], "Stopped")
+
+    def test_a_very_long_name(self):
+        # Longer than a socket's path may be.
+        self.home = self.dir.joinpath(*["x" * 100] * 3)
+        self.env["MUSTER_HOME"] = str(self.home)
+        job = self.run_detached("name: j\nroles: {worker: {command: 'exec sleep 600'}}\n")
+        self.muster("stop", job)
+        self.assertEqual(self.show(job)["state"], "Stopped")
+
+    def test_what_is_in_it_is_private(self):
+        self.muster("run", self.write("job.yaml", self.JOB))
+        job = next(self.home.glob("jobs/*"))
+        self.assertEqual(job.stat().st_mode & 0o077, 0)
+        for path in job.rglob("*"):
+            if path.is_file():
+                self.assertEqual(path.stat().st_mode & 0o022, 0, path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+"""Help, usage errors, starter files, completions."""
+import subprocess
+import unittest
+
+from support import MUSTER, MusterTest
+
+COMMANDS = ["init", "run", "show", "jobs", "logs", "stop", "resume", "env", "doctor", "help", "completion"]
+
+
+class HelpTest(MusterTest):
+    def test_help_lists_every_command(self):
+        text = self.muster("--help").stdout
+        for command in COMMANDS:
+            self.assertRegex(text, rf"(?m)^ +{command} +\S")
+        self.assertNotIn("supervise", text)
+
+    def test_help_of_each_command(self):
+        for command in COMMANDS:
+            by_flag, by_help = self.muster(command, "--help").stdout, self.muster("help", command).stdout
+            self.assertIn(command, by_flag)
+            self.assertIn(command, by_help)
+        self.assertIn("--keep", self.muster("help", "jobs", "prune").stdout)
+        result = self.muster("help", "jbos", check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("did you mean 'jobs'", result.stderr)
+
+    def test_version(self):
+        self.assertRegex(self.muster("--version").stdout, r"\d+\.\d+\.\d+")
+
+    def test_wrong_usage_exits_2_and_helps(self):
+        for args, text in ((["rnu"], "did you mean 'run'"), (["run"], "FILE"), (["run", "--deatch", "x"], "--deatch"),
+                           (["stop"], "JOB"), (["logs", "x", "--tail", "many"], "many"), ([], ""),
+                           (["show", "a", "b"], "b"), (["init", "tensorlow"], "tensorflow")):
+            result = self.muster(*args, check=False)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(text, result.stderr, args)
+            self.assertEqual(result.stdout, "", args)
+
+    def test_help_needs_no_home(self):
+        env = {"PATH": "/usr/bin:/bin", "MUSTER_HOME": "/proc/nowhere"}
+        self.assertIn("Usage", subprocess.run([MUSTER, "--help"], env=env, capture_output=True, text=True, timeout=60).stdout)
+        self.assertFalse(self.home.exists())
+
+
+class InitTest(MusterTest):
+    def test_each_starter_is_a_valid_file(self):
+        for kind in ("mnist", "pytorch", "tensorflow", "custom"):
+            job = self.write(f"{kind}.yaml", self.muster("init", kind).stdout)
+            self.assertIn("#", job.read_text())
+            self.assertIn("worker:0", self.muster("run", "--dry-run", job).stdout, kind)
+
+    def test_the_custom_starter_runs_as_it_is(self):
+        result = self.muster("run", self.write("job.yaml", self.muster("init").stdout))
+        self.assertRegex(result.stdout, r"worker:1 \| task worker:1 is rank 1 of 2")
+
+
+class CompletionTest(MusterTest):
+    def candidates(self, *words):
+        return self.muster("completion", "--candidates", "--", *words, check=False).stdout.split()
+
+    def test_commands(self):
+        self.assertEqual(self.candidates("re"), ["resume"])
+        self.assertEqual(sorted(self.candidates("")), sorted(COMMANDS))
+
+    def test_options(self):
+        self.assertEqual(set(self.candidates("logs", "job", "--")) - {"--help"}, {"--follow", "--tail", "--since", "--timestamps", "--json"})
+        self.assertEqual(self.candidates("jobs", "prune", "--k"), ["--keep"])
+
+    def test_kinds_and_topics(self):
+        self.assertEqual(sorted(self.candidates("init", "")), ["custom", "mnist", "pytorch", "tensorflow"])
+        self.assertEqual(self.candidates("help", "do"), ["doctor"])
+
+    def test_jobs(self):
+        self.muster("run", self.write("job.yaml", "name: train\nroles: {worker: {command: 'true'}}\n"))
+        job = self.jobs()[0]["id"]
+        for command in ("show", "logs", "stop", "resume", "env"):
+            self.assertEqual(sorted(self.candidates(command, "tr")), ["train", job], command)
+
+    def test_bash_completes(self):
+        self.muster("run", self.write("job.yaml", "name: train\nroles: {worker: {command: 'true'}}\n"))
+        self.write("script.bash", self.muster("completion", "bash").stdout)
+
+        def complete(*words):
+            line = " ".join(f"'{word}'" for word in words)
+            script = (f"muster() {{ '{MUSTER}' \"$@\"; }}; . ./script.bash; COMP_WORDS=({line}); "
+                      f"COMP_CWORD={len(words) - 1}; compopt() {{ :; }}; _muster; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+            return subprocess.run(["/bin/bash", "-c", script], cwd=self.dir, env=self.env, capture_output=True, text=True,
+                                  timeout=60, check=True).stdout.split()
+
+        self.assertEqual(complete("muster", "do"), ["doctor"])
+        self.assertIn("train", complete("muster", "logs", "tra"))
+        self.assertEqual(complete("muster", "jobs", "prune", "--kee"), ["--keep"])
+
+    def test_an_unknown_shell(self):
+        self.assertEqual(self.muster("completion", "tcsh", check=False).returncode, 2)
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("muster completion", self.muster("completion", shell).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,138 @@
+"""What a user at a terminal sees and does."""
+import os
+import unittest
+
+from support import MusterTest, is_alive, plain, wait_until
+
+GOOD = "name: good\nroles: {chief: {command: 'echo hi; sleep 0.1'}, worker: {command: 'echo there; sleep 0.1'}}\n"
+
+
+class ColourTest(MusterTest):
+    def test_a_terminal_gets_colours_and_a_table_of_tasks_coming_up(self):
+        terminal = self.terminal("run", self.write("job.yaml", GOOD))
+        self.assertEqual(terminal.wait(), 0)
+        self.assertIn("\x1b[", terminal.output)
+        text = plain(terminal.output)
+        self.assertRegex(text, r"TASK +STATE")
+        self.assertRegex(text, r"worker:0 \| there")
+        self.assertRegex(terminal.output, r"\x1b\[3\dm(worker:0 \||chief:0  \|)\x1b\[0m")
+        self.assertRegex(text, r"good-\w{5} Succeeded")
+
+    def test_no_color_is_respected(self):
+        for variable, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+            terminal = self.terminal("run", self.write("job.yaml", GOOD), env=dict(self.env, **{variable: value}))
+            self.assertEqual(terminal.wait(), 0)
+            self.assertNotRegex(terminal.output, r"\x1b\[[0-9;]*m", variable)
+
+    def test_a_dumb_terminal_gets_no_cursor_moves(self):
+        terminal = self.terminal("run", self.write("job.yaml", GOOD), env=dict(self.env, TERM="dumb"))
+        self.assertEqual(terminal.wait(), 0)
+        self.assertNotIn("\x1b", terminal.output)
+
+    def test_states_are_coloured_in_listings(self):
+        self.muster("run", self.write("job.yaml", GOOD))
+        for command in ("jobs", "show"):
+            terminal = self.terminal(command)
+            terminal.wait()
+            self.assertIn("\x1b[32mSucceeded", terminal.output)
+            self.assertNotIn("\x1b", self.muster(command).stdout)
+
+    def test_a_narrow_terminal(self):
+        self.muster("run", self.write("job.yaml", GOOD))
+        for command in ("jobs", "show"):
+            terminal = self.terminal(command, columns=20)
+            self.assertEqual(terminal.wait(), 0)
+
+    def test_control_characters_of_a_task_do_not_reach_the_terminal(self):
+        job = self.write("job.yaml", r"""
+            name: rude
+            roles: {worker: {command: 'printf "\033]0;title\007\033[2Jclear\377\n"'}}
+            """)
+        terminal = self.terminal("run", job)
+        self.assertEqual(terminal.wait(), 0)
+        self.assertNotIn("\x1b]0;", terminal.output)
+        self.assertNotIn("\x1b[2J", terminal.output)
+        self.assertNotIn("\x07", terminal.output)
+        self.assertIn("clear", terminal.output)
+
+    def test_a_progress_bar_shows_its_last_state(self):
+        result = self.muster("run", self.write("job.yaml", r"""
+            name: bar
+            roles: {worker: {command: 'for i in 1 2 3; do printf "step $i\r"; done; printf "step 4\ndone\n"'}}
+            """))
+        self.assertEqual(result.stdout, "worker:0 | step 4\nworker:0 | done\n")
+
+
+class InterruptTest(MusterTest):
+    POLITE = """
+        name: polite
+        roles: {worker: {replicas: 2, command: 'trap "echo saving; touch saved.{index}; exit 0" TERM; echo ready; sleep 600 & wait'}}
+        """
+    STUBBORN = """
+        name: stubborn
+        roles: {worker: {command: 'trap "" TERM; echo ready; while true; do sleep 0.05; done'}}
+        policies: {stop_grace: 300s}
+        """
+
+    def test_once_is_graceful(self):
+        terminal = self.terminal("run", self.write("job.yaml", self.POLITE))
+        wait_until(lambda: terminal.output.count("ready") >= 2, "both are up")
+        terminal.interrupt()
+        self.assertEqual(terminal.wait(), 130)
+        text = plain(terminal.output)
+        self.assertIn("Ctrl-C again", text)
+        self.assertEqual(text.count("| saving"), 2)
+        self.assertTrue((self.dir / "saved.0").exists() and (self.dir / "saved.1").exists())
+        self.assertEqual(self.show("polite")["state"], "Stopped")
+
+    def test_twice_is_now(self):
+        terminal = self.terminal("run", self.write("job.yaml", self.STUBBORN))
+        terminal.expect("| ready")
+        pid = self.pids("stubborn")["worker:0"]
+        terminal.interrupt()
+        terminal.expect("Ctrl-C again")
+        self.assertTrue(is_alive(pid))
+        terminal.interrupt()
+        self.assertEqual(terminal.wait(timeout=30), 130)
+        self.assertFalse(is_alive(pid))
+        self.assertEqual(self.show("stubborn")["state"], "Stopped")
+
+    def test_at_any_moment_of_the_start(self):
+        for i in range(8):
+            terminal = self.terminal("run", self.write("job.yaml", f"name: early{i}\nroles: {{worker: {{replicas: 8, command: 'exec sleep 600'}}}}\n"))
+            if i:
+                wait_until(lambda: len(list(self.home.glob(f"jobs/early{i}-*/logs/*"))) >= i or terminal.process.poll() is not None, "it starts")
+            terminal.interrupt()
+            self.assertIn(terminal.wait(), (130, -2))
+        for job in self.jobs():
+            wait_until(lambda job=job: self.show(job["id"])["state"] in ("Stopped", "Failed", "Running", "Starting"), "it is known")
+
+    def test_a_closed_window_leaves_the_job_running(self):
+        terminal = self.terminal("run", self.write("job.yaml", self.POLITE))
+        wait_until(lambda: terminal.output.count("ready") >= 2, "both are up")
+        pids = self.pids("polite")
+        terminal.hang_up()
+        terminal.process.wait(30)
+        self.assertEqual(self.show("polite")["state"], "Running")
+        self.assertTrue(all(is_alive(pid) for pid in pids.values()))
+        self.assertFalse((self.dir / "saved.0").exists())
+
+    def test_a_stopped_run_does_not_stop_the_job(self):
+        run = self.start("run", self.write("job.yaml", self.POLITE))
+        self.assertIn("ready", run.stdout.readline())
+        run.kill()
+        run.wait()
+        self.assertEqual(self.show("polite")["state"], "Running")
+
+    def test_interrupting_at_a_question_changes_nothing(self):
+        job = self.run_detached(self.POLITE)
+        self.wait_state(job, "Running")
+        terminal = self.terminal("stop", job)
+        terminal.expect("[y/n]")
+        terminal.interrupt()
+        self.assertIn(terminal.wait(), (130, -2))
+        self.assertEqual(self.show(job)["state"], "Running")
+
+
+if __name__ == "__main__":
+    unittest.main()
