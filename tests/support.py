@@ -159,8 +159,8 @@ class MusterTest(unittest.TestCase):
 
     def _end_everything(self):
         ids = [path.name for path in self.home.glob("jobs/*")]
-        if ids:
-            self.muster("stop", "--yes", "--now", *ids, check=False)
+        for job in ids:
+            self.muster("stop", "--yes", "--now", job, check=False)
         for job in ids:
             wait_until(lambda job=job: not processes_with(f"MUSTER_JOB_ID={job}"), f"nothing of {job} is left", 10)
 

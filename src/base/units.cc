@@ -95,11 +95,8 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
   double number = 0;
   if (!ConsumeNumber(text, number)) return error;
   std::string unit = absl::AsciiStrToUpper(absl::StripAsciiWhitespace(text));
-  if (absl::EndsWith(unit, "IB")) {
-    unit.resize(unit.size() - 2);
-  } else if (absl::EndsWith(unit, "B")) {
-    unit.pop_back();
-  }
+  if (absl::EndsWith(unit, "B")) unit.pop_back();
+  if (unit.size() == 2 && unit[1] == 'I') unit.pop_back();
   constexpr absl::string_view kUnits = "KMGTP";
   if (unit.size() > 1) return error;
   if (unit.size() == 1) {

@@ -15,7 +15,7 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 // The shortest exact form that ParseDuration reads back: "1h30m".
 std::string DurationToString(absl::Duration duration);
 
-// "512", "64KiB", "1.5G"; K, M, G, T count in 1024s.
+// "512", "64KiB", "16Gi", "1.5G"; K, M, G, T, P count in 1024s.
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
 // Three figures at most: "1.5GiB".
 std::string FormatBytes(int64_t bytes);

@@ -33,7 +33,8 @@ TEST(BytesTest, ReadsAndFormats) {
   EXPECT_EQ(*ParseBytes("64KiB"), 64 << 10);
   EXPECT_EQ(*ParseBytes("1.5G"), int64_t{3} << 29);
   EXPECT_EQ(*ParseBytes("100mb"), 100 << 20);
-  for (const char* text : {"", "B", "5X", "-5", "1e99", "99999999P", "5 KK"}) {
+  EXPECT_EQ(*ParseBytes("1Gi"), 1 << 30);
+  for (const char* text : {"", "B", "5X", "-5", "1e99", "99999999P", "5 KK", "5I", "5IB"}) {
     EXPECT_FALSE(ParseBytes(text).ok()) << text;
   }
   EXPECT_EQ(FormatBytes(100), "100B");

@@ -199,6 +199,15 @@ int Attachment::Finish() {
 
 }  // namespace
 
+HeldInterrupts::HeldInterrupts() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::sigprocmask(SIG_BLOCK, &set, &previous_);
+}
+
+HeldInterrupts::~HeldInterrupts() { ::sigprocmask(SIG_SETMASK, &previous_, nullptr); }
+
 int Attach(Context& context, const JobRecord& job, const AttachOptions& options,
            std::unique_ptr<LogStream> stream) {
   Attachment attachment(context, job, options);

@@ -1,6 +1,8 @@
 // Stays with a running job: its tasks coming up, its merged output, its verdict.
 #pragma once
 
+#include <signal.h>
+
 #include <vector>
 
 #include "cli/context.h"
@@ -16,6 +18,19 @@ struct AttachOptions {
   bool show_events = true;
   std::vector<TaskId> tasks;  // whose output is shown; empty = all, later ones too
   LogView::Options view;
+};
+
+// Holds back Ctrl-C from before a job is submitted until Attach() takes it: in between it would end
+// the command and leave the job running.
+class HeldInterrupts {
+ public:
+  HeldInterrupts();
+  ~HeldInterrupts();
+  HeldInterrupts(const HeldInterrupts&) = delete;
+  HeldInterrupts& operator=(const HeldInterrupts&) = delete;
+
+ private:
+  sigset_t previous_{};
 };
 
 // Until the job ends. `stream` may have been moved to a place to begin at; null = from the start.

@@ -111,9 +111,7 @@ std::string Command::Explain(const std::string& complaint, int argc, char** argv
 std::string Command::name() const { return app_->get_name(); }
 std::string Command::description() const { return app_->get_description(); }
 
-std::string Command::Help() const {
-  return app_->help(owned_ == nullptr ? "muster" : "");
-}
+std::string Command::Help() const { return app_->help(owned_ == nullptr ? "muster" : ""); }
 
 std::vector<const Command*> Command::commands() const {
   std::vector<const Command*> shown;

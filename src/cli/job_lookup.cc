@@ -15,19 +15,16 @@ namespace {
 // Writes down what is known of a job whose supervisor is gone.
 absl::Status MarkLost(Context& context, JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  // It may have ended in good order since the record was read.
-  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
-  if (IsFinal(job.state)) return absl::OkStatus();
   const int leftovers = local::KillLeftovers(job.id);
-  StateChange change;
-  job.state = JobState::kFailed;
-  job.finished = absl::Now();
-  job.reason = job.supervisor.has_value()
-                   ? "its supervisor died: it was killed, or the machine restarted"
-                   : "it never started: `muster run` was interrupted";
-  if (leftovers > 0)
-    absl::StrAppend(&job.reason, "; ", leftovers, " processes left over were ended");
-  change.job = job;
+  StateChange change{.job = job};
+  change.job.state = JobState::kFailed;
+  change.job.finished = absl::Now();
+  change.job.reason = job.state == JobState::kPending
+                          ? "it never started: `muster run` was interrupted"
+                          : "its supervisor died: it was killed, or the machine restarted";
+  if (leftovers > 0) {
+    absl::StrAppend(&change.job.reason, "; ", leftovers, " processes left over were ended");
+  }
   MUSTER_ASSIGN_OR_RETURN(std::vector<TaskRecord> tasks, history->Tasks(job.id));
   for (TaskRecord& task : tasks) {
     if (IsFinal(task.state)) continue;
@@ -39,8 +36,12 @@ absl::Status MarkLost(Context& context, JobRecord& job) {
   }
   change.events.push_back({.time = *change.job.finished,
                            .kind = "job",
-                           .message = absl::StrCat("Failed: ", job.reason)});
-  return history->Apply(change);
+                           .message = absl::StrCat("Failed: ", change.job.reason)});
+  const absl::Status applied = history->Apply(change);
+  // Refused: it has ended in good order, or started, since the record was read.
+  if (!applied.ok() && !absl::IsFailedPrecondition(applied)) return applied;
+  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -74,21 +75,26 @@ absl::StatusOr<JobRecord> LatestJob(Context& context) {
 absl::StatusOr<std::vector<TaskId>> SelectTasks(const std::vector<TaskRecord>& tasks,
                                                 const std::vector<std::string>& selectors) {
   std::vector<TaskId> selected;
-  std::vector<std::string> names;
+  std::vector<std::string> names, words;
   for (const TaskRecord& task : tasks) {
     names.push_back(task.id.ToString());
+    words.push_back(task.id.role);
     if (selectors.empty()) selected.push_back(task.id);
   }
+  words.insert(words.end(), names.begin(), names.end());
   for (const std::string& selector : selectors) {
-    const size_t before = selected.size();
+    bool found = false;
     for (const TaskRecord& task : tasks) {
-      if (task.id.ToString() == selector || task.id.role == selector) selected.push_back(task.id);
+      if (task.id.ToString() != selector && task.id.role != selector) continue;
+      found = true;
+      if (std::find(selected.begin(), selected.end(), task.id) == selected.end()) {
+        selected.push_back(task.id);
+      }
     }
-    if (selected.size() == before) {
-      return absl::InvalidArgumentError(absl::StrCat("no task '", selector, "'",
-                                                     DidYouMean(selector, names), "; the job has ",
-                                                     absl::StrJoin(names, ", ")));
-    }
+    if (found) continue;
+    return absl::InvalidArgumentError(absl::StrCat("no task '", selector, "'",
+                                                   DidYouMean(selector, words), "; the job has ",
+                                                   absl::StrJoin(names, ", ")));
   }
   return selected;
 }

@@ -10,12 +10,23 @@
 
 namespace muster::cli {
 
-void LogView::Expect(const TaskId& task) { width_ = std::max(width_, task.ToString().size()); }
+void LogView::Expect(const TaskId& task) {
+  const size_t width = task.ToString().size();
+  if (width <= width_) return;
+  width_ = width;
+  prefixes_.clear();
+}
 
-Style LogView::StyleOf(const TaskId& task) {
+const std::string& LogView::PrefixOf(const TaskId& task) {
+  const auto known = prefixes_.find(task);
+  if (known != prefixes_.end()) return known->second;
+  Expect(task);
   constexpr Style kStyles[] = {Style::kCyan, Style::kGreen, Style::kMagenta, Style::kYellow,
                                Style::kBlue};
-  return styles_.try_emplace(task, kStyles[styles_.size() % std::size(kStyles)]).first->second;
+  const Style style =
+      styles_.try_emplace(task, kStyles[styles_.size() % std::size(kStyles)]).first->second;
+  const std::string text = absl::StrFormat("%-*s |", static_cast<int>(width_), task.ToString());
+  return prefixes_[task] = terminal_.Paint(style, text) + " ";
 }
 
 void LogView::Print(const LogLine& line) {
@@ -32,12 +43,7 @@ void LogView::Print(const LogLine& line) {
   if (options_.timestamps) {
     text = absl::StrCat(terminal_.Paint(Style::kDim, FormatLocalTime(line.time)), " ");
   }
-  if (options_.prefix) {
-    Expect(line.task);
-    const std::string prefix =
-        absl::StrFormat("%-*s |", static_cast<int>(width_), line.task.ToString());
-    absl::StrAppend(&text, terminal_.Paint(StyleOf(line.task), prefix), " ");
-  }
+  if (options_.prefix) absl::StrAppend(&text, PrefixOf(line.task));
   // A file or a pipe gets the bytes as they are, a terminal only what it can show.
   absl::StrAppend(&text, terminal_.is_terminal() ? Printable(line.text) : line.text);
   terminal_.PrintLine(text);

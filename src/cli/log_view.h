@@ -29,12 +29,13 @@ class LogView {
   void PrintPartials(LogStream& stream);
 
  private:
-  Style StyleOf(const TaskId& task);
+  const std::string& PrefixOf(const TaskId& task);
 
   Terminal& terminal_;
   const Options options_;
   size_t width_ = 0;
   std::map<TaskId, Style> styles_;
+  std::map<TaskId, std::string> prefixes_;  // as wide as the widest task so far
 };
 
 }  // namespace muster::cli

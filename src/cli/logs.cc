@@ -34,7 +34,7 @@ absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
     stream->SeekTime(absl::Now() - since);
   }
   if (options.tail >= 0) stream->SeekTail(options.tail);
-  const LogView::Options view_options{.prefix = tasks.size() > 1 || records.size() > 1,
+  const LogView::Options view_options{.prefix = records.size() > 1 || options.tasks.empty(),
                                       .timestamps = options.timestamps,
                                       .json = options.json};
   if (options.follow && !IsFinal(job.state)) {

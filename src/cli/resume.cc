@@ -48,6 +48,7 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   submission.resumed_from = previous.id;
   submission.resume_step = options.step >= 0 ? std::optional<int64_t>(options.step) : std::nullopt;
   if (auto trainer = context.FindTrainer(); trainer.ok()) submission.trainer = *std::move(trainer);
+  const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, previous.platform));
   lock.Reset();
   const std::string where = job.model_dir.empty() ? "" : absl::StrCat(" in ", job.model_dir);

@@ -98,13 +98,14 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
     out.PrintLine("Nothing was changed.");
     return kSuccess;
   }
+  const absl::Time before = absl::Now();
   MUSTER_RETURN_IF_ERROR(platform->Update(job, next));
   out.PrintLine(absl::StrCat("Changed ", job.id, "."));
   out.Flush();
   if (options.detach) return kSuccess;
   AttachOptions attach{.owns_job = true};
   MUSTER_ASSIGN_OR_RETURN(auto stream, platform->Logs(job, next.spec.Tasks()));
-  stream->SeekTime(absl::Now());
+  stream->SeekTime(before);
   return Attach(context, job, attach, std::move(stream));
 }
 
@@ -113,6 +114,7 @@ void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
   out.PrintLine(absl::StrCat("  muster show ", job.id, "      its tasks"));
   out.PrintLine(absl::StrCat("  muster logs -f ", job.id, "   its output"));
   out.PrintLine(absl::StrCat("  muster stop ", job.id, "      end it"));
+  out.Flush();
 }
 
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
@@ -128,6 +130,7 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
     MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, submission));
     return kSuccess;
   }
+  const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, options.platform));
   lock.Reset();
   if (options.detach) {

@@ -14,6 +14,7 @@
 #include "history/job_folder.h"
 #include "job/parse.h"
 #include "launch/local/job_dir.h"
+#include "process/identity.h"
 
 namespace muster::cli {
 namespace {
@@ -90,11 +91,17 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
                 .model_dir = submission.spec.model_dir,
                 .resumed_from = submission.resumed_from,
                 .tasks = static_cast<int>(submission.spec.Tasks().size())};
-  MUSTER_RETURN_IF_ERROR(dir.Create());
-  MUSTER_RETURN_IF_ERROR(
-      WriteFileAtomically(JoinPath(dir.path(), kJobFolderFile), JobFolderRecordToJson(job)));
-  MUSTER_RETURN_IF_ERROR(history->AddJob(job, PendingTasks(submission.spec)));
-  const absl::Status started = platform->Submit(submission, job);
+  // Until its supervisor takes over, the job is this process's: when it dies, the job never
+  // started.
+  MUSTER_ASSIGN_OR_RETURN(job.supervisor, IdentifyProcess(::getpid()));
+  const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
+  MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));
+  const absl::Status started = [&]() -> absl::Status {
+    MUSTER_RETURN_IF_ERROR(dir.Create());
+    MUSTER_RETURN_IF_ERROR(
+        WriteFileAtomically(JoinPath(dir.path(), kJobFolderFile), JobFolderToJson(job, tasks)));
+    return platform->Submit(submission, job);
+  }();
   if (started.ok()) return job;
   job.state = JobState::kFailed;
   job.reason = std::string(started.message());

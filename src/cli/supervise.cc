@@ -1,6 +1,7 @@
 // muster supervise: what `muster run` starts behind the scenes for each local job.
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
@@ -15,12 +16,17 @@ void AddSuperviseCommand(Command& program, Context& context) {
   auto directory = std::make_shared<std::string>();
   command.Argument("DIRECTORY", directory.get(), "", Presence::kRequired);
   command.OnCall([&context, directory]() -> absl::StatusOr<int> {
-    return local::Supervise(
-        *directory, STDIN_FILENO, [&context]() -> absl::StatusOr<std::unique_ptr<EventSink>> {
-          HistoryOptions options;
-          options.notice = [&context](absl::string_view text) { context.err().Note(text); };
-          return History::Open(context.home(), options);
-        });
+    return local::Supervise(*directory, STDIN_FILENO,
+                            [&context, directory]() -> absl::StatusOr<std::unique_ptr<EventSink>> {
+                              HistoryOptions options;
+                              options.notice = [&context](absl::string_view text) {
+                                context.err().Note(text);
+                              };
+                              // Not from the environment: a relative MUSTER_HOME counted from where
+                              // `run` was called.
+                              const auto jobs = std::filesystem::path(*directory).parent_path();
+                              return History::Open(jobs.parent_path().string(), options);
+                            });
   });
 }
 

@@ -73,8 +73,7 @@ void Terminal::Print(absl::string_view text) {
 }
 
 void Terminal::PrintLine(absl::string_view text) {
-  Print(text);
-  Print("\n");
+  Print(absl::StrCat(text, "\n"));  // one write: standard error is not buffered
 }
 
 void Terminal::Note(absl::string_view text) {

@@ -325,16 +325,18 @@ std::vector<Node> ParseYaml(absl::string_view text, const ParseLimits& limits,
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const Abandoned&) {
+    return {};
   } catch (const YAML::Exception& e) {
     if (IsUnclosedQuote(e.msg)) {
       diagnostics.Add(builder.last_mark(), "a quoted text that begins after this is never closed");
     } else {
       diagnostics.Add(ToMark(e.mark), Explain(e.msg));
     }
+    return {};
   } catch (const std::exception& e) {
     diagnostics.Add({}, absl::StrCat("cannot be read as YAML: ", e.what()));
+    return {};
   }
-  if (!diagnostics.empty()) return {};
   return builder.TakeDocuments();
 }
 

@@ -22,7 +22,7 @@ std::string Json(absl::string_view text) {
 
 std::string Mistakes(absl::string_view text, const ParseLimits& limits = {}) {
   Diagnostics diagnostics("f");
-  EXPECT_TRUE(ParseYaml(text, limits, diagnostics).empty());
+  ParseYaml(text, limits, diagnostics);
   return std::string(diagnostics.ToStatus().message());
 }
 
@@ -65,6 +65,20 @@ TEST(YamlTest, DuplicateKeysNameBothPlaces) {
   EXPECT_EQ(Mistakes("a: 1\nb: {c: 1, c: 2}\na: 2\n"),
             "f:2:11: the key 'c' is already set at 2:5\n"
             "f:3:1: the key 'a' is already set at 1:1");
+}
+
+TEST(YamlTest, AfterADuplicateKeyTheRestIsStillThere) {
+  Diagnostics diagnostics("f");
+  const std::vector<Node> documents = ParseYaml("a: 1\na: 2\nb: 3\n", {}, diagnostics);
+  ASSERT_EQ(documents.size(), 1u);
+  EXPECT_EQ(ToJson(documents[0]).dump(), R"({"a":1,"b":3})");
+  EXPECT_EQ(diagnostics.count(), 1u);
+}
+
+TEST(YamlTest, AfterASyntaxErrorThereIsNothing) {
+  Diagnostics diagnostics("f");
+  EXPECT_TRUE(ParseYaml("a: 1\nb: [\n", {}, diagnostics).empty());
+  EXPECT_FALSE(diagnostics.empty());
 }
 
 TEST(YamlTest, AliasesAreCopies) {

@@ -128,6 +128,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   // SQLite opens a file it may not write for reading only, and would fail at the first change.
   if (sqlite3_db_readonly(raw, "main") == 1) return ToStatus(SQLITE_READONLY, EACCES, path, "");
   sqlite3_busy_timeout(raw, static_cast<int>(absl::ToInt64Milliseconds(busy_timeout)));
+  // Otherwise the last connection to close writes -wal back and deletes it by name: slow for a
+  // command that ends, and wrong for a damaged file, which is kept as it was found, and for a name
+  // that may be another file's by now. Every 1000 pages -wal is written back anyway.
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   MUSTER_RETURN_IF_ERROR(database->Execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;"));
   return database;
 }
@@ -138,10 +142,6 @@ absl::Status Database::LastError() const {
   const bool from_system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
   return ToStatus(code, from_system ? sqlite3_system_errno(database_.get()) : 0, path_,
                   sqlite3_errmsg(database_.get()));
-}
-
-void Database::LeaveFilesOnClose() {
-  sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 absl::Status Database::Execute(const std::string& sql) {

@@ -81,9 +81,6 @@ class Database {
   absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
   // Rows that the last INSERT, UPDATE or DELETE touched.
   int64_t Changes() const;
-  // Without this the last connection to close writes -wal back and deletes it by name: wrong for a
-  // damaged file, which is kept as it was found, and for a name that may be another file's by now.
-  void LeaveFilesOnClose();
 
  private:
   friend class Statement;

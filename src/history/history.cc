@@ -4,11 +4,32 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/status_macros.h"
+#include "history/job_folder.h"
 #include "history/resolve.h"
 #include "history/rows.h"
 
 namespace muster {
+namespace {
+
+// A job belongs to who wrote it last. Its submitter hands it over to its supervisor while it is
+// Pending; after that a change by anybody else comes too late, and so does a second verdict.
+absl::Status CheckMayReplace(Database& database, const JobRecord& job) {
+  MUSTER_ASSIGN_OR_RETURN(Statement query,
+                          PrepareJobs(database, " WHERE id = ?1 AND recovered = 0"));
+  query.Bind(job.id);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<JobRecord> rows, ReadJobs(query));
+  if (rows.empty() || rows[0].state == JobState::kPending) return absl::OkStatus();
+  const JobRecord& stored = rows[0];
+  const bool second_verdict =
+      IsFinal(stored.state) && IsFinal(job.state) && stored.state != job.state;
+  if (stored.supervisor == job.supervisor && !second_verdict) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(job.id, " is ", ToString(stored.state), " already, or somebody else's"));
+}
+
+}  // namespace
 
 History::History(std::string home, HistoryOptions options)
     : file_(std::move(home), std::move(options)) {}
@@ -58,6 +79,7 @@ absl::Status History::Write(Database& database, const StateChange& change) {
   const auto found = known_.find(id);
   const bool is_known = found != known_.end();
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  MUSTER_RETURN_IF_ERROR(CheckMayReplace(database, change.job));
   MUSTER_RETURN_IF_ERROR(UpsertJob(database, change.job));
   if (is_known && found->second.file != file_.identity()) {
     MUSTER_RETURN_IF_ERROR(UpsertTasks(database, id, InOrder(found->second)));
@@ -80,7 +102,15 @@ absl::Status History::Write(Database& database, const StateChange& change) {
   kept.file = file_.identity();
   kept.job = change.job;
   kept.last_sequence = last_sequence;
+  if (IsFinal(kept.job.state)) SaveToFolder(kept);
   return absl::OkStatus();
+}
+
+// The verdict beside the job's logs, so that it is known even without this database. Best effort: a
+// folder that was removed, or a full disk, takes nothing from what was just committed.
+void History::SaveToFolder(const Known& known) {
+  const std::string path = JoinPath(known.job.directory, kJobFolderFile);
+  WriteFileAtomically(path, JobFolderToJson(known.job, InOrder(known))).IgnoreError();
 }
 
 absl::Status History::Refresh() {

@@ -39,10 +39,12 @@ class History final : public EventSink {
   // AlreadyExists for an id that is known.
   absl::Status AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks);
 
-  // Writes the job whether or not it is known. Event::sequence is given here: 1, 2, … per job,
-  // without gaps. When history.db was replaced since this History wrote the job, all of its tasks
-  // are written again; numbers go on from the last that was given, and earlier events stay in the
-  // file that was moved aside.
+  // Writes the job whether or not it is known. FailedPrecondition when the job has passed on to
+  // another supervisor, or has another verdict already: so of a job that ends and somebody who
+  // takes it for dead the first wins. With a verdict, job.json in the job's folder is written too.
+  // Event::sequence is given here: 1, 2, … per job, without gaps. When history.db was replaced
+  // since this History wrote the job, all of its tasks are written again; numbers go on from the
+  // last that was given, and earlier events stay in the file that was moved aside.
   absl::Status Apply(const StateChange& change) override;
 
   // Writes the jobs that this History applied changes to again when history.db was replaced. A
@@ -86,6 +88,7 @@ class History final : public EventSink {
   absl::Status WriteKnown(Database& database) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Remember(const std::vector<TaskRecord>& tasks, Known& known);
   static std::vector<TaskRecord> InOrder(const Known& known);
+  static void SaveToFolder(const Known& known);
 
   absl::Mutex mutex_;
   HistoryFile file_ ABSL_GUARDED_BY(mutex_);

@@ -38,7 +38,9 @@ class HistoryDamageTest : public HistoryTest {
     for (int i = 0; i < kJobs; ++i) {
       JobRecord job = MakeJob(IdOf(i), i, JobState::kSucceeded);
       job.failure = std::string(400, 'f');
-      WriteJobFolder(job);
+      JobRecord unfinished = job;
+      unfinished.state = JobState::kRunning;
+      WriteJobFolder(unfinished);
       ASSERT_TRUE(UpsertJob(**database, job).ok());
       ASSERT_TRUE(
           UpsertTasks(**database, job.id, {MakeTask({"worker", 0}), MakeTask({"worker", 1})}).ok());
@@ -46,6 +48,9 @@ class HistoryDamageTest : public HistoryTest {
       ASSERT_TRUE(AppendEvents(**database, job.id, events, 0).ok());
     }
     ASSERT_TRUE(transaction->Commit().ok());
+    ASSERT_TRUE((*database)->Execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());
+    database->reset();
+    for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(DatabasePath() + suffix);
   }
 
   static std::string IdOf(int i) { return absl::StrCat("mnist-", i); }
@@ -212,6 +217,27 @@ TEST_F(HistoryDamageTest, FoundWhileInUse) {
 
 // The launcher writes the folder before it adds the job; a rebuild in between must not be in its
 // way.
+TEST_F(HistoryDamageTest, VerdictsComeBackFromTheFolders) {
+  JobRecord job = MakeJob(IdOf(1));
+  job.directory = home_ + "/jobs/" + job.id;
+  {
+    const std::unique_ptr<History> history = OpenHistory();
+    ASSERT_TRUE(history->DeleteJob(job.id).ok());
+    ASSERT_TRUE(history->Apply({.job = job, .tasks = {MakeTask({"worker", 0}, 2)}}).ok());
+    job.state = JobState::kStopped;
+    job.reason = "stopped by the user";
+    ASSERT_TRUE(history->Apply({.job = job}).ok());
+  }
+  Damage("garbage");
+  const std::unique_ptr<History> history = OpenHistory();
+  EXPECT_EQ(history->GetJob(job.id)->state, JobState::kStopped);
+  EXPECT_EQ(history->GetJob(job.id)->reason, "stopped by the user");
+  const auto tasks = history->Tasks(job.id);
+  ASSERT_THAT(*tasks, SizeIs(1));
+  EXPECT_EQ((*tasks)[0].restarts, 2);
+  EXPECT_EQ(history->GetJob(IdOf(2))->state, JobState::kUnreachable);
+}
+
 TEST_F(HistoryDamageTest, RecoveredJobsMayBeAdded) {
   Damage("garbage");
   const std::unique_ptr<History> history = OpenHistory();

@@ -53,15 +53,19 @@ absl::Status SyncDirectory(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status FillNewDatabase(const std::string& path, const std::vector<JobRecord>& jobs,
+absl::Status FillNewDatabase(const std::string& path, const std::vector<JobFolder>& jobs,
                              absl::Duration busy_timeout) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path, busy_timeout));
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database));
   MUSTER_RETURN_IF_ERROR(CreateSchema(*database));
-  for (JobRecord job : jobs) {
-    job.state = JobState::kUnreachable;
-    job.reason = kLostReason;
+  for (const JobFolder& folder : jobs) {
+    JobRecord job = folder.job;
+    if (!IsFinal(job.state)) {
+      job.state = JobState::kUnreachable;
+      job.reason = kLostReason;
+    }
     MUSTER_RETURN_IF_ERROR(RecoverJob(*database, job));
+    MUSTER_RETURN_IF_ERROR(UpsertTasks(*database, job.id, folder.tasks));
   }
   MUSTER_RETURN_IF_ERROR(transaction.Commit());
   return database->Execute("PRAGMA journal_mode = WAL");
@@ -144,10 +148,7 @@ absl::Status HistoryFile::OpenExisting() {
   return status;
 }
 
-void HistoryFile::Drop() {
-  if (database_ != nullptr) database_->LeaveFilesOnClose();
-  database_.reset();
-}
+void HistoryFile::Drop() { database_.reset(); }
 
 absl::Status HistoryFile::Repair() {
   MUSTER_ASSIGN_OR_RETURN(Lock lock, Acquire(LockMode::kExclusive));
@@ -198,7 +199,7 @@ absl::StatusOr<int> HistoryFile::Create() {
   if (!UniqueFd(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).valid()) {
     return NotWritable(home_, errno);
   }
-  const std::vector<JobRecord> jobs = ReadJobFolders(home_);
+  const std::vector<JobFolder> jobs = ReadJobFolders(home_);
   MUSTER_RETURN_IF_ERROR(FillNewDatabase(fresh, jobs, options_.busy_timeout));
   if (::rename(fresh.c_str(), path_.c_str()) != 0) return NotWritable(home_, errno);
   MUSTER_RETURN_IF_ERROR(SyncDirectory(home_));

@@ -276,5 +276,39 @@ TEST_F(HistoryTest, TenThousandJobsAreListedAtOnce) {
   EXPECT_LT(took, 250);
 }
 
+TEST_F(HistoryTest, AJobPassesFromItsSubmitterToItsSupervisorOnce) {
+  const std::unique_ptr<History> history = OpenHistory();
+  const ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .boot_id = "b"};
+  const ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .boot_id = "b"};
+  JobRecord pending = MakeJob("a-1", 0, JobState::kPending);
+  pending.supervisor = submitter;
+  JobRecord lost = pending;
+  lost.state = JobState::kFailed;
+  JobRecord started = MakeJob("a-1", 0, JobState::kStarting);
+  started.supervisor = supervisor;
+
+  // The supervisor comes first: who takes the submitter's death for the job's comes too late.
+  ASSERT_TRUE(history->AddJob(pending, {}).ok());
+  ASSERT_TRUE(history->Apply({.job = started}).ok());
+  EXPECT_EQ(history->Apply({.job = lost}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kStarting);
+
+  // The other way round: the job stays as it was marked, and the supervisor learns of it.
+  ASSERT_TRUE(history->DeleteJob("a-1").ok());
+  ASSERT_TRUE(history->AddJob(pending, {}).ok());
+  ASSERT_TRUE(history->Apply({.job = lost}).ok());
+  EXPECT_EQ(history->Apply({.job = started}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kFailed);
+}
+
+TEST_F(HistoryTest, TheFirstVerdictStands) {
+  const std::unique_ptr<History> history = OpenHistory();
+  ASSERT_TRUE(history->Apply({.job = MakeJob("a-1", 0, JobState::kSucceeded)}).ok());
+  EXPECT_TRUE(history->Apply({.job = MakeJob("a-1", 0, JobState::kSucceeded)}).ok());
+  EXPECT_EQ(history->Apply({.job = MakeJob("a-1", 0, JobState::kFailed)}).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kSucceeded);
+}
+
 }  // namespace
 }  // namespace muster

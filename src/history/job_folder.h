@@ -12,13 +12,19 @@ namespace muster {
 
 inline constexpr char kJobFolderFile[] = "job.json";
 
-// What never changes while a job lives: id, name, platform, created (to the millisecond),
-// directory, model_dir, resumed_from, tasks. The other fields of a record read back are defaults.
-std::string JobFolderRecordToJson(const JobRecord& job);
-absl::StatusOr<JobRecord> JobFolderRecordFromJson(absl::string_view json);
+// A job as its folder tells it. Before the job has ended only what never changes is there: id,
+// name, platform, created (to the millisecond), directory, model_dir, resumed_from and which tasks
+// it has; from its end on also its state and how each task ended.
+struct JobFolder {
+  JobRecord job;
+  std::vector<TaskRecord> tasks;
+};
+
+std::string JobFolderToJson(const JobRecord& job, const std::vector<TaskRecord>& tasks);
+absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view json);
 
 // The jobs in <home>/jobs/<id>/job.json, oldest first. Folders without a readable one are passed
 // over.
-std::vector<JobRecord> ReadJobFolders(const std::string& home);
+std::vector<JobFolder> ReadJobFolders(const std::string& home);
 
 }  // namespace muster

@@ -58,7 +58,7 @@ class HistoryTest : public testing::Test {
     const std::string folder = JoinPath(JoinPath(home_, "jobs"), job.id);
     ASSERT_TRUE(MakeDirectories(folder).ok());
     ASSERT_TRUE(
-        WriteFileAtomically(JoinPath(folder, kJobFolderFile), JobFolderRecordToJson(job)).ok());
+        WriteFileAtomically(JoinPath(folder, kJobFolderFile), JobFolderToJson(job, {})).ok());
   }
 
   std::string home_;

@@ -85,7 +85,7 @@ absl::StatusOr<JobSpec> ParseJob(absl::string_view text, const ParseJobOptions& 
   Diagnostics diagnostics(options.file_name);
   const std::vector<Node> documents =
       codec::ParseYaml(text, {.bytes = kMaxJobFileBytes}, diagnostics);
-  if (!diagnostics.empty()) return diagnostics.ToStatus();
+  if (documents.empty() && !diagnostics.empty()) return diagnostics.ToStatus();
   JobSpec spec = ReadDocuments(documents, options, diagnostics);
   if (!diagnostics.empty()) return diagnostics.ToStatus();
   return spec;

@@ -68,7 +68,8 @@ class ShellPlace {
 // The placeholder that `text` begins with, or null: every other brace is the user's own.
 const Values::value_type* PlaceholderAt(absl::string_view text, const Values& values) {
   if (text.empty() || text.front() != '{') return nullptr;
-  const size_t end = text.find('}');
+  constexpr size_t kLongestPlaceholder = 32;  // no further: a text may be full of open braces
+  const size_t end = text.substr(0, kLongestPlaceholder).find('}');
   if (end == absl::string_view::npos) return nullptr;
   const auto found = values.find(std::string(text.substr(1, end - 1)));
   return found == values.end() ? nullptr : &*found;
@@ -80,7 +81,9 @@ std::string Expand(absl::string_view text, const Values& values, Target target) 
   std::string result;
   ShellPlace place;
   while (!text.empty()) {
-    if (const Values::value_type* placeholder = PlaceholderAt(text, values)) {
+    const bool is_variable = !result.empty() && result.back() == '$';  // ${name} is the shell's
+    const Values::value_type* placeholder = is_variable ? nullptr : PlaceholderAt(text, values);
+    if (placeholder != nullptr) {
       result += target == Target::kShellLine ? place.Write(placeholder->second)
                                              : absl::StrJoin(placeholder->second, " ");
       text.remove_prefix(placeholder->first.size() + 2);

@@ -120,8 +120,13 @@ TEST_F(TaskLaunchTest, OtherBracesStayAsTheyAre) {
                             "{ role }",
                             "{\"a\": {\"b\": 1}}",
                             "awk '{print $1}'"};
-  EXPECT_THAT(Build().argv, ElementsAre("{}", "{", "}", "{unknown}", "{worker}", "$worker",
+  EXPECT_THAT(Build().argv, ElementsAre("{}", "{", "}", "{unknown}", "{worker}", "${role}",
                                         "{ role }", "{\"a\": {\"b\": 1}}", "awk '{print $1}'"));
+}
+
+TEST_F(TaskLaunchTest, AMillionOpenBracesCostNoMoreThanTheirLength) {
+  Role("worker").command = {std::string(1'000'000, '{')};
+  EXPECT_EQ(Build().argv, Role("worker").command);
 }
 
 TEST_F(TaskLaunchTest, ValuesAreNotExpandedAgain) {

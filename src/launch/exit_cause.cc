@@ -87,8 +87,9 @@ AttemptEnd ExplainExit(const ExitStatus& status, const ExitEvidence& evidence) {
   }
   std::string message = MessageOfErrorFile(evidence.error_file);
   if (message.empty()) message = LastException(evidence.last_lines);
-  if (!message.empty()) {
-    const std::string first_line = message.substr(0, message.find('\n'));
+  const absl::string_view said = absl::StripAsciiWhitespace(message);
+  if (!said.empty()) {
+    const absl::string_view first_line = said.substr(0, said.find('\n'));
     end.reason = Ellipsize(Printable(absl::StrCat(end.reason, ": ", first_line)), kLongestCause);
   }
   return end;

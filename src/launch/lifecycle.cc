@@ -27,8 +27,8 @@ std::string DescribeVictim(const TaskFailure& failure, absl::Time first) {
 
 }  // namespace
 
-Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)) {
-  if (spec_.policies.deadline.has_value()) deadline_at_ = now + *spec_.policies.deadline;
+Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)), began_(now) {
+  if (spec_.policies.deadline.has_value()) deadline_at_ = began_ + *spec_.policies.deadline;
   for (const TaskId& id : spec_.Tasks()) StartTask(id, tasks_[id], now);
 }
 
@@ -82,8 +82,6 @@ void Lifecycle::OnReady(const TaskId& id, absl::Time now) {
   task.ready_by = absl::InfiniteFuture();
   SetState(id, task, TaskState::kRunning, "");
   AddEvent(now, "task", id.ToString(), "running");
-  // A stop that came while it was starting.
-  if (phase_ != Phase::kActive) EndTask(id, task, now);
   CheckProgress(now);
 }
 
@@ -94,11 +92,11 @@ void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now)
   task.kill_at = task.ready_by = absl::InfiniteFuture();
   if (task.ending) {
     AfterRequestedEnd(id, task, now);
-  } else if (end.exit_code == 0 && task.stall.empty()) {
+  } else if (end.exit_code == 0) {
     const RoleSpec* role = spec_.FindRole(id.role);
     AddEvent(now, "task", id.ToString(), "succeeded");
     if (phase_ == Phase::kActive && MayRestart(*role, task, end)) {
-      ScheduleRestart(id, task, now);
+      ScheduleRestart(id, task, "after it succeeded", now);
     } else {
       SetState(id, task, TaskState::kSucceeded, "");
     }
@@ -134,10 +132,15 @@ void Lifecycle::AfterRequestedEnd(const TaskId& id, Task& task, absl::Time now) 
   }
 }
 
-void Lifecycle::NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
-                            absl::Time now) {
-  const std::string cause = task.stall.empty() ? end.reason : task.stall;
+std::string Lifecycle::NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
+                                   absl::Time now) {
+  std::string cause = task.stall.empty() ? end.reason : task.stall;
   AddEvent(now, "task", id.ToString(), absl::StrCat("failed: ", cause));
+  forgive_at_ = absl::InfiniteFuture();
+  // Of a task that fails again and again the first time tells most.
+  const bool known = std::any_of(failures_.begin(), failures_.end(),
+                                 [&](const TaskFailure& failure) { return failure.task == id; });
+  if (known) return cause;
   failures_.push_back({.task = id,
                        .attempt = task.attempt,
                        .time = now,
@@ -145,7 +148,7 @@ void Lifecycle::NoteFailure(const TaskId& id, const Task& task, const AttemptEnd
                        .cause = cause,
                        .advice = end.advice,
                        .last_lines = end.last_lines});
-  forgive_at_ = absl::InfiniteFuture();
+  return cause;
 }
 
 bool Lifecycle::MayRestart(const RoleSpec& role, const Task& task, const AttemptEnd& end) const {
@@ -165,8 +168,7 @@ bool Lifecycle::MayRestart(const RoleSpec& role, const Task& task, const Attempt
 }
 
 void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end, absl::Time now) {
-  NoteFailure(id, task, end, now);
-  const std::string cause = failures_.back().cause;
+  const std::string cause = NoteFailure(id, task, end, now);
   if (end.port_taken && port_moves_ < kMaxPortMoves) {
     ++port_moves_;
     SetState(id, task, TaskState::kRestarting, cause);
@@ -178,7 +180,7 @@ void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end
   const RoleSpec& role = *spec_.FindRole(id.role);
   if (MayRestart(role, task, end)) {
     if (spec_.policies.restart_scope == RestartScope::kTask) {
-      ScheduleRestart(id, task, now);
+      ScheduleRestart(id, task, absl::StrCat("after ", cause), now);
       return;
     }
     ++task.restarts;
@@ -189,22 +191,20 @@ void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end
     return;
   }
   SetState(id, task, TaskState::kFailed, cause);
-  const bool job_goes_on = spec_.dynamic_workers && id.role == "worker";
-  if (job_goes_on) return;
+  if (spec_.dynamic_workers && id.role == "worker" && !Decides(id)) return;  // the job goes on
   const std::string often =
       task.restarts > 0 ? absl::StrCat(" after ", task.restarts, " restarts") : "";
   FailJob(absl::StrCat(id.ToString(), " failed", often, ": ", cause), now);
 }
 
-void Lifecycle::ScheduleRestart(const TaskId& id, Task& task, absl::Time now) {
+void Lifecycle::ScheduleRestart(const TaskId& id, Task& task, std::string why, absl::Time now) {
   ++task.restarts;
   const absl::Duration delay = Backoff(task.restarts);
   task.restart_at = now + delay;
   AddEvent(now, "restart", id.ToString(),
            absl::StrCat("restarts in ", DurationToString(delay), " (", task.restarts, " of ",
                         spec_.policies.max_restarts, ")"));
-  SetState(id, task, TaskState::kRestarting,
-           failures_.empty() ? "" : absl::StrCat("after ", failures_.back().cause));
+  SetState(id, task, TaskState::kRestarting, std::move(why));
 }
 
 absl::Duration Lifecycle::Backoff(int restarts) const {
@@ -219,11 +219,10 @@ void Lifecycle::Regroup(const std::string& why, absl::Duration delay, absl::Time
   regroup_at_ = now + delay;
   AddEvent(now, "restart", "", why);
   for (auto& [id, task] : tasks_) {
-    task.restart_at = absl::InfiniteFuture();
+    task.restart_at = task.ready_by = absl::InfiniteFuture();
     if (task.alive()) {
       EndTask(id, task, now);
     } else {
-      task.ready_by = absl::InfiniteFuture();
       SetState(id, task, TaskState::kRestarting, task.reason);
     }
   }
@@ -232,7 +231,7 @@ void Lifecycle::Regroup(const std::string& why, absl::Duration delay, absl::Time
 
 void Lifecycle::OnStalled(const TaskId& id, const std::string& why, absl::Time now) {
   Task& task = tasks_.at(id);
-  if (!task.alive() || task.ending) return;
+  if (!task.alive() || task.ending || !spec_.policies.stall.has_value()) return;
   AddEvent(now, "stall", id.ToString(), why);
   if (spec_.policies.stall->action == StallAction::kReport) {
     SetState(id, task, task.state, why);
@@ -319,6 +318,10 @@ void Lifecycle::ContinueEnding(absl::Time now) {
   AddEvent(now, "job", "", absl::StrCat(ToString(verdict_), reason_.empty() ? "" : ": ", reason_));
 }
 
+bool Lifecycle::Decides(const TaskId& id) const {
+  return spec_.policies.success == SuccessPolicy::kChief && ChiefTask(spec_) == id;
+}
+
 bool Lifecycle::Succeeded() const {
   const auto ended_well = [this](const TaskId& id) {
     const auto it = tasks_.find(id);
@@ -327,11 +330,16 @@ bool Lifecycle::Succeeded() const {
   if (spec_.policies.success == SuccessPolicy::kChief) {
     if (const auto chief = ChiefTask(spec_); chief.has_value()) return ended_well(*chief);
   }
-  for (const auto& [id, task] : tasks_) {
-    if (IsServiceRole(id.role)) continue;
-    if (!ended_well(id)) return false;
-  }
-  return true;
+  return std::all_of(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
+    return IsServiceRole(entry.first.role) || ended_well(entry.first);
+  });
+}
+
+// Of the tasks that could still make the job succeed.
+bool Lifecycle::NobodyLeft() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& entry) {
+    return IsServiceRole(entry.first.role) || IsFinal(entry.second.state);
+  });
 }
 
 bool Lifecycle::AnyAlive() const {
@@ -356,6 +364,10 @@ void Lifecycle::CheckProgress(absl::Time now) {
     BeginEnding(JobState::kSucceeded, "", now);
     return;
   }
+  if (NobodyLeft()) {
+    FailJob("every task has ended, and not all of them succeeded", now);
+    return;
+  }
   if (!AllUp()) return;
   if (!was_up_) {
     was_up_ = true;
@@ -365,16 +377,15 @@ void Lifecycle::CheckProgress(absl::Time now) {
     forgive_at_ = now + kForgiveAfter;
 }
 
+absl::Status Lifecycle::MayUpdate() const {
+  if (phase_ == Phase::kActive) return absl::OkStatus();
+  return absl::FailedPreconditionError("the job is ending or restarting; try again when it is not");
+}
+
 absl::Status Lifecycle::Update(JobSpec spec, const UpdatePlan& plan, absl::Time now) {
-  if (phase_ != Phase::kActive) {
-    return absl::FailedPreconditionError(
-        "the job is ending or restarting; try again when it is not");
-  }
-  if (spec.policies.deadline != spec_.policies.deadline) {
-    deadline_at_ =
-        spec.policies.deadline.has_value() ? now + *spec.policies.deadline : absl::InfiniteFuture();
-  }
+  if (absl::Status status = MayUpdate(); !status.ok()) return status;
   spec_ = std::move(spec);
+  deadline_at_ = began_ + spec_.policies.deadline.value_or(absl::InfiniteDuration());
   for (const TaskId& id : plan.removed) {
     Task& task = tasks_.at(id);
     task.afterwards = Task::Afterwards::kRemove;
@@ -387,7 +398,16 @@ absl::Status Lifecycle::Update(JobSpec spec, const UpdatePlan& plan, absl::Time 
     EndTask(id, task, now);
     if (!task.alive()) StartTask(id, task, now);
   }
-  for (const TaskId& id : plan.added) StartTask(id, tasks_[id], now);
+  for (const TaskId& id : plan.added) {
+    Task& task = tasks_[id];
+    task.afterwards = Task::Afterwards::kRestart;  // when an update before has not removed it yet
+    if (!task.alive()) StartTask(id, task, now);
+  }
+  for (auto& [id, task] : tasks_) {
+    const RoleSpec* role = spec_.FindRole(id.role);
+    const bool waits = task.state == TaskState::kStarting && !task.ending;
+    if (waits && role->ready == Readiness::kStarted) OnReady(id, now);
+  }
   AddEvent(now, "update", "",
            absl::StrCat("job changed: ", plan.restarted.size(), " tasks restart, ",
                         plan.added.size(), " added, ", plan.removed.size(), " removed"));

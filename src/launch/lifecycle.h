@@ -97,7 +97,9 @@ class Lifecycle {
   void OnStalled(const TaskId& id, const std::string& why, absl::Time now);
   // Ends the job as Stopped. A second call with `at_once` does not wait for the grace period.
   void RequestStop(const std::string& why, bool at_once, absl::Time now);
-  // The job as it shall be from now on. FailedPrecondition once it is ending.
+  // FailedPrecondition while the whole job restarts, and once it is ending.
+  absl::Status MayUpdate() const;
+  // The job as it shall be from now on, when MayUpdate.
   absl::Status Update(JobSpec spec, const UpdatePlan& plan, absl::Time now);
   // Acts on the timers that are due.
   void Advance(absl::Time now);
@@ -125,16 +127,20 @@ class Lifecycle {
   void SetState(const TaskId& id, Task& task, TaskState state, std::string reason);
   void AfterRequestedEnd(const TaskId& id, Task& task, absl::Time now);
   void AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end, absl::Time now);
-  void NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end, absl::Time now);
+  // Returns the cause.
+  std::string NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
+                          absl::Time now);
   bool MayRestart(const RoleSpec& role, const Task& task, const AttemptEnd& end) const;
-  void ScheduleRestart(const TaskId& id, Task& task, absl::Time now);
+  void ScheduleRestart(const TaskId& id, Task& task, std::string why, absl::Time now);
   void Regroup(const std::string& why, absl::Duration delay, absl::Time now);
   void FailJob(std::string why, absl::Time now);
   void DropStarts();
   void BeginEnding(JobState verdict, std::string reason, absl::Time now);
   void ContinueEnding(absl::Time now);
   void CheckProgress(absl::Time now);
+  bool Decides(const TaskId& id) const;
   bool Succeeded() const;
+  bool NobodyLeft() const;
   bool AllUp() const;
   bool AnyAlive() const;
   absl::Duration Backoff(int restarts) const;
@@ -142,6 +148,7 @@ class Lifecycle {
   void AddEvent(absl::Time now, std::string kind, const std::string& subject, std::string message);
 
   JobSpec spec_;
+  const absl::Time began_;
   Phase phase_ = Phase::kActive;
   std::map<TaskId, Task> tasks_;
   bool was_up_ = false;             // every task was up at once, some time
@@ -149,8 +156,8 @@ class Lifecycle {
   int port_moves_ = 0;
   JobState verdict_ = JobState::kPending;
   std::string reason_;
-  // Failures since the job was last whole for a while; the first is the culprit, the others
-  // victims.
+  // The first failure of each task since the job was last whole for a while; the earliest is the
+  // culprit, the others victims.
   std::vector<TaskFailure> failures_;
   std::optional<FailureReport> failure_;
 

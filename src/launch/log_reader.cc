@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kReadBytes = 256 << 10;
+constexpr int64_t kReadBytes = 256 << 10;
 constexpr size_t kLongestLine = 64 << 10;
 
 // Of a line rewritten with \r only the last version that says something is shown.
@@ -23,9 +23,9 @@ std::string LastVersion(std::string line) {
   return at == std::string::npos ? line : line.substr(at + 1);
 }
 
-int64_t SizeOf(const std::string& path) {
+int64_t SizeOf(const UniqueFd& fd) {
   struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 ? info.st_size : -1;
+  return fd.valid() && ::fstat(fd.get(), &info) == 0 ? info.st_size : 0;
 }
 
 }  // namespace
@@ -37,62 +37,91 @@ LogReader::LogReader(std::string directory, TaskId task)
 
 void LogReader::StartAt(Position position) {
   log_.Reset();
-  read_ = line_start_ = position;
+  read_ = position;
   buffer_.clear();
+  borders_.clear();
   begin_ = scanned_ = 0;
   index_cursor_ = 0;
 }
 
 // Opens the segment wherever rotation has put it by now.
-bool LogReader::OpenSegment(uint32_t segment) {
+LogReader::Found LogReader::OpenSegment(uint32_t segment) {
   const std::string rotated = RotatedLogPath(directory_, stem_, segment);
   const std::string current = CurrentLogPath(directory_, stem_);
-  // The current file is opened first and used only when it was not rotated away meanwhile.
-  UniqueFd fd(::open(current.c_str(), O_RDONLY | O_CLOEXEC));
-  UniqueFd moved(::open(rotated.c_str(), O_RDONLY | O_CLOEXEC));
-  if (moved.valid()) {
-    fd = std::move(moved);
-  } else if (CurrentSegment(directory_, stem_) != segment) {
-    return false;
-  }
-  log_ = std::move(fd);
-  return log_.valid();
+  const auto open = [](const std::string& path) {
+    return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  };
+  log_ = open(rotated);
+  if (log_.valid()) return Found::kOpen;
+  // The current file is used only when it was not rotated away since it was opened.
+  UniqueFd fd = open(current);
+  const bool is_current = CurrentSegment(directory_, stem_) <= segment;
+  log_ = is_current ? std::move(fd) : open(rotated);
+  if (log_.valid()) return Found::kOpen;
+  return is_current ? Found::kNotYet : Found::kGone;
 }
 
 // True when the next segment exists; this one will then not grow any more.
 bool LogReader::AdvanceSegment() {
   const uint32_t current = CurrentSegment(directory_, stem_);
   if (current <= read_.segment) return false;
-  // Segments that were dropped before they were read are skipped.
-  read_.segment = std::max(read_.segment + 1, OldestSegment(directory_, stem_));
-  read_.offset = 0;
+  // Segments that were dropped before they were read are skipped. What was read before the gap is
+  // not the start of what comes after it.
+  const uint32_t next = std::max(read_.segment + 1, OldestSegment(directory_, stem_));
+  const bool gap = !log_.valid() || next > read_.segment + 1;
+  if (gap && begin_ < buffer_.size()) buffer_.push_back('\n');
+  read_ = {next, 0};
   log_.Reset();
   return true;
 }
 
 bool LogReader::ReadMore() {
   for (;;) {
-    if (!log_.valid() && !OpenSegment(read_.segment)) {
-      if (!AdvanceSegment()) return false;
+    if (!log_.valid()) {
+      const Found found = OpenSegment(read_.segment);
+      if (found == Found::kNotYet || (found == Found::kGone && !AdvanceSegment())) return false;
       continue;
     }
     // Whether the segment is complete must be known before its end is seen.
     const bool complete = IsRotated();
-    buffer_.erase(0, begin_);
-    scanned_ -= begin_;
-    begin_ = 0;
+    DropReturned();
     const size_t before = buffer_.size();
-    buffer_.resize(before + kReadBytes);
+    const int64_t left = SizeOf(log_) - static_cast<int64_t>(read_.offset);
+    const auto wanted = static_cast<size_t>(std::clamp<int64_t>(left, 0, kReadBytes));
+    buffer_.resize(before + wanted);
     const ssize_t n =
-        ::pread(log_.get(), buffer_.data() + before, kReadBytes, static_cast<off_t>(read_.offset));
+        ::pread(log_.get(), buffer_.data() + before, wanted, static_cast<off_t>(read_.offset));
     buffer_.resize(before + static_cast<size_t>(std::max<ssize_t>(n, 0)));
     if (n > 0) {
-      if (before == 0) line_start_ = read_;
+      if (borders_.empty() || borders_.back().position.segment != read_.segment) {
+        borders_.push_back({before, read_});
+      }
       read_.offset += static_cast<uint64_t>(n);
+      index_is_old_ = true;
       return true;
     }
     if (!complete || !AdvanceSegment()) return false;
   }
+}
+
+void LogReader::DropReturned() {
+  if (begin_ == buffer_.size()) {
+    borders_.clear();
+  } else {
+    const Position position = PositionOf(begin_);
+    std::erase_if(borders_, [this](const Border& border) { return border.at <= begin_; });
+    for (Border& border : borders_) border.at -= begin_;
+    borders_.insert(borders_.begin(), {0, position});
+  }
+  buffer_.erase(0, begin_);
+  scanned_ -= begin_;
+  begin_ = 0;
+}
+
+LogReader::Position LogReader::PositionOf(size_t index) const {
+  const auto border = std::find_if(borders_.rbegin(), borders_.rend(),
+                                   [index](const Border& b) { return b.at <= index; });
+  return {border->position.segment, border->position.offset + index - border->at};
 }
 
 // True when the segment being read will not grow any more.
@@ -119,7 +148,8 @@ void LogReader::LoadIndex() {
 // The mark in force at `position`. Positions asked for only move forward between Seeks.
 IndexRecord LogReader::MarkAt(Position position) {
   const auto place = [](const IndexRecord& r) { return Position{r.segment, r.offset}; };
-  if (index_.empty() || place(index_.back()) <= position) LoadIndex();
+  if (index_is_old_) LoadIndex();
+  index_is_old_ = false;
   while (index_cursor_ + 1 < index_.size() && place(index_[index_cursor_ + 1]) <= position) {
     ++index_cursor_;
   }
@@ -147,8 +177,7 @@ std::optional<LogLine> LogReader::Next() {
       end = begin_ + kLongestLine;
       skip = 0;
     }
-    LogLine line = MakeLine(line_start_, buffer_.substr(begin_, end - begin_));
-    line_start_.offset += end + skip - begin_;
+    LogLine line = MakeLine(PositionOf(begin_), buffer_.substr(begin_, end - begin_));
     begin_ = scanned_ = end + skip;
     return line;
   }
@@ -156,23 +185,28 @@ std::optional<LogLine> LogReader::Next() {
 
 std::optional<LogLine> LogReader::TakePartial() {
   if (begin_ == buffer_.size()) return std::nullopt;
-  LogLine line = MakeLine(line_start_, buffer_.substr(begin_));
+  LogLine line = MakeLine(PositionOf(begin_), buffer_.substr(begin_));
   begin_ = scanned_ = buffer_.size();
-  line_start_ = read_;
   if (line.text.empty()) return std::nullopt;
   return line;
 }
 
+void LogReader::SeekEnd() {
+  const uint32_t segment = CurrentSegment(directory_, stem_);
+  OpenSegment(segment);
+  StartAt({segment, static_cast<uint64_t>(SizeOf(log_))});
+}
+
 void LogReader::SeekTail(int count) {
+  if (count <= 0) return SeekEnd();
   const uint32_t oldest = OldestSegment(directory_, stem_);
   uint32_t segment = CurrentSegment(directory_, stem_);
   int64_t wanted = int64_t{count} + 1;  // line ends to pass, the last line's own included
   bool at_end = true;
   for (;; --segment) {
-    UniqueFd fd;
-    if (OpenSegment(segment)) fd = std::move(log_);
-    struct stat info {};
-    int64_t position = fd.valid() && ::fstat(fd.get(), &info) == 0 ? info.st_size : 0;
+    OpenSegment(segment);
+    const UniqueFd fd = std::move(log_);
+    int64_t position = SizeOf(fd);
     std::string block;
     while (position > 0) {
       const int64_t length = std::min<int64_t>(position, kReadBytes);
@@ -199,17 +233,14 @@ void LogReader::SeekTime(absl::Time since) {
   const auto first =
       std::partition_point(index_.begin(), index_.end(),
                            [micros](const IndexRecord& r) { return r.unix_micros < micros; });
-  if (first == index_.end()) {
-    const uint32_t segment = CurrentSegment(directory_, stem_);
-    const int64_t size = SizeOf(CurrentLogPath(directory_, stem_));
-    StartAt({segment, static_cast<uint64_t>(std::max<int64_t>(size, 0))});
-    return;
-  }
-  const Position start{std::max(first->segment, OldestSegment(directory_, stem_)), first->offset};
+  if (first == index_.end()) return SeekEnd();
+  const uint32_t oldest = OldestSegment(directory_, stem_);
+  const Position start =
+      first->segment < oldest ? Position{oldest, 0} : Position{first->segment, first->offset};
   StartAt(start);
   // A mark may stand in the middle of a line: then begin with the next one.
   char before = '\n';
-  if (start.offset > 0 && OpenSegment(start.segment)) {
+  if (start.offset > 0 && OpenSegment(start.segment) == Found::kOpen) {
     (void)!::pread(log_.get(), &before, 1, static_cast<off_t>(start.offset - 1));
   }
   if (before != '\n') Next();
@@ -228,6 +259,7 @@ void MergedLogReader::AddTask(const TaskId& task) {
 }
 
 void MergedLogReader::Acknowledge() {
+  for (Source& source : sources_) source.dry = false;
   char events[4096];
   while (::read(inotify_.get(), events, sizeof(events)) > 0) {
   }
@@ -255,7 +287,10 @@ std::optional<LogLine> MergedLogReader::Next() {
   }
   Source* oldest = nullptr;
   for (Source& source : sources_) {
-    if (!source.head.has_value()) source.head = source.reader->Next();
+    if (!source.head.has_value() && !source.dry) {
+      source.head = source.reader->Next();
+      source.dry = !source.head.has_value();
+    }
     if (!source.head.has_value()) continue;
     if (oldest == nullptr || source.head->time < oldest->head->time) oldest = &source;
   }

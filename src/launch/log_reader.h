@@ -47,12 +47,21 @@ class LogReader {
     uint64_t offset = 0;
     auto operator<=>(const Position&) const = default;
   };
+  // Where in the log a byte of buffer_ stands; those after it follow there too.
+  struct Border {
+    size_t at;
+    Position position;
+  };
 
-  bool OpenSegment(uint32_t segment);
+  enum class Found { kOpen, kNotYet, kGone };
+  Found OpenSegment(uint32_t segment);
   bool ReadMore();
   bool AdvanceSegment();
   bool IsRotated() const;
+  void DropReturned();
+  Position PositionOf(size_t index) const;  // of a byte in buffer_
   void StartAt(Position position);
+  void SeekEnd();
   void LoadIndex();
   IndexRecord MarkAt(Position position);
   LogLine MakeLine(Position start, std::string text);
@@ -62,14 +71,15 @@ class LogReader {
   const std::string stem_;
 
   UniqueFd log_;
-  Position read_;        // of the next byte to read
-  Position line_start_;  // of the byte at begin_
+  Position read_;  // of the next byte to read
   std::string buffer_;
-  size_t begin_ = 0;    // what stands before it in buffer_ was returned
-  size_t scanned_ = 0;  // what stands before it in buffer_ holds no further line end
+  std::vector<Border> borders_;  // one a segment
+  size_t begin_ = 0;             // what stands before it in buffer_ was returned
+  size_t scanned_ = 0;           // what stands before it in buffer_ holds no further line end
   UniqueFd index_fd_;
   std::vector<IndexRecord> index_;
   size_t index_cursor_ = 0;
+  bool index_is_old_ = true;  // bytes were read since it was
 };
 
 // The output of several tasks in order of time, wherever a platform keeps it.
@@ -80,7 +90,8 @@ class LogStream {
   virtual void SeekTime(absl::Time since) = 0;
   // A task that joined the job later, from its start. A known one is left as it is.
   virtual void AddTask(const TaskId& task) = 0;
-  // The next line of what is there by now; lines still to come may be older by a moment.
+  // The next line of what was there at the last Acknowledge(), or came since; lines still to come
+  // may be older by a moment.
   virtual std::optional<LogLine> Next() = 0;
   // What stands after the last line end of each task.
   virtual std::vector<LogLine> TakePartials() = 0;
@@ -106,6 +117,7 @@ class MergedLogReader final : public LogStream {
   struct Source {
     std::unique_ptr<LogReader> reader;
     std::optional<LogLine> head;
+    bool dry = false;  // had nothing more when it was last looked at, since Acknowledge()
   };
   const std::string directory_;
   UniqueFd inotify_;

@@ -6,12 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "launch/log_format.h"
@@ -23,20 +19,8 @@ constexpr int64_t kMostPerDrain = 4 << 20;  // so that one loud task does not st
 constexpr absl::Duration kMarkInterval = absl::Milliseconds(100);
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
-// Numbers n for which <stem>.log.<n> exists: {lowest, highest}, {0, 0} when none does.
-std::pair<uint32_t, uint32_t> RotatedRange(const std::string& directory, const std::string& stem) {
-  const std::string prefix = absl::StrCat(stem, ".log.");
-  std::pair<uint32_t, uint32_t> range{0, 0};
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    absl::string_view number = name;
-    uint32_t segment = 0;
-    if (!absl::ConsumePrefix(&number, prefix) || !absl::SimpleAtoi(number, &segment)) continue;
-    range.first = range.first == 0 ? segment : std::min(range.first, segment);
-    range.second = std::max(range.second, segment);
-  }
-  return range;
+bool IsRotatedAway(const std::string& directory, const std::string& stem, uint32_t segment) {
+  return ::access(RotatedLogPath(directory, stem, segment).c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -57,11 +41,26 @@ std::string LogIndexPath(const std::string& directory, const std::string& stem) 
 }
 
 uint32_t CurrentSegment(const std::string& directory, const std::string& stem) {
-  return RotatedRange(directory, stem).second + 1;
+  // Every segment begins with a record, so the last one is of this segment, or of an earlier one
+  // when nothing has been written since. Listing the folder would cost the square of the number of
+  // tasks.
+  IndexRecord last{.segment = 1};
+  const UniqueFd index(::open(LogIndexPath(directory, stem).c_str(), O_RDONLY | O_CLOEXEC));
+  const off_t size = index.valid() ? ::lseek(index.get(), 0, SEEK_END) : 0;
+  const auto records = size / static_cast<off_t>(sizeof(last));
+  if (records > 0) {
+    (void)!::pread(index.get(), &last, sizeof(last),
+                   (records - 1) * static_cast<off_t>(sizeof(last)));
+  }
+  uint32_t segment = std::max<uint32_t>(1, last.segment);
+  while (IsRotatedAway(directory, stem, segment)) ++segment;
+  return segment;
 }
 
 uint32_t OldestSegment(const std::string& directory, const std::string& stem) {
-  return std::max<uint32_t>(1, RotatedRange(directory, stem).first);
+  uint32_t segment = CurrentSegment(directory, stem);
+  while (segment > 1 && IsRotatedAway(directory, stem, segment - 1)) --segment;
+  return segment;
 }
 
 absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Open(const std::string& directory,
@@ -96,10 +95,9 @@ void LogWriter::RotateIfFull() {
 }
 
 void LogWriter::DropOldSegments() {
-  const auto [oldest, newest] = RotatedRange(directory_, stem_);
-  for (uint32_t segment = oldest; segment + static_cast<uint32_t>(options_.keep) <= newest;
-       ++segment) {
-    ::unlink(RotatedLogPath(directory_, stem_, segment).c_str());
+  const auto keep = static_cast<uint32_t>(options_.keep);
+  for (uint32_t n = segment_ - 1; n > keep; --n) {
+    if (::unlink(RotatedLogPath(directory_, stem_, n - keep).c_str()) != 0) break;
   }
 }
 
@@ -110,8 +108,13 @@ void LogWriter::Mark(absl::Time now) {
                            .segment = segment_,
                            .attempt = attempt_,
                            .offset = static_cast<uint64_t>(offset_)};
-  // Without a mark a line merely shows the time of the mark before.
-  (void)!::write(index_.get(), &record, sizeof(record));
+  // Without a mark a line merely shows the time of the mark before; half a mark would spoil all
+  // those after it.
+  const ssize_t n = ::write(index_.get(), &record, sizeof(record));
+  if (n == sizeof(record)) return;
+  last_mark_ = absl::InfinitePast();
+  const off_t size = ::lseek(index_.get(), 0, SEEK_END);
+  if (n > 0) (void)!::ftruncate(index_.get(), size - n);
 }
 
 LogWriter::Outcome LogWriter::Drain(int pipe, absl::Time now) {
@@ -122,6 +125,11 @@ LogWriter::Outcome LogWriter::Drain(int pipe, absl::Time now) {
   int64_t moved = 0;
   while (moved < kMostPerDrain) {
     RotateIfFull();
+    if (!log_.valid()) {
+      retry_at_ = now + kRetryInterval;
+      return Discard(pipe, now);
+    }
+    Mark(now);  // before the bytes: a reader that is quick finds their time
     const auto room = static_cast<size_t>(options_.rotate_bytes - offset_);
     const ssize_t n = ::splice(pipe, nullptr, log_.get(), nullptr,
                                std::min<size_t>(std::max<size_t>(room, 1), 1 << 20),
@@ -134,7 +142,6 @@ LogWriter::Outcome LogWriter::Drain(int pipe, absl::Time now) {
       retry_at_ = now + kRetryInterval;
       return Discard(pipe, now);
     }
-    Mark(now);  // the offset is still that of the first byte moved
     status_ = absl::OkStatus();
     offset_ += n;
     written_ += n;

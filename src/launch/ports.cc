@@ -47,16 +47,25 @@ bool TableHasListener(const std::string& path, int port) {
   return false;
 }
 
+// `reuse`: as servers bind, so that connections which the last one left in TIME_WAIT do not count.
+bool CanBind(int port, bool reuse) {
+  const auto number = htons(static_cast<uint16_t>(port));
+  const int on = reuse ? 1 : 0;
+  UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (fd.valid()) {
+    const sockaddr_in6 any{.sin6_family = AF_INET6, .sin6_port = number};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
+  }
+  fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // a machine without IPv6
+  const sockaddr_in any{.sin_family = AF_INET, .sin_port = number};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
+}
+
 }  // namespace
 
-bool IsPortInUse(int port) {
-  UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 any6{.sin6_family = AF_INET6, .sin6_port = htons(static_cast<uint16_t>(port))};
-  if (fd.valid()) return ::bind(fd.get(), reinterpret_cast<sockaddr*>(&any6), sizeof(any6)) != 0;
-  fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // a machine without IPv6
-  sockaddr_in any{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
-  return ::bind(fd.get(), reinterpret_cast<sockaddr*>(&any), sizeof(any)) != 0;
-}
+bool IsPortInUse(int port) { return !CanBind(port, /*reuse=*/false); }
 
 bool IsListening(int port) {
   return TableHasListener("/proc/net/tcp", port) || TableHasListener("/proc/net/tcp6", port);
@@ -88,7 +97,7 @@ absl::Status PortReservations::ReserveExactly(int port) {
   if (!name.valid()) {
     return absl::AlreadyExistsError(absl::StrCat("port ", port, " belongs to another job"));
   }
-  if (IsPortInUse(port)) {
+  if (!CanBind(port, /*reuse=*/true)) {
     return absl::AlreadyExistsError(
         absl::StrCat("port ", port, " is in use (`ss -ltnp sport = :", port, "` shows by whom)"));
   }

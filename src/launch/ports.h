@@ -26,7 +26,7 @@ class PortReservations {
   std::map<int, UniqueFd> held_;
 };
 
-// True when some process listens on, or is bound to, this TCP port.
+// True when a program cannot bind this TCP port: some process has it, or had it a moment ago.
 bool IsPortInUse(int port);
 // True when some process listens on it, by the kernel's table: no connection is made.
 bool IsListening(int port);

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
@@ -48,9 +47,10 @@ bool IsRegularExecutable(const std::string& path, bool& exists) {
   return ::access(path.c_str(), X_OK) == 0;
 }
 
-[[noreturn]] void Fail(int report_fd, Stage stage) {
-  const ChildError error{stage, errno};
-  (void)!::write(report_fd, &error, sizeof(error));
+// The child shares its memory with the suspended parent, which finds the error there.
+[[noreturn]] void Fail(volatile ChildError& error, Stage stage) {
+  error.error = errno;
+  error.stage = stage;
   ::_exit(127);
 }
 
@@ -62,26 +62,26 @@ void ResetSignals() {
 }
 
 [[noreturn]] void RunChild(const SpawnOptions& options, const Prepared& prepared, pid_t parent,
-                           int report_fd) {
+                           volatile ChildError& error) {
   ResetSignals();
-  if (options.new_session && ::setsid() < 0) Fail(report_fd, Stage::kSetUp);
-  if (options.new_group && ::setpgid(0, 0) != 0) Fail(report_fd, Stage::kSetUp);
+  if (options.new_session && ::setsid() < 0) Fail(error, Stage::kSetUp);
+  if (options.new_group && ::setpgid(0, 0) != 0) Fail(error, Stage::kSetUp);
   if (options.parent_death_signal != 0) {
-    if (::prctl(PR_SET_PDEATHSIG, options.parent_death_signal) != 0) Fail(report_fd, Stage::kSetUp);
+    if (::prctl(PR_SET_PDEATHSIG, options.parent_death_signal) != 0) Fail(error, Stage::kSetUp);
     if (::getppid() != parent) ::_exit(127);  // it died before the line above
   }
   const int input = options.stdin_fd >= 0 ? options.stdin_fd : prepared.dev_null.get();
-  if (::dup2(input, STDIN_FILENO) < 0) Fail(report_fd, Stage::kSetUp);
+  if (::dup2(input, STDIN_FILENO) < 0) Fail(error, Stage::kSetUp);
   if (options.output_fd >= 0 && (::dup2(options.output_fd, STDOUT_FILENO) < 0 ||
                                  ::dup2(options.output_fd, STDERR_FILENO) < 0)) {
-    Fail(report_fd, Stage::kSetUp);
+    Fail(error, Stage::kSetUp);
   }
   ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   if (!options.working_dir.empty() && ::chdir(options.working_dir.c_str()) != 0) {
-    Fail(report_fd, Stage::kWorkingDir);
+    Fail(error, Stage::kWorkingDir);
   }
   ::execve(prepared.program.c_str(), prepared.argv.data(), prepared.envp.data());
-  Fail(report_fd, Stage::kExec);
+  Fail(error, Stage::kExec);
 }
 
 absl::StatusOr<Prepared> Prepare(const SpawnOptions& options) {
@@ -109,6 +109,16 @@ absl::StatusOr<Prepared> Prepare(const SpawnOptions& options) {
   prepared.dev_null = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!prepared.dev_null.valid()) return absl::ErrnoToStatus(errno, "/dev/null");
   return prepared;
+}
+
+// vfork costs a fraction of fork, which would copy the page tables of a supervisor for every task.
+// Not inlined: nothing that the child does to its stack may matter to the caller.
+[[gnu::noinline]] pid_t Fork(const SpawnOptions& options, const Prepared& prepared,
+                             volatile ChildError& error) {
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::vfork();
+  if (pid == 0) RunChild(options, prepared, parent, error);
+  return pid;
 }
 
 absl::Status Explain(const ChildError& error, const SpawnOptions& options,
@@ -175,28 +185,17 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
 
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(options));
-  std::array<int, 2> report{};
-  if (::pipe2(report.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd report_read(report[0]), report_write(report[1]);
-
   // Signals stay blocked across the fork so that no handler of ours runs in the child.
   sigset_t all, previous;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &previous);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) RunChild(options, prepared, parent, report_write.get());
+  volatile ChildError shared{};
+  const pid_t pid = Fork(options, prepared, shared);
   const int fork_error = errno;
   ::sigprocmask(SIG_SETMASK, &previous, nullptr);
   if (pid < 0) return absl::ErrnoToStatus(fork_error, "fork");
-
-  report_write.Reset();
-  ChildError error{};
-  ssize_t n = 0;
-  do {
-    n = ::read(report_read.get(), &error, sizeof(error));
-  } while (n < 0 && errno == EINTR);
-  if (n == 0) return pid;  // closed by a successful exec
+  const ChildError error{shared.stage, shared.error};
+  if (error.error == 0) return pid;
   ::waitpid(pid, nullptr, 0);
   return Explain(error, options, prepared);
 }

@@ -13,7 +13,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -117,17 +116,12 @@ void SignalProcess(const ProcessInfo& process, int signal) {
 }
 
 void KillAllDescendants() {
-  for (;;) {
-    bool any_alive = false;
+  while (!OwnChildren().empty()) {
     for (const ProcessInfo& process : Descendants(::getpid())) {
-      if (process.zombie) continue;
-      any_alive = true;
-      SignalProcess(process, SIGKILL);
+      if (!process.zombie) SignalProcess(process, SIGKILL);
     }
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    if (!any_alive) return;
-    absl::SleepFor(absl::Milliseconds(1));  // a killed process takes a moment to go
+    // What a killed child leaves behind becomes ours, so as long as there is a child there may be more.
+    ::waitpid(-1, nullptr, 0);
   }
 }
 

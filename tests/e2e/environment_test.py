@@ -7,14 +7,16 @@ import unittest
 
 from support import MusterTest, free_ports, wait_until
 
+# Every task tells what it got, whole or not at all; the chief waits for those that its end would cut short.
 FIXED = """
     name: fixed
     model_dir: out
+    command: 'env -0 > new.{{role}}.{{index}}; mv new.{{role}}.{{index}} {{role}}.{{index}}'
     roles:
-      {lead}: {{command: 'env -0 > {{role}}.{{index}}', addresses: ["127.0.0.1:{0}"]}}
-      worker: {{replicas: 2, command: 'env -0 > {{role}}.{{index}}', addresses: ["127.0.0.1:{1}", "127.0.0.1:{2}"]}}
-      ps: {{command: 'env -0 > {{role}}.{{index}}; exec sleep 600', addresses: ["127.0.0.1:{3}"]}}
-      evaluator: {{command: 'env -0 > {{role}}.{{index}}', addresses: ["127.0.0.1:{4}"]}}
+      {lead}: {{command: 'env -0 > {{role}}.{{index}}; until [ -e ps.0 ] && [ -e evaluator.0 ]; do sleep 0.02; done', addresses: ["127.0.0.1:{0}"]}}
+      worker: {{replicas: 2, addresses: ["127.0.0.1:{1}", "127.0.0.1:{2}"]}}
+      ps: {{addresses: ["127.0.0.1:{3}"]}}
+      evaluator: {{addresses: ["127.0.0.1:{4}"]}}
     policies: {{success: all_workers}}
     """
 # Of a running task only: paths and ids of the run, and how often it was restarted.

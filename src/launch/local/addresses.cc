@@ -1,5 +1,8 @@
 #include "launch/local/addresses.h"
 
+#include <set>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -46,14 +49,33 @@ ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current) {
   return cluster;
 }
 
+std::set<int> PortsOf(const ClusterSpec& cluster) {
+  std::set<int> ports;
+  for (const auto& [role, addresses] : cluster.roles()) {
+    for (const auto& [index, address] : addresses) ports.insert(PortOf(address));
+  }
+  return ports;
+}
+
 absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
                                             PortReservations& ports) {
   ClusterSpec cluster = PlanAddresses(spec, current);
+  // Ports that the job has already; each may go to another of its tasks, but to one only.
+  std::set<int> own = PortsOf(current);
+  for (const TaskId& task : spec.Tasks()) {
+    if (cluster.AddressOf(task) == current.AddressOf(task))
+      own.erase(PortOf(cluster.AddressOf(task)));
+  }
+  std::vector<int> reserved;
+  absl::Cleanup release = [&] {
+    for (const int port : reserved) ports.Release(port);
+  };
   for (const TaskId& task : spec.Tasks()) {
     const std::string address(cluster.AddressOf(task));
     if (address == current.AddressOf(task)) continue;
     if (address == kUnassigned) {
       MUSTER_ASSIGN_OR_RETURN(const int port, ports.Reserve());
+      reserved.push_back(port);
       cluster.Set(task, absl::StrCat("127.0.0.1:", port));
       continue;
     }
@@ -63,9 +85,12 @@ absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSp
           " is not on this machine; run that task there by hand with the variables that "
           "`muster env` prints, or leave `addresses` out"));
     }
-    const absl::Status reserved = ports.ReserveExactly(PortOf(address));
-    if (!reserved.ok()) return Annotate(reserved, task.ToString());
+    const int port = PortOf(address);
+    if (own.erase(port) > 0) continue;
+    MUSTER_RETURN_IF_ERROR(Annotate(ports.ReserveExactly(port), task.ToString()));
+    reserved.push_back(port);
   }
+  std::move(release).Cancel();
   return cluster;
 }
 

@@ -1,7 +1,7 @@
 // Which address each task of a local job has.
 #pragma once
 
-#include <vector>
+#include <set>
 
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
@@ -18,8 +18,8 @@ inline constexpr char kUnassigned[] = "127.0.0.1:1";
 // manifest is that of a pod, and all tasks share this machine.
 ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current);
 
-// Reserves the port of every address that `current` does not have, and picks one for the
-// unassigned. InvalidArgument for an address that is not on this machine.
+// Reserves every port that `current` does not have, and picks one for the unassigned.
+// InvalidArgument for an address that is not on this machine; then nothing new stays reserved.
 absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
                                             PortReservations& ports);
 
@@ -27,5 +27,6 @@ absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSp
 bool IsPicked(const JobSpec& spec, const TaskId& task);
 
 int PortOf(absl::string_view address);
+std::set<int> PortsOf(const ClusterSpec& cluster);
 
 }  // namespace muster::local

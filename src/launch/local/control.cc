@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr char kSocketName[] = "control.sock";
 constexpr size_t kMaxRequestBytes = 32 << 20;  // an update carries a job file
-constexpr size_t kMaxClients = 64;
+constexpr size_t kMaxClients = 256;
 
 std::string Dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -84,7 +85,15 @@ ControlServer::~ControlServer() {
 
 void ControlServer::Accept() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd.valid() || !IsSameUser(fd.get()) || clients_.size() >= kMaxClients) return;
+  if (!fd.valid() || !IsSameUser(fd.get())) return;
+  if (clients_.size() >= kMaxClients) {
+    // Somebody who has nothing to say gives way to somebody who may want to stop the job.
+    const auto idle = std::find_if(clients_.begin(), clients_.end(), [](const auto& entry) {
+      return !entry.second.watching && entry.second.input.empty();
+    });
+    if (idle == clients_.end()) return;
+    Drop(idle->first);
+  }
   const int number = fd.get();
   if (!loop_.AddFd(number, EPOLLIN, [this, number](uint32_t) { Read(number); }).ok()) return;
   clients_[number].fd = std::move(fd);
@@ -117,8 +126,8 @@ void ControlServer::Read(int fd) {
 
 bool ControlServer::Answer(Client& client, const std::string& line) {
   const auto request = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!request.is_object()) return false;
-  if (request.value("op", "") == "watch") {
+  if (!request.is_object() || !request.contains("op") || !request["op"].is_string()) return false;
+  if (request["op"] == "watch") {
     client.watching = true;
     return Send(client.fd.get(), "{}\n");
   }
@@ -148,10 +157,16 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& job_dir)
 absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request,
                                                    absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
+  const auto late = [] {
+    return absl::DeadlineExceededError("the job's supervisor did not answer in time");
+  };
+  const timeval send_timeout = absl::ToTimeval(timeout);
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof(send_timeout));
   const std::string text = Dump(request);
   for (size_t sent = 0; sent < text.size();) {
     const ssize_t n = ::send(fd_.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return late();
     if (n < 0) return absl::UnavailableError("the job's supervisor closed the connection");
     sent += static_cast<size_t>(n);
   }
@@ -159,8 +174,7 @@ absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request
   while (answer.find('\n') == std::string::npos) {
     pollfd waiting{.fd = fd_.get(), .events = POLLIN};
     const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
-    if (left <= 0)
-      return absl::DeadlineExceededError("the job's supervisor did not answer in time");
+    if (left <= 0) return late();
     if (::poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
     char buffer[65536];
     const ssize_t n = ::read(fd_.get(), buffer, sizeof(buffer));

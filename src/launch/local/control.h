@@ -19,7 +19,7 @@ namespace muster::local {
 // much or nothing, or does not read, is dropped. Not thread-safe; `loop` must outlive it.
 class ControlServer {
  public:
-  // Answers one request; {"error": "…"} refuses it.
+  // Answers one request, which has a string "op"; {"error": "…"} refuses it.
   using Handler = std::function<nlohmann::json(const nlohmann::json& request)>;
 
   static absl::StatusOr<std::unique_ptr<ControlServer>> Listen(const std::string& job_dir,

@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -21,8 +20,6 @@ namespace muster::local {
 namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
-// A job is recorded before its supervisor is started. One that has none by then never started.
-constexpr absl::Duration kSubmitPatience = absl::Minutes(1);
 
 class ControlWatch final : public JobWatch {
  public:
@@ -77,10 +74,9 @@ Liveness LocalPlatform::Check(const JobRecord& job) {
   if (job.supervisor.has_value()) {
     return IsAlive(*job.supervisor) ? Liveness::kAlive : Liveness::kGone;
   }
-  if (job.state == JobState::kUnreachable) {
-    return ControlClient::Connect(job.directory).ok() ? Liveness::kAlive : Liveness::kUnknown;
-  }
-  return absl::Now() - job.created < kSubmitPatience ? Liveness::kAlive : Liveness::kGone;
+  // A job that was found again from its folder. Whoever runs it serves its socket; a job that ended
+  // has its verdict in the folder, and would not be asked about.
+  return ControlClient::Connect(job.directory).ok() ? Liveness::kAlive : Liveness::kGone;
 }
 
 absl::Status LocalPlatform::Stop(const JobRecord& job, bool at_once) {

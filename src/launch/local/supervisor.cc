@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
 #include "job/failure.h"
 #include "launch/exit_cause.h"
@@ -30,7 +31,10 @@ namespace muster::local {
 namespace {
 
 constexpr int kReportedLines = 20;
+constexpr off_t kReserveBytes = 256 << 10;
 constexpr absl::Duration kReadinessInterval = absl::Milliseconds(50);
+constexpr absl::Duration kOrphanInterval = absl::Milliseconds(20);
+constexpr absl::Duration kOrphanPatience = absl::Seconds(2);
 constexpr absl::Duration kRefreshInterval = absl::Minutes(1);
 constexpr absl::Duration kPublishRetry = absl::Seconds(1);
 // At its end a job insists this long on a history that does not take its verdict.
@@ -49,6 +53,20 @@ void RaiseFileLimit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Gives back the ports of `left` that `kept` does not have.
+void ReleasePorts(PortReservations& ports, const ClusterSpec& left, const ClusterSpec& kept) {
+  const std::set<int> needed = PortsOf(kept);
+  for (const int port : PortsOf(left)) {
+    if (!needed.contains(port)) ports.Release(port);
+  }
+}
+
+// Takes disk space that Run gives back at the end. Best effort.
+void ReserveSpace(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (fd.valid()) (void)::posix_fallocate(fd.get(), 0, kReserveBytes);
 }
 
 absl::Duration StallCheckInterval(const StallPolicy& stall) {
@@ -80,6 +98,7 @@ absl::Status Supervisor::Initialize() {
   MUSTER_ASSIGN_OR_RETURN(loop_, EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
                                               [this](int signal) { OnSignal(signal); }));
+  ReserveSpace(dir_.reserve());
   MUSTER_ASSIGN_OR_RETURN(cluster_, AssignAddresses(submission_.spec, {}, ports_));
   MUSTER_ASSIGN_OR_RETURN(
       control_, ControlServer::Listen(dir_.path(), *loop_, [this](const nlohmann::json& request) {
@@ -89,8 +108,7 @@ absl::Status Supervisor::Initialize() {
   refresh_at_ = *started_ + kRefreshInterval;
   lifecycle_ = std::make_unique<Lifecycle>(submission_.spec, *started_);
   for (const TaskId& id : submission_.spec.Tasks()) {
-    MUSTER_ASSIGN_OR_RETURN(slots_[id].launch,
-                            local::LaunchOf(dir_, submission_, cluster_, id, 0, 0));
+    MUSTER_ASSIGN_OR_RETURN(slots_[id].launch, LaunchOf(dir_, submission_, cluster_, id, 0, 0));
   }
   Publish();
   if (!pending_.job.id.empty())
@@ -104,6 +122,7 @@ absl::Status Supervisor::Run() {
     Publish();
     if (lifecycle_->done()) break;
     MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - clock_.Now()));
+    if (orphans_at_ <= clock_.Now()) CheckOrphans();
     FinishAttempts();
     CheckReadiness();
     CheckStalls();
@@ -115,12 +134,13 @@ absl::Status Supervisor::Run() {
     }
   }
   KillAllDescendants();
-  control_.reset();  // watchers see the end of file after the verdict was written
+  ::unlink(dir_.reserve().c_str());  // on a full disk, this is the room for the verdict
   const absl::Time give_up = clock_.Now() + kLastPublishPatience;
   while (!pending_.job.id.empty() && clock_.Now() < give_up) {
-    MUSTER_RETURN_IF_ERROR(loop_->Wait(kPublishRetry));
+    MUSTER_RETURN_IF_ERROR(loop_->Wait(publish_retry_at_ - clock_.Now()));
     Publish();
   }
+  control_.reset();  // watchers see the end of file after the verdict was written
   return absl::OkStatus();
 }
 
@@ -139,7 +159,6 @@ void Supervisor::CarryOutActions() {
       ++slot;
       continue;
     }
-    ports_.Release(PortOf(cluster_.AddressOf(slot->first)));
     pending_.removed.push_back(slot->first);
     slot = slots_.erase(slot);
   }
@@ -152,8 +171,10 @@ void Supervisor::StartTask(const Lifecycle::Start& start) {
   if (task.state != TaskState::kPending || task.attempt != start.attempt) return;
   Slot& slot = slots_[start.task];
   const auto started = [&]() -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(slot.launch, local::LaunchOf(dir_, submission_, cluster_, start.task,
-                                                         start.attempt, task.restarts));
+    if (start.attempt > 0 || slot.launch.argv.empty()) {  // the first is made in advance
+      MUSTER_ASSIGN_OR_RETURN(slot.launch, LaunchOf(dir_, submission_, cluster_, start.task,
+                                                    start.attempt, task.restarts));
+    }
     const std::string run_dir = dir_.run_dir(start.task);
     MUSTER_RETURN_IF_ERROR(MakeDirectories(run_dir));
     ::unlink(JoinPath(run_dir, "error.json").c_str());
@@ -224,20 +245,28 @@ void Supervisor::ReapChildren() {
     if (main != pids_.end()) {
       slots_.at(main->second).process->OnExit(ExitStatus::FromWait(status), clock_.Now());
       pids_.erase(main);
+      orphans_until_ = clock_.Now() + kOrphanPatience;
       continue;
     }
     for (auto& [id, slot] : slots_) {
       if (slot.capture == pid) FinishCapture(id, slot);
     }
   }
-  std::set<pid_t> orphans;
-  for (const pid_t pid : OwnChildren()) {
-    if (!pids_.contains(pid)) orphans.insert(pid);
-  }
-  if (orphans.empty()) return;
-  for (auto& [id, slot] : slots_) {
-    if (slot.process != nullptr) slot.process->KillOrphans(orphans);
-  }
+  CheckOrphans();
+}
+
+// An orphan cannot be told while it is between fork and exec, and may have forked meanwhile when it
+// is killed: so they are looked for until none is left, for a while after the end of an attempt.
+void Supervisor::CheckOrphans() {
+  const bool remain = KillOrphans(
+      submission_.id, [this](pid_t pid) { return pids_.contains(pid); },
+      [this](const AttemptMark& mark) {
+        return std::any_of(pids_.begin(), pids_.end(), [&](const auto& main) {
+          return slots_.at(main.second).process->mark() == mark;
+        });
+      });
+  const absl::Time now = clock_.Now();
+  orphans_at_ = remain && now < orphans_until_ ? now + kOrphanInterval : absl::InfiniteFuture();
 }
 
 AttemptEnd Supervisor::Explain(const TaskId& id, const Slot& slot) {
@@ -248,7 +277,9 @@ AttemptEnd Supervisor::Explain(const TaskId& id, const Slot& slot) {
     evidence.error_file = ReadFile(JoinPath(dir_.run_dir(id), "error.json"), 1 << 20).value_or("");
     evidence.runs_shell = slot.launch.argv[0] == "/bin/sh";
     evidence.port = PortOf(cluster_.AddressOf(id));
-    evidence.port_is_ours = IsPicked(submission_.spec, id) && IsPortInUse(evidence.port);
+    // An update may have taken the task, or its whole role, out of the job.
+    evidence.port_is_ours =
+        cluster_.Contains(id) && IsPicked(submission_.spec, id) && IsPortInUse(evidence.port);
   }
   if (status.signal() == SIGKILL) {
     const int64_t kills = OomKillCount();
@@ -272,7 +303,7 @@ void Supervisor::FinishAttempts() {
 
 absl::Time Supervisor::NextWakeUp() const {
   const absl::Time now = clock_.Now();
-  absl::Time next = std::min(lifecycle_->next_timer(), refresh_at_);
+  absl::Time next = std::min({lifecycle_->next_timer(), refresh_at_, orphans_at_});
   bool waits_for_port = false;
   for (const auto& [id, slot] : slots_) {
     if (slot.process != nullptr) next = std::min(next, slot.process->give_up_at());
@@ -312,7 +343,6 @@ void Supervisor::CheckLogs() {
 
 void Supervisor::CheckStalls() {
   const auto& stall = submission_.spec.policies.stall;
-  if (!stall.has_value() || lifecycle_->ending()) return;
   const absl::Time now = clock_.Now();
   for (auto& [id, slot] : slots_) {
     if (slot.process == nullptr || slot.process->exit_status().has_value()) continue;
@@ -322,6 +352,7 @@ void Supervisor::CheckStalls() {
       FinishCapture(id, slot);
       continue;
     }
+    if (!stall.has_value() || lifecycle_->ending()) continue;
     const Lifecycle::Task& task = lifecycle_->tasks().at(id);
     const absl::Time last = LastProgress(task.started.value_or(now), slot.log->last_output(),
                                          JoinPath(dir_.run_dir(id), "progress"));
@@ -342,6 +373,7 @@ void Supervisor::FinishCapture(const TaskId& id, Slot& slot) {
   slot.capture = 0;
   slot.capture_until = absl::InfiniteFuture();
   if (slot.process == nullptr || slot.process->exit_status().has_value()) return;
+  if (!submission_.spec.policies.stall.has_value()) return;  // changed meanwhile
   const Lifecycle::Task& task = lifecycle_->tasks().at(id);
   lifecycle_->OnStalled(id,
                         absl::StrCat("stalled: no output and no step for ",
@@ -351,9 +383,10 @@ void Supervisor::FinishCapture(const TaskId& id, Slot& slot) {
 }
 
 nlohmann::json Supervisor::HandleRequest(const nlohmann::json& request) {
-  const std::string op = request.value("op", "");
+  const std::string op = request["op"];
   if (op == "stop") {
-    lifecycle_->RequestStop("stopped by the user", request.value("at_once", false), clock_.Now());
+    const bool at_once = request.contains("at_once") && request["at_once"] == true;
+    lifecycle_->RequestStop("stopped by the user", at_once, clock_.Now());
     return {{"ok", true}};
   }
   if (op == "update") {
@@ -371,11 +404,15 @@ absl::Status Supervisor::Update(const nlohmann::json& request) {
   next.created = submission_.created;
   next.resumed_from = submission_.resumed_from;
   next.resume_step = submission_.resume_step;
-  if (lifecycle_->ending()) return absl::FailedPreconditionError("the job is ending");
+  MUSTER_RETURN_IF_ERROR(lifecycle_->MayUpdate());
   MUSTER_ASSIGN_OR_RETURN(const UpdatePlan plan, PlanUpdate(dir_, submission_, cluster_, next));
   MUSTER_ASSIGN_OR_RETURN(ClusterSpec cluster, AssignAddresses(next.spec, cluster_, ports_));
-  MUSTER_RETURN_IF_ERROR(dir_.SaveSubmission(next));
+  if (const absl::Status saved = dir_.SaveSubmission(next); !saved.ok()) {
+    ReleasePorts(ports_, cluster, cluster_);
+    return saved;
+  }
   MUSTER_RETURN_IF_ERROR(lifecycle_->Update(next.spec, plan, clock_.Now()));
+  ReleasePorts(ports_, cluster_, cluster);
   submission_ = std::move(next);
   cluster_ = std::move(cluster);
   return absl::OkStatus();

@@ -56,6 +56,7 @@ class Supervisor {
 
   void OnSignal(int signal);
   void ReapChildren();
+  void CheckOrphans();
   void FinishAttempts();
   AttemptEnd Explain(const TaskId& id, const Slot& slot);
 
@@ -85,7 +86,9 @@ class Supervisor {
   ClusterSpec cluster_;
   std::unique_ptr<Lifecycle> lifecycle_;
   std::map<TaskId, Slot> slots_;
-  std::map<pid_t, TaskId> pids_;  // of main processes
+  std::map<pid_t, TaskId> pids_;                    // of main processes
+  absl::Time orphans_at_ = absl::InfiniteFuture();  // when they are looked for again
+  absl::Time orphans_until_ = absl::InfinitePast();
   std::optional<absl::Time> started_;
   std::optional<absl::Time> finished_;
   int64_t oom_kills_ = 0;

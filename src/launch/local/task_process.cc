@@ -7,7 +7,10 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "process/spawn.h"
 
@@ -21,6 +24,19 @@ void KillWithDescendants(const ProcessInfo& root) {
   const std::vector<ProcessInfo> below = Descendants(root.pid);
   SignalProcess(root, SIGKILL);
   for (const ProcessInfo& process : below) SignalProcess(process, SIGKILL);
+}
+
+// nullopt when there is none to read: the process has ended, or is between fork and exec.
+std::optional<AttemptMark> ReadMark(pid_t pid) {
+  const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+  if (!environment.ok() || environment->empty()) return std::nullopt;
+  AttemptMark mark;
+  for (absl::string_view entry : absl::StrSplit(*environment, '\0')) {
+    if (absl::ConsumePrefix(&entry, "MUSTER_JOB_ID=")) mark.job = std::string(entry);
+    if (absl::ConsumePrefix(&entry, "MUSTER_TASK=")) mark.task = std::string(entry);
+    if (absl::ConsumePrefix(&entry, "MUSTER_ATTEMPT=")) mark.attempt = std::string(entry);
+  }
+  return mark;
 }
 
 }  // namespace
@@ -51,8 +67,9 @@ absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
 
 TaskProcess::TaskProcess(const TaskLaunch& launch, pid_t pid, UniqueFd output, LogWriter& log,
                          EventLoop& loop)
-    : job_mark_(absl::StrCat("MUSTER_JOB_ID=", launch.env.at("MUSTER_JOB_ID"))),
-      task_mark_(absl::StrCat("MUSTER_TASK=", launch.env.at("MUSTER_TASK"))),
+    : mark_{.job = launch.env.at("MUSTER_JOB_ID"),
+            .task = launch.env.at("MUSTER_TASK"),
+            .attempt = launch.env.at("MUSTER_ATTEMPT")},
       pid_(pid),
       output_(std::move(output)),
       log_(log),
@@ -89,16 +106,22 @@ void TaskProcess::OnExit(ExitStatus status, absl::Time now) {
   ReadOutput();
 }
 
-void TaskProcess::KillOrphans(const std::set<pid_t>& orphans) {
-  if (!status_.has_value()) return;
-  for (const pid_t orphan : orphans) {
-    if (!HasEnvironment(orphan, job_mark_) || !HasEnvironment(orphan, task_mark_)) continue;
-    if (auto info = ReadProcess(orphan); info.ok()) KillWithDescendants(*info);
-  }
-}
-
 bool TaskProcess::Finished(absl::Time now) const {
   return status_.has_value() && (!output_.valid() || now >= give_up_at_);
+}
+
+bool KillOrphans(const std::string& job, const std::function<bool(pid_t)>& is_main,
+                 const std::function<bool(const AttemptMark&)>& goes_on) {
+  bool look_again = false;
+  for (const pid_t child : OwnChildren()) {
+    if (is_main(child)) continue;
+    const std::optional<AttemptMark> mark = ReadMark(child);
+    if (mark.has_value() && (mark->job != job || goes_on(*mark))) continue;
+    look_again = true;
+    if (!mark.has_value()) continue;
+    if (auto info = ReadProcess(child); info.ok()) KillWithDescendants(*info);
+  }
+  return look_again;
 }
 
 }  // namespace muster::local

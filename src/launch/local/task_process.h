@@ -3,10 +3,10 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,10 +20,18 @@
 
 namespace muster::local {
 
+// Which attempt a process belongs to, by the environment that it was started with.
+struct AttemptMark {
+  std::string job;      // MUSTER_JOB_ID
+  std::string task;     // MUSTER_TASK
+  std::string attempt;  // MUSTER_ATTEMPT
+  bool operator==(const AttemptMark&) const = default;
+};
+
 // The main process leads a process group and dies with the supervisor. Whatever it starts belongs
 // to the attempt too, other groups and sessions included, and ends with the main process: such a
 // process is found as a descendant, or, once its parent is gone, as an orphan of the supervisor (a
-// subreaper) that carries MUSTER_JOB_ID and MUSTER_TASK in its environment. Not thread-safe.
+// subreaper) that carries the mark: see KillOrphans. Not thread-safe.
 class TaskProcess {
  public:
   // `environment` is what the task inherits, `launch.env` comes on top. `log` and `loop` must
@@ -34,14 +42,12 @@ class TaskProcess {
   ~TaskProcess();
 
   pid_t pid() const { return pid_; }
+  const AttemptMark& mark() const { return mark_; }
   void Terminate();  // asks the main process's group to end
   void KillTree();
 
   // The main process was reaped. What is left of the attempt is killed.
   void OnExit(ExitStatus status, absl::Time now);
-  // Kills those of `orphans`, children of this process, that belong to this attempt once it is
-  // over.
-  void KillOrphans(const std::set<pid_t>& orphans);
   // Whether the main process has ended and its output is complete. Until then output may come from
   // what was just killed; after a short while it is not waited for any more.
   bool Finished(absl::Time now) const;
@@ -54,8 +60,7 @@ class TaskProcess {
   void ReadOutput();
   void CloseOutput();
 
-  const std::string job_mark_;  // entries in the environment of everything the task starts
-  const std::string task_mark_;
+  const AttemptMark mark_;
   const pid_t pid_;
   UniqueFd output_;
   LogWriter& log_;
@@ -63,5 +68,11 @@ class TaskProcess {
   std::optional<ExitStatus> status_;
   absl::Time give_up_at_ = absl::InfiniteFuture();
 };
+
+// Kills the children of this process, and what is below them, that belong to an attempt of `job`
+// which is over. Returns whether a child remains of which that cannot be told yet, or that was
+// killed just now: look again then.
+bool KillOrphans(const std::string& job, const std::function<bool(pid_t)>& is_main,
+                 const std::function<bool(const AttemptMark&)>& goes_on);
 
 }  // namespace muster::local

@@ -51,6 +51,9 @@ absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submiss
 absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
                                       const ClusterSpec& cluster, const Submission& next) {
   const ClusterSpec next_cluster = PlanAddresses(next.spec, cluster);
+  // Tasks are told of some policies, but not started anew because of them.
+  Submission previous = current;
+  previous.spec.policies = next.spec.policies;
   UpdatePlan plan;
   plan.policies_changed = current.spec.policies != next.spec.policies;
   for (const TaskId& task : next.spec.Tasks()) {
@@ -58,11 +61,13 @@ absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& curre
       plan.added.push_back(task);
       continue;
     }
-    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch before, LaunchOf(dir, current, cluster, task, 0, 0));
+    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch before, LaunchOf(dir, previous, cluster, task, 0, 0));
     MUSTER_ASSIGN_OR_RETURN(const TaskLaunch after, LaunchOf(dir, next, next_cluster, task, 0, 0));
-    (before == after ? plan.kept : plan.restarted).push_back(task);
     const RoleSpec& old_role = *current.spec.FindRole(task.role);
     const RoleSpec& new_role = *next.spec.FindRole(task.role);
+    // The trainer reads its section from a file, whose name tells nothing.
+    const bool trains_anew = new_role.command.empty() && current.spec.train != next.spec.train;
+    (before == after && !trains_anew ? plan.kept : plan.restarted).push_back(task);
     // Rules that the supervisor follows without a restart.
     if (old_role.restart != new_role.restart || old_role.ready != new_role.ready) {
       plan.policies_changed = true;

@@ -1,0 +1,95 @@
+#include "cli/terminal.h"
+
+#include <csignal>
+
+#include "cli/terminal_testing.h"
+#include "gmock/gmock.h"
+
+namespace muster::cli {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(TerminalTest, AFileGetsNoColour) {
+  FileOutput file;
+  EXPECT_FALSE(file.terminal().is_terminal());
+  EXPECT_EQ(file.terminal().width(), 80);
+  EXPECT_EQ(file.terminal().Paint(Style::kRed, "x"), "x");
+  file.terminal().Note("hello");
+  file.terminal().Error("bad");
+  EXPECT_EQ(file.Text(), "muster: hello\nmuster: error: bad\n");
+}
+
+TEST(TerminalTest, ATerminalGetsColourUnlessTheUserDoesNotWantIt) {
+  const ScopedVariable term("TERM", "xterm");
+  const ScopedVariable wanted("NO_COLOR", nullptr);
+  Screen screen(100);
+  EXPECT_TRUE(screen.terminal().is_terminal());
+  EXPECT_EQ(screen.terminal().width(), 100);
+  EXPECT_EQ(screen.terminal().Paint(Style::kRed, "x"), "\x1b[31mx\x1b[0m");
+  EXPECT_EQ(screen.terminal().Paint(Style::kPlain, "x"), "x");
+  {
+    const ScopedVariable unwanted("NO_COLOR", "1");
+    EXPECT_EQ(Screen(80).terminal().Paint(Style::kRed, "x"), "x");
+  }
+  {
+    const ScopedVariable dumb("TERM", "dumb");
+    EXPECT_EQ(Screen(80).terminal().Paint(Style::kRed, "x"), "x");
+  }
+  const ScopedVariable empty("NO_COLOR", "");
+  EXPECT_NE(Screen(80).terminal().Paint(Style::kRed, "x"), "x");
+}
+
+TEST(TerminalTest, AReaderThatWentAwayIsNoticed) {
+  int fds[2];
+  ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+  ::close(fds[0]);
+  ::signal(SIGPIPE, SIG_IGN);
+  FILE* stream = ::fdopen(fds[1], "w");
+  std::setvbuf(stream, nullptr, _IONBF, 0);
+  Terminal terminal(stream);
+  EXPECT_TRUE(terminal.ok());
+  terminal.PrintLine("anybody?");
+  EXPECT_FALSE(terminal.ok());
+  std::fclose(stream);
+  ::signal(SIGPIPE, SIG_DFL);
+}
+
+TEST(TableTest, ColumnsAreAsWideAsTheirContent) {
+  FileOutput file;
+  Table table({"TASK", "STATE", "NOTE"}, 2);
+  table.Add({"worker:10", "Running", ""});
+  table.Add({"ps:0", "Failed", std::string(200, 'x')});
+  EXPECT_EQ(table.Render(file.terminal()),
+            "TASK       STATE    NOTE\n"
+            "worker:10  Running\n"
+            "ps:0       Failed   " +
+                std::string(200, 'x') + "\n");
+}
+
+TEST(TableTest, WideAndColouredCellsStayAligned) {
+  FileOutput file;
+  Table table({"A", "B"});
+  table.Add({"日本", "x"});
+  table.Add({"\x1b[31mred\x1b[0m", "y"});
+  EXPECT_EQ(table.Render(file.terminal()), "A     B\n日本  x\n\x1b[31mred\x1b[0m   y\n");
+}
+
+TEST(TableTest, OnATerminalOneColumnGivesUpCells) {
+  const ScopedVariable plain("NO_COLOR", "1");
+  Screen screen(30);
+  Table table({"TASK", "NOTE"}, 1);
+  table.Add({"worker:0", std::string(100, 'x')});
+  const std::string text = table.Render(screen.terminal());
+  EXPECT_EQ(text, "TASK      NOTE\nworker:0  " + std::string(19, 'x') + "…\n");
+  Screen narrow(5);  // nothing can be done; but nothing breaks
+  EXPECT_THAT(table.Render(narrow.terminal()), HasSubstr("worker:0"));
+}
+
+TEST(TableTest, AnEmptyTableIsItsHeader) {
+  FileOutput file;
+  EXPECT_EQ(Table({"A", "B"}).Render(file.terminal()), "A  B\n");
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,91 @@
+// What the tests of output share: a stream that is a file, and one that is a terminal.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "cli/terminal.h"
+#include "gtest/gtest.h"
+
+namespace muster::cli {
+
+class FileOutput {
+ public:
+  FileOutput() : stream_(std::tmpfile()), terminal_(stream_) {}
+  ~FileOutput() { std::fclose(stream_); }
+  Terminal& terminal() { return terminal_; }
+  std::string Text() {
+    std::fflush(stream_);
+    std::string text(static_cast<size_t>(std::ftell(stream_)), '\0');
+    std::rewind(stream_);
+    EXPECT_EQ(std::fread(text.data(), 1, text.size(), stream_), text.size());
+    return text;
+  }
+
+ private:
+  FILE* stream_;
+  Terminal terminal_;
+};
+
+// A pseudo-terminal, so wide.
+class Screen {
+ public:
+  explicit Screen(int columns)
+      : master_(::posix_openpt(O_RDWR | O_NOCTTY)),
+        stream_(OpenSlave(columns)),
+        terminal_(stream_) {}
+  ~Screen() {
+    std::fclose(stream_);
+    ::close(master_);
+  }
+  Terminal& terminal() { return terminal_; }
+  // What was printed since the last call; at most what a terminal buffers, 4 KiB.
+  std::string Text() {
+    std::fflush(stream_);
+    std::string text(4096, '\0');
+    const ssize_t n = ::read(master_, text.data(), text.size());
+    text.resize(n < 0 ? 0 : static_cast<size_t>(n));
+    return text;
+  }
+
+ private:
+  FILE* OpenSlave(int columns) const {
+    EXPECT_EQ(::grantpt(master_), 0);
+    EXPECT_EQ(::unlockpt(master_), 0);
+    const int slave = ::open(::ptsname(master_), O_RDWR | O_NOCTTY);
+    winsize size{.ws_row = 24, .ws_col = static_cast<unsigned short>(columns)};
+    EXPECT_EQ(::ioctl(slave, TIOCSWINSZ, &size), 0);
+    termios settings{};
+    ::tcgetattr(slave, &settings);
+    settings.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // no \r before each \n
+    ::tcsetattr(slave, TCSANOW, &settings);
+    return ::fdopen(slave, "w");
+  }
+
+  int master_;
+  FILE* stream_;
+  Terminal terminal_;
+};
+
+// Sets a variable for the life of the test; null removes it.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before, had_ = true;
+    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+  }
+  ~ScopedVariable() { had_ ? ::setenv(name_, before_.c_str(), 1) : ::unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::string before_;
+  bool had_ = false;
+};
+
+}  // namespace muster::cli

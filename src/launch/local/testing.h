@@ -1,0 +1,56 @@
+// What the tests of local jobs share: a home, submissions, patience.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "job/testing.h"
+#include "launch/local/job_dir.h"
+
+namespace muster::local {
+
+// A folder under the temporary directory, removed at the end.
+class LocalTest : public testing::Test {
+ protected:
+  LocalTest() {
+    std::string pattern = testing::TempDir() + "muster-local-XXXXXX";
+    home_ = ::mkdtemp(pattern.data());
+  }
+  ~LocalTest() override { std::filesystem::remove_all(home_); }
+
+  Submission Submit(absl::string_view job_file) const {
+    Submission submission;
+    submission.id = std::filesystem::path(home_).filename().string();
+    submission.spec = MustParse(job_file);
+    submission.source = std::string(job_file);
+    submission.working_dir = home_;
+    submission.trainer = "/usr/bin/muster-trainer";
+    submission.created = absl::FromUnixSeconds(1'700'000'000);
+    return submission;
+  }
+
+  JobDir dir() const { return JobDir::Of(home_, "job"); }
+
+  std::string home_;
+};
+
+// Waits for something that is about to happen; the limit is for a machine under load.
+inline bool Eventually(const std::function<bool()>& happened,
+                       absl::Duration limit = absl::Seconds(30)) {
+  const absl::Time give_up = absl::Now() + limit;
+  while (!happened()) {
+    if (absl::Now() > give_up) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,68 @@
+"""What `cmake --install` puts on a machine works there."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import MUSTER, MusterTest
+
+BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", pathlib.Path(MUSTER).resolve().parent.parent))
+
+
+class InstallTest(MusterTest):
+    def setUp(self):
+        super().setUp()
+        if not (BUILD / "CMakeCache.txt").exists():
+            self.skipTest(f"{BUILD} is not a build folder")
+        self.prefix = pathlib.Path(tempfile.mkdtemp(prefix="muster-install-"))
+        self.addCleanup(shutil.rmtree, self.prefix, ignore_errors=True)
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", self.prefix], check=True, capture_output=True, timeout=120)
+        self.share = self.prefix / "share"
+        self.env["PATH"] = f"{self.prefix}/bin:{self.env['PATH']}"
+
+    def test_the_installed_program_runs_a_job(self):
+        job = self.write("job.yaml", "name: there\nroles: {worker: {replicas: 2, command: 'echo hi from {index}'}}\n")
+        result = subprocess.run([self.prefix / "bin/muster", "run", job], cwd=self.dir, env=self.env, capture_output=True,
+                                text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("worker:1 | hi from 1", result.stdout)
+
+    def test_it_does_not_look_for_libraries_in_the_build_folder(self):
+        dynamic = subprocess.run(["readelf", "-d", self.prefix / "bin/muster"], capture_output=True, text=True, timeout=60,
+                                 check=True).stdout
+        self.assertNotIn(str(BUILD), dynamic)
+
+    def test_the_manual_page_renders_without_warnings(self):
+        if shutil.which("groff") is None:
+            self.skipTest("groff is not installed")
+        page = self.share / "man/man1/muster.1"
+        result = subprocess.run(["groff", "-man", "-ww", "-Tutf8", page], capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        text = subprocess.run(["col", "-bx"], input=result.stdout, capture_output=True, text=True, timeout=60).stdout \
+            if shutil.which("col") else result.stdout
+        for word in ("NAME", "SYNOPSIS", "COMMANDS", "EXIT STATUS", "MUSTER_HOME", "130", "resume", "--dry-run", "prune"):
+            self.assertIn(word, text)
+
+    def test_the_bash_completion_completes(self):
+        script = self.share / "bash-completion/completions/muster"
+        words = subprocess.run(
+            ["/bin/bash", "-c", f". '{script}'; COMP_WORDS=(muster lo); COMP_CWORD=1; _muster; echo \"${{COMPREPLY[@]}}\""],
+            env=self.env, capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual((words.stdout, words.stderr), ("logs\n", ""))
+
+    def test_completions_of_the_other_shells(self):
+        self.assertIn("#compdef muster", (self.share / "zsh/site-functions/_muster").read_text())
+        self.assertIn("complete -c muster", (self.share / "fish/vendor_completions.d/muster.fish").read_text())
+        for shell, path in (("zsh", "zsh/site-functions/_muster"), ("fish", "fish/vendor_completions.d/muster.fish")):
+            if shutil.which(shell):
+                subprocess.run([shell, "-n", self.share / path], check=True, timeout=60)
+
+    def test_the_schema_is_there(self):
+        json.loads((self.share / "muster/job.schema.json").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
