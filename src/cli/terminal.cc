@@ -117,7 +117,8 @@ std::string Table::Render(const Terminal& terminal) const {
       const std::string cell = Ellipsize(rows_[r][i], widths[i]);
       line += cell;
       const bool last = i + 1 == rows_[r].size();
-      if (!last) line.append(static_cast<size_t>(widths[i] - DisplayWidth(cell) + 2), ' ');
+      const int padding = widths[i] - DisplayWidth(cell) + 2;
+      if (!last) line.append(static_cast<size_t>(padding), ' ');
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
     absl::StrAppend(&text, r == 0 ? terminal.Paint(Style::kBold, line) : line, "\n");

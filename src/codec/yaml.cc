@@ -282,7 +282,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  void MergeMap(Frame& frame, Node source) {
+  void MergeMap(Frame& frame, Node&& source) {
     if (source.kind != Node::Kind::kMap) {
       Abandon(source.mark,
               absl::StrCat("'<<' takes a map or a list of maps, not ", Describe(source)));

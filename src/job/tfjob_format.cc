@@ -192,6 +192,7 @@ class V1Reader : ManifestReader {
     MapReader reader(node, absl::StrCat("the role ", name), diagnostics_);
     role.replicas = static_cast<int>(reader.Int("replicas", 0, kMaxReplicas).value_or(1));
     std::vector<std::string> names;
+    names.reserve(std::size(kPolicies));
     for (const auto& [word, policy] : kPolicies) names.push_back(word);
     const std::string chosen = reader.Choice("restartPolicy", names).value_or("Never");
     for (const auto& [word, policy] : kPolicies) {

@@ -88,9 +88,14 @@ TEST_F(SupervisorTest, NothingOutlivesASupervisorThatIsKilled) {
 TEST_F(SupervisorTest, AKilledGuardStopsTheJobInGoodOrder) {
   MustStart(kFamily);
   ASSERT_TRUE(WaitForOutput("worker-0", "ready") && WaitForOutput("worker-1", "ready"));
+  const int supervisor = Record()["supervisor"];
   ::kill(guard_, SIGKILL);
   EXPECT_EQ(WaitForEnd(), -1);
-  EXPECT_TRUE(Eventually([this] { return State() == "Stopped"; }));
+  EXPECT_TRUE(Eventually([&] {
+    const auto process = ReadProcess(supervisor);
+    return !process.ok() || process->zombie;
+  }));
+  EXPECT_EQ(State(), "Stopped");
   EXPECT_TRUE(Eventually([this] { return Processes() == 0; }));
   EXPECT_THAT(Record()["reason"].get<std::string>(), HasSubstr("SIGTERM"));
 }
