@@ -120,7 +120,8 @@ void KillAllDescendants() {
     for (const ProcessInfo& process : Descendants(::getpid())) {
       if (!process.zombie) SignalProcess(process, SIGKILL);
     }
-    // What a killed child leaves behind becomes ours, so as long as there is a child there may be more.
+    // What a killed child leaves behind becomes ours, so as long as there is a child there may be
+    // more.
     ::waitpid(-1, nullptr, 0);
   }
 }
