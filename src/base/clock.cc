@@ -1,27 +1,32 @@
 #include "base/clock.h"
 
-#include <chrono>
+#include <ctime>
 
 #include "absl/time/clock.h"
 
 namespace muster {
 namespace {
 
-class SteadyWallClock final : public Clock {
+class BootWallClock final : public Clock {
  public:
-  absl::Time Now() const override {
-    return wall_start_ + absl::FromChrono(std::chrono::steady_clock::now() - steady_start_);
-  }
+  absl::Time Now() const override { return wall_start_ + (SinceBoot() - boot_start_); }
 
  private:
+  // Counts while the machine sleeps, too.
+  static absl::Duration SinceBoot() {
+    timespec time{};
+    ::clock_gettime(CLOCK_BOOTTIME, &time);
+    return absl::DurationFromTimespec(time);
+  }
+
   const absl::Time wall_start_ = absl::Now();
-  const std::chrono::steady_clock::time_point steady_start_ = std::chrono::steady_clock::now();
+  const absl::Duration boot_start_ = SinceBoot();
 };
 
 }  // namespace
 
 const Clock& Clock::Real() {
-  static const auto* clock = new SteadyWallClock;
+  static const auto* clock = new BootWallClock;
   return *clock;
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/testing.h"
 #include "gtest/gtest.h"
 
 namespace muster {
@@ -11,12 +12,8 @@ namespace {
 
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    std::string pattern = testing::TempDir() + "muster-files-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  ~FilesTest() override { std::filesystem::remove_all(directory_); }
-  std::string directory_;
+  const TempDir temp_;
+  const std::string directory_ = temp_.path();
 };
 
 TEST_F(FilesTest, WritesAndReadsBack) {

@@ -15,16 +15,12 @@ namespace {
 // Writes down what is known of a job whose supervisor is gone.
 absl::Status MarkLost(Context& context, JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  const int leftovers = local::KillLeftovers(job.id);
   StateChange change{.job = job};
   change.job.state = JobState::kFailed;
   change.job.finished = absl::Now();
   change.job.reason = job.state == JobState::kPending
                           ? "it never started: `muster run` was interrupted"
                           : "its supervisor died: it was killed, or the machine restarted";
-  if (leftovers > 0) {
-    absl::StrAppend(&change.job.reason, "; ", leftovers, " processes left over were ended");
-  }
   MUSTER_ASSIGN_OR_RETURN(std::vector<TaskRecord> tasks, history->Tasks(job.id));
   for (TaskRecord& task : tasks) {
     if (IsFinal(task.state)) continue;
@@ -38,8 +34,17 @@ absl::Status MarkLost(Context& context, JobRecord& job) {
                            .kind = "job",
                            .message = absl::StrCat("Failed: ", change.job.reason)});
   const absl::Status applied = history->Apply(change);
-  // Refused: it has ended in good order, or started, since the record was read.
-  if (!applied.ok() && !absl::IsFailedPrecondition(applied)) return applied;
+  // Refused: it has ended in good order, or started, since the record was read. Only who was
+  // allowed to call the job dead may end what it left running.
+  if (applied.ok()) {
+    const int leftovers = local::KillLeftovers(job.id);
+    if (leftovers > 0) {
+      context.err().Note(
+          absl::StrCat("ended ", leftovers, " processes that ", job.id, " had left"));
+    }
+  } else if (!absl::IsFailedPrecondition(applied)) {
+    return applied;
+  }
   MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/terminal_text.h"
 #include "history/job_folder.h"
 #include "job/parse.h"
 #include "launch/local/job_dir.h"
@@ -53,6 +54,11 @@ absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& p
   if (!text.ok())
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read the job file: ", text.status().message()));
+  // Records are JSON, which holds text only.
+  if (Printable(context.working_dir()) != context.working_dir()) {
+    return absl::FailedPreconditionError(
+        "the name of the current directory is not valid UTF-8; run the job from another one");
+  }
   Submission submission;
   MUSTER_ASSIGN_OR_RETURN(submission.spec,
                           ParseJob(*text, {.file_name = path == "-" ? "standard input" : path,
@@ -106,7 +112,12 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
   job.state = JobState::kFailed;
   job.reason = std::string(started.message());
   job.finished = absl::Now();
-  history->Apply({.job = job}).IgnoreError();
+  StateChange change{.job = job, .tasks = tasks};
+  for (TaskRecord& task : change.tasks) {
+    task.state = TaskState::kStopped;
+    task.reason = "never started";
+  }
+  history->Apply(change).IgnoreError();
   return Annotate(started, absl::StrCat(job.id, " could not start"));
 }
 

@@ -278,8 +278,8 @@ TEST_F(HistoryTest, TenThousandJobsAreListedAtOnce) {
 
 TEST_F(HistoryTest, AJobPassesFromItsSubmitterToItsSupervisorOnce) {
   const std::unique_ptr<History> history = OpenHistory();
-  const ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .boot_id = "b"};
-  const ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .boot_id = "b"};
+  const ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .place = "b"};
+  const ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .place = "b"};
   JobRecord pending = MakeJob("a-1", 0, JobState::kPending);
   pending.supervisor = submitter;
   JobRecord lost = pending;

@@ -31,7 +31,7 @@ CREATE TABLE jobs (
   tasks                  INTEGER NOT NULL,
   supervisor_pid         INTEGER,
   supervisor_start_ticks INTEGER,
-  supervisor_boot_id     TEXT NOT NULL,
+  supervisor_place     TEXT NOT NULL,
   failure                TEXT NOT NULL,
   recovered              INTEGER NOT NULL
 );
@@ -68,7 +68,7 @@ CREATE TABLE events (
 
 constexpr char kJobColumns[] =
     "id, name, platform, state, final, reason, created_ns, started_ns, finished_ns, directory, "
-    "model_dir, resumed_from, tasks, supervisor_pid, supervisor_start_ticks, supervisor_boot_id, "
+    "model_dir, resumed_from, tasks, supervisor_pid, supervisor_start_ticks, supervisor_place, "
     "failure, recovered";
 constexpr char kJobValues[] = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kReplaceJob[] =
@@ -79,7 +79,7 @@ constexpr char kReplaceJob[] =
     "model_dir = excluded.model_dir, resumed_from = excluded.resumed_from, "
     "tasks = excluded.tasks, supervisor_pid = excluded.supervisor_pid, "
     "supervisor_start_ticks = excluded.supervisor_start_ticks, "
-    "supervisor_boot_id = excluded.supervisor_boot_id, failure = excluded.failure, "
+    "supervisor_place = excluded.supervisor_place, failure = excluded.failure, "
     "recovered = excluded.recovered";
 
 constexpr char kTaskColumns[] =
@@ -111,7 +111,7 @@ absl::Status WriteJob(Database& database, const JobRecord& job, bool recovered,
   insert.Bind(job.id, job.name, job.platform, ToString(job.state), IsFinal(job.state), job.reason,
               absl::ToUnixNanos(job.created), Nanos(job.started), Nanos(job.finished),
               job.directory, job.model_dir, job.resumed_from, job.tasks, pid, start_ticks,
-              supervisor.boot_id, job.failure, recovered);
+              supervisor.place, job.failure, recovered);
   return insert.Run();
 }
 

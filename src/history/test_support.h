@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/files.h"
+#include "base/testing.h"
 #include "gtest/gtest.h"
 #include "history/history.h"
 #include "history/job_folder.h"
@@ -26,12 +27,6 @@ namespace muster {
 // A home under the temporary directory, removed at the end.
 class HistoryTest : public testing::Test {
  protected:
-  HistoryTest() {
-    std::string pattern = testing::TempDir() + "muster-history-XXXXXX";
-    home_ = ::mkdtemp(pattern.data());
-  }
-  ~HistoryTest() override { std::filesystem::remove_all(home_); }
-
   std::string DatabasePath() const { return JoinPath(home_, "history.db"); }
 
   std::unique_ptr<History> OpenHistory() {
@@ -61,7 +56,8 @@ class HistoryTest : public testing::Test {
         WriteFileAtomically(JoinPath(folder, kJobFolderFile), JobFolderToJson(job, {})).ok());
   }
 
-  std::string home_;
+  const TempDir temp_;
+  std::string home_ = temp_.path();
   std::vector<std::string> notices_;
 };
 

@@ -49,7 +49,7 @@ struct TaskRecord {
 struct Event {
   int64_t sequence = 0;  // given by the sink: 1, 2, … per job
   absl::Time time;
-  std::string kind;     // "job", "task", "restart", "failure", "log", "stall", "update"
+  std::string kind;     // "job", "task", "restart", "log", "stall", "update"
   std::string subject;  // the task, or "" for the job
   std::string message;  // for people, one line
 };

@@ -20,6 +20,14 @@ constexpr absl::Duration kKillInterval = absl::Seconds(5);
 
 bool IsParameterServer(const TaskId& id) { return id.role == "ps"; }
 
+// "a, b and 297 more".
+std::string Enumerate(const std::vector<std::string>& names) {
+  constexpr size_t kMostNames = 8;
+  if (names.size() <= kMostNames) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMostNames, ", "), " and ",
+                      names.size() - kMostNames, " more");
+}
+
 std::string DescribeVictim(const TaskFailure& failure, absl::Time first) {
   return absl::StrFormat("%s: %s, %.1f s later", failure.task.ToString(), failure.cause,
                          absl::ToDoubleSeconds(failure.time - first));
@@ -310,9 +318,14 @@ void Lifecycle::ContinueEnding(absl::Time now) {
     for (size_t i = 1; i < failures_.size(); ++i) {
       failure_->victims.push_back(DescribeVictim(failures_[i], failures_.front().time));
     }
+    std::vector<std::string> stopped;
     for (const auto& [id, task] : tasks_) {
-      if (task.state != TaskState::kStopped || !task.started.has_value()) continue;
-      failure_->victims.push_back(absl::StrCat(id.ToString(), ": stopped by muster"));
+      if (task.state == TaskState::kStopped && task.started.has_value()) {
+        stopped.push_back(id.ToString());
+      }
+    }
+    if (!stopped.empty()) {
+      failure_->victims.push_back(absl::StrCat(Enumerate(stopped), ": stopped by muster"));
     }
   }
   AddEvent(now, "job", "", absl::StrCat(ToString(verdict_), reason_.empty() ? "" : ": ", reason_));
@@ -421,24 +434,34 @@ void Lifecycle::AdvanceTask(const TaskId& id, Task& task, absl::Time now) {
     task.kill_at = now + kKillInterval;
     actions_.push_back(End{id, /*kill=*/true});
   }
-  if (task.ready_by <= now && phase_ == Phase::kActive) {
-    const std::string limit = DurationToString(spec_.policies.start_timeout);
-    const std::string why = absl::StrCat(id.ToString(), " did not start within ", limit,
-                                         task.state == TaskState::kStarting
-                                             ? ": its process runs but does not listen on its port"
-                                             : ": its process could not be started");
+}
+
+// Every task that should be up by now and is not fails the job; all of them are named.
+void Lifecycle::CheckStart(absl::Time now) {
+  if (phase_ != Phase::kActive) return;
+  std::vector<std::string> missing;
+  const std::string limit = DurationToString(spec_.policies.start_timeout);
+  for (const auto& [id, task] : tasks_) {
+    if (task.ready_by > now) continue;
+    missing.push_back(id.ToString());
     failures_.push_back({.task = id,
                          .attempt = task.attempt,
                          .time = now,
                          .cause = absl::StrCat("not ready within ", limit),
                          .advice = "if it needs longer, raise policies.start_timeout"});
-    FailJob(why, now);
   }
+  if (missing.empty()) return;
+  FailJob(
+      absl::StrCat(Enumerate(missing), " did not start within ", limit,
+                   missing.size() == 1 ? ": its process runs but does not listen on its port"
+                                       : ": their processes run but do not listen on their ports"),
+      now);
 }
 
 void Lifecycle::Advance(absl::Time now) {
   if (phase_ == Phase::kDone) return;
   for (auto& [id, task] : tasks_) AdvanceTask(id, task, now);
+  CheckStart(now);
   if (deadline_at_ <= now) {
     FailJob(absl::StrCat("deadline of ", DurationToString(*spec_.policies.deadline), " passed"),
             now);

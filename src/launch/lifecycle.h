@@ -145,6 +145,7 @@ class Lifecycle {
   bool AnyAlive() const;
   absl::Duration Backoff(int restarts) const;
   void AdvanceTask(const TaskId& id, Task& task, absl::Time now);
+  void CheckStart(absl::Time now);
   void AddEvent(absl::Time now, std::string kind, const std::string& subject, std::string message);
 
   JobSpec spec_;

@@ -284,9 +284,7 @@ TEST(LifecycleTest, AFailureEndsEveryTaskAndTheFirstIsReported) {
   EXPECT_EQ(report.first->exit_code, 1);
   EXPECT_EQ(report.first->advice, "fix it");
   EXPECT_THAT(report.first->last_lines, ElementsAre("ValueError: bad"));
-  EXPECT_THAT(report.victims,
-              UnorderedElementsAre("chief:0: stopped by muster", "ps:0: stopped by muster",
-                                   "worker:0: stopped by muster"));
+  EXPECT_THAT(report.victims, ElementsAre("chief:0, ps:0, worker:0: stopped by muster"));
 }
 
 // A worker is killed and restarts; its peer breaks because of that, for good.
@@ -333,6 +331,18 @@ TEST(LifecycleTest, TheStartTimeoutNamesTheTaskThatDoesNotListen) {
   EXPECT_EQ(play.life().reason(),
             "ps:0 did not start within 20s: its process runs but does not listen on its port");
   EXPECT_EQ(play.life().failure()->first->task, kPs);
+}
+
+TEST(LifecycleTest, TheStartTimeoutNamesAllThatAreMissing) {
+  RoleSpec server = Role("ps", 10);
+  server.ready = Readiness::kListening;
+  Play play(Job({Role("worker"), server}, {.start_timeout = absl::Seconds(20)}));
+  play.Ready({"ps", 3});
+  play.Pass(absl::Seconds(20));
+  EXPECT_EQ(
+      play.life().reason(),
+      "ps:0, ps:1, ps:2, ps:4, ps:5, ps:6, ps:7, ps:8 and 1 more did not start within 20s: their "
+      "processes run but do not listen on their ports");
 }
 
 TEST(LifecycleTest, ATaskThatListensInTimeIsUp) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/testing.h"
 #include "base/unique_fd.h"
 #include "gtest/gtest.h"
 #include "launch/log_format.h"
@@ -21,12 +22,6 @@ namespace muster {
 
 class LogTest : public testing::Test {
  protected:
-  LogTest() {
-    std::string pattern = testing::TempDir() + "muster-log-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  ~LogTest() override { std::filesystem::remove_all(directory_); }
-
   std::string ContentOf(const TaskId& task) const {
     const std::string stem = LogStem(task);
     std::string content;
@@ -36,7 +31,8 @@ class LogTest : public testing::Test {
     return content + ReadFile(CurrentLogPath(directory_, stem)).value_or("");
   }
 
-  std::string directory_;
+  const TempDir temp_;
+  const std::string directory_ = temp_.path();
 };
 
 // A task as its log sees it. Write() puts bytes into the pipe and lets the writer take them.

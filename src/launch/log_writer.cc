@@ -16,6 +16,7 @@ namespace muster {
 namespace {
 
 constexpr int64_t kMostPerDrain = 4 << 20;  // so that one loud task does not starve the others
+constexpr int64_t kDenseMarks = 1000;
 constexpr absl::Duration kMarkInterval = absl::Milliseconds(100);
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
 
@@ -103,6 +104,12 @@ void LogWriter::DropOldSegments() {
 
 void LogWriter::Mark(absl::Time now) {
   if (now - last_mark_ < kMarkInterval) return;
+  // The longer the index, the rarer the marks: a task that talks for a month has some hundred
+  // thousand, not tens of millions.
+  const int64_t marks =
+      1 + ::lseek(index_.get(), 0, SEEK_END) / static_cast<off_t>(sizeof(IndexRecord));
+  const absl::Duration interval = kMarkInterval * std::max<int64_t>(1, marks / kDenseMarks);
+  if (now - last_mark_ < interval) return;
   last_mark_ = now;
   const IndexRecord record{.unix_micros = absl::ToUnixMicros(now),
                            .segment = segment_,

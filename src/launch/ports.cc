@@ -35,18 +35,6 @@ UniqueFd HoldName(int port) {
   return fd;
 }
 
-bool TableHasListener(const std::string& path, int port) {
-  const auto table = ReadFile(path, int64_t{256} << 20);
-  if (!table.ok()) return false;
-  const std::string suffix = absl::StrFormat(":%04X", port);
-  constexpr absl::string_view kListen = "0A";
-  for (const absl::string_view line : absl::StrSplit(*table, '\n')) {
-    const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipWhitespace());
-    if (fields.size() > 3 && fields[3] == kListen && absl::EndsWith(fields[1], suffix)) return true;
-  }
-  return false;
-}
-
 // `reuse`: as servers bind, so that connections which the last one left in TIME_WAIT do not count.
 bool CanBind(int port, bool reuse) {
   const auto number = htons(static_cast<uint16_t>(port));
@@ -63,12 +51,27 @@ bool CanBind(int port, bool reuse) {
   return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
 }
 
+void AddListeners(const std::string& path, std::set<int>& ports) {
+  const std::string table = ReadFile(path, int64_t{256} << 20).value_or("");
+  constexpr absl::string_view kListen = "0A";
+  for (const absl::string_view line : absl::StrSplit(table, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipWhitespace());
+    if (fields.size() <= 3 || fields[3] != kListen) continue;
+    uint32_t port = 0;  // "0100007F:08AE": address and port in hexadecimal
+    const absl::string_view local = fields[1];
+    if (absl::SimpleHexAtoi(local.substr(local.rfind(':') + 1), &port))
+      ports.insert(static_cast<int>(port));
+  }
+}
+
 }  // namespace
 
 bool IsPortInUse(int port) { return !CanBind(port, /*reuse=*/false); }
 
-bool IsListening(int port) {
-  return TableHasListener("/proc/net/tcp", port) || TableHasListener("/proc/net/tcp6", port);
+std::set<int> ListeningPorts() {
+  std::set<int> ports;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) AddListeners(table, ports);
+  return ports;
 }
 
 absl::StatusOr<int> PortReservations::Reserve() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
@@ -28,7 +29,7 @@ class PortReservations {
 
 // True when a program cannot bind this TCP port: some process has it, or had it a moment ago.
 bool IsPortInUse(int port);
-// True when some process listens on it, by the kernel's table: no connection is made.
-bool IsListening(int port);
+// Every TCP port that some process listens on, by the kernel's tables: no connection is made.
+std::set<int> ListeningPorts();
 
 }  // namespace muster

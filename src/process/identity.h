@@ -10,18 +10,23 @@
 
 namespace muster {
 
-// Pids are used again; a pid with its start time and the machine's boot id is not.
+// Pids are used again, and mean something else on another machine or in another container; a pid
+// with its start time and its place is one process for all time.
 struct ProcessIdentity {
   int pid = 0;
   uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
-  std::string boot_id;
+  std::string place;         // "<machine id>/<boot id>/<pid namespace>"
   bool operator==(const ProcessIdentity&) const = default;
 };
 
 // NotFound when there is no such process.
 absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid);
 
-// True while that very process exists and is not a zombie.
-bool IsAlive(const ProcessIdentity& identity);
+enum class Existence {
+  kAlive,
+  kEnded,    // zombies too; and everything from before the machine's last start
+  kUnknown,  // another machine or another pid namespace: it cannot be seen from here
+};
+Existence Find(const ProcessIdentity& identity);
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -115,15 +116,20 @@ void SignalProcess(const ProcessInfo& process, int signal) {
   ::syscall(SYS_pidfd_send_signal, fd.get(), signal, nullptr, 0);
 }
 
-void KillAllDescendants() {
+std::vector<pid_t> KillAllDescendants(absl::Duration patience) {
+  const absl::Time give_up = absl::Now() + patience;
+  // What a killed child leaves behind becomes ours, so as long as there is a child there may be
+  // more.
   while (!OwnChildren().empty()) {
+    if (absl::Now() > give_up) return OwnChildren();
     for (const ProcessInfo& process : Descendants(::getpid())) {
       if (!process.zombie) SignalProcess(process, SIGKILL);
     }
-    // What a killed child leaves behind becomes ours, so as long as there is a child there may be
-    // more.
-    ::waitpid(-1, nullptr, 0);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    absl::SleepFor(absl::Milliseconds(1));  // a killed process takes a moment to go
   }
+  return {};
 }
 
 }  // namespace muster

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace muster {
 
@@ -37,7 +38,8 @@ bool HasEnvironment(pid_t pid, absl::string_view entry);
 void SignalProcess(const ProcessInfo& process, int signal);
 
 // SIGKILLs every descendant of this process, until none is left; reaps those that are its children.
-// Processes forked meanwhile are caught too, because a subreaper inherits them.
-void KillAllDescendants();
+// Processes forked meanwhile are caught too, because a subreaper inherits them. Returns those that
+// are still there after `patience`: another user's (a setuid program), or stuck in the kernel.
+std::vector<pid_t> KillAllDescendants(absl::Duration patience = absl::Seconds(10));
 
 }  // namespace muster

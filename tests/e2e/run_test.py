@@ -25,6 +25,18 @@ class RunTest(MusterTest):
         result = self.muster("run", self.write("job.yaml", "name: j\nroles: {worker: {command: 'echo x'}}\n"))
         self.assertNotIn("\x1b", result.stdout + result.stderr)
 
+    def test_a_reader_that_goes_away_does_not_hide_the_failure(self):
+        run = self.start("run", self.write("job.yaml", """
+            name: unread
+            roles: {worker: {command: 'echo one; until [ -e go ]; do echo more; sleep 0.05; done; exit 3'}}
+            """))
+        self.assertIn("one", run.stdout.readline())
+        run.stdout.close()
+        self.wait_state("unread", "Running")
+        self.write("go", "")
+        self.assertEqual(run.wait(60), 1)
+        self.assertIn("Failed", run.stderr.read())
+
     def test_failure_exits_1_and_reports_the_first_failure(self):
         job = self.write("job.yaml", """
             name: bad
@@ -54,7 +66,7 @@ class RunTest(MusterTest):
         self.assertRegex(result.stderr, r"first failure +worker:1")
         report = self.jobs()[0]["failure"]
         self.assertEqual(report["first"]["task"], "worker:1")
-        self.assertEqual({victim.split(" ")[0] for victim in report["victims"]}, {"worker:0:", "worker:2:"})
+        self.assertEqual(report["victims"], ["worker:0, worker:2: stopped by muster"])
 
     def test_detached_returns_while_the_job_runs(self):
         job = self.write("job.yaml", "name: slow\nroles: {worker: {command: 'until [ -e go ]; do sleep 0.05; done'}}\n")

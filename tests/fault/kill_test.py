@@ -1,9 +1,11 @@
 """Processes die at the worst moment; nothing of a job may outlive it, and nobody is told a lie."""
+import json
 import os
 import pathlib
 import random
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -217,6 +219,42 @@ class SubmissionTest(MusterTest):
             for process in both:
                 process.communicate(timeout=60)
             self.assertEqual(len([j for j in self.jobs() if j["state"] in ("Starting", "Running")]), 1)
+
+
+class BystanderTest(MusterTest):
+    """Commands that only look must not harm a job."""
+
+    def test_looking_at_jobs_that_are_just_starting_does_not_end_them(self):
+        job = "name: {}\nroles: {{worker: {{replicas: 2, command: [sleep, '0.3']}}}}\n"
+        stop = threading.Event()
+
+        def look():
+            while not stop.is_set():
+                self.muster("jobs", check=False)
+
+        lookers = [threading.Thread(target=look) for _ in range(3)]
+        for looker in lookers:
+            looker.start()
+        try:
+            for number in range(25):
+                self.muster("run", "-d", self.write("job.yaml", job.format(f"job{number}")))
+            wait_until(lambda: all(j["finished"] for j in self.jobs()), "every job has ended")
+        finally:
+            stop.set()
+            for looker in lookers:
+                looker.join()
+        self.assertEqual([j["reason"] for j in self.jobs() if j["state"] != "Succeeded"], [])
+
+    def test_another_pid_namespace_concludes_nothing(self):
+        elsewhere = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*elsewhere, "true"], capture_output=True).returncode != 0:
+            self.skipTest("pid namespaces are not to be had here")
+        job = self.run_detached("name: seen\nroles: {worker: {command: [sleep, '600']}}\n")
+        self.wait_state(job, "Running")
+        shown = subprocess.run([*elsewhere, MUSTER, "jobs", "--json"], env=self.env, cwd=self.dir,
+                               capture_output=True, text=True, check=True)
+        self.assertEqual(json.loads(shown.stdout)[0]["state"], "Running")
+        self.assertEqual(self.show(job)["state"], "Running")
 
 
 if __name__ == "__main__":

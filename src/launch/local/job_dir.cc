@@ -1,17 +1,21 @@
 #include "launch/local/job_dir.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 
 namespace muster::local {
 namespace {
 
 constexpr int64_t kMaxSubmissionBytes = 64 << 20;
+constexpr off_t kReserveBytes = 256 << 10;
 
 }  // namespace
 
@@ -35,6 +39,16 @@ absl::Status JobDir::Create() const {
   }
   return absl::OkStatus();
 }
+
+absl::Status JobDir::ReserveSpace() const {
+  const UniqueFd fd(::open((path_ + "/reserve").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const int error = fd.valid() ? ::posix_fallocate(fd.get(), 0, kReserveBytes) : errno;
+  if (error == 0 || error == EOPNOTSUPP) return absl::OkStatus();
+  ReleaseSpace();
+  return absl::ErrnoToStatus(error, absl::StrCat("no room for the job's records in ", path_));
+}
+
+void JobDir::ReleaseSpace() const { ::unlink((path_ + "/reserve").c_str()); }
 
 absl::Status JobDir::SaveSubmission(const Submission& submission) const {
   // Text of the job file that is not UTF-8 never gets here: ParseJob refuses it. Paths may be

@@ -22,10 +22,14 @@ class JobDir {
   absl::Status SaveSubmission(const Submission& submission) const;
   absl::StatusOr<Submission> LoadSubmission() const;
 
+  // Takes disk space that is given back to write the verdict when the disk is full.
+  // ResourceExhausted when it is full already.
+  absl::Status ReserveSpace() const;
+  void ReleaseSpace() const;
+
   const std::string& path() const { return path_; }
   std::string logs() const { return path_ + "/logs"; }
   std::string supervisor_log() const { return path_ + "/supervisor.log"; }
-  std::string reserve() const { return path_ + "/reserve"; }
   std::string train_config() const { return path_ + "/train.json"; }
   std::string run_dir(const TaskId& task) const;  // for error.json and progress
   std::string stacks(const TaskId& task, int attempt) const;

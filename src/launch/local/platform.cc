@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -20,6 +22,7 @@ namespace muster::local {
 namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
+constexpr absl::Duration kKillPatience = absl::Seconds(5);
 
 class ControlWatch final : public JobWatch {
  public:
@@ -72,7 +75,14 @@ absl::Status LocalPlatform::Submit(const Submission& submission, const JobRecord
 
 Liveness LocalPlatform::Check(const JobRecord& job) {
   if (job.supervisor.has_value()) {
-    return IsAlive(*job.supervisor) ? Liveness::kAlive : Liveness::kGone;
+    switch (Find(*job.supervisor)) {
+      case Existence::kAlive:
+        return Liveness::kAlive;
+      case Existence::kEnded:
+        return Liveness::kGone;
+      case Existence::kUnknown:
+        return Liveness::kUnknown;
+    }
   }
   // A job that was found again from its folder. Whoever runs it serves its socket; a job that ended
   // has its verdict in the folder, and would not be asked about.
@@ -112,12 +122,18 @@ absl::StatusOr<std::unique_ptr<LogStream>> LocalPlatform::Logs(const JobRecord& 
 
 int KillLeftovers(const std::string& job_id) {
   const std::string mark = absl::StrCat("MUSTER_JOB_ID=", job_id);
-  int killed = 0;
-  for (const ProcessInfo& process : ProcessesWithEnvironment(mark)) {
-    SignalProcess(process, SIGKILL);
-    ++killed;
+  std::set<pid_t> killed;
+  const absl::Time give_up = absl::Now() + kKillPatience;
+  // Again until none is left: one that is being started, or forked meanwhile, shows only then.
+  for (;;) {
+    const std::vector<ProcessInfo> left = ProcessesWithEnvironment(mark);
+    if (left.empty() || absl::Now() > give_up) return static_cast<int>(killed.size());
+    for (const ProcessInfo& process : left) {
+      SignalProcess(process, SIGKILL);
+      killed.insert(process.pid);
+    }
+    absl::SleepFor(absl::Milliseconds(2));  // a killed process takes a moment to go
   }
-  return killed;
 }
 
 }  // namespace muster::local

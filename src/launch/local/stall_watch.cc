@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -46,14 +45,15 @@ std::string DescribeThreads(pid_t pid) {
 
 }  // namespace
 
-absl::Time LastProgress(absl::Time started, absl::Time last_output,
-                        const std::string& progress_file) {
-  absl::Time last = std::max(started, last_output);
+absl::Time ProgressFile::LastChange(const std::string& path, absl::Time now) {
   struct stat info {};
-  if (::stat(progress_file.c_str(), &info) == 0) {
-    last = std::max(last, absl::TimeFromTimespec(info.st_mtim));
+  if (::stat(path.c_str(), &info) != 0) return absl::InfinitePast();
+  const absl::Time modified = absl::TimeFromTimespec(info.st_mtim);
+  if (modified != modified_) {
+    modified_ = modified;
+    seen_ = now;
   }
-  return last;
+  return seen_;
 }
 
 absl::StatusOr<pid_t> CaptureStacks(pid_t root, const std::string& path) {

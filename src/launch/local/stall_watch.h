@@ -13,9 +13,17 @@
 
 namespace muster::local {
 
-// When the task last showed a sign of progress: output, or a new progress file.
-absl::Time LastProgress(absl::Time started, absl::Time last_output,
-                        const std::string& progress_file);
+// A file that a task touches at every step. When it changed is told by our clock, not by its own
+// time, which jumps when somebody sets the machine's clock.
+class ProgressFile {
+ public:
+  // When the file was first seen as it is now, asked at `now`; InfinitePast while there is none.
+  absl::Time LastChange(const std::string& path, absl::Time now);
+
+ private:
+  absl::Time modified_ = absl::InfinitePast();
+  absl::Time seen_ = absl::InfinitePast();
+};
 
 // Writes to `path` what /proc tells about the threads of `root` and of its descendants, and starts
 // gdb (where there is one) to append their stacks. Returns gdb's pid; 0 when there is nothing to

@@ -31,7 +31,6 @@ namespace muster::local {
 namespace {
 
 constexpr int kReportedLines = 20;
-constexpr off_t kReserveBytes = 256 << 10;
 constexpr absl::Duration kReadinessInterval = absl::Milliseconds(50);
 constexpr absl::Duration kOrphanInterval = absl::Milliseconds(20);
 constexpr absl::Duration kOrphanPatience = absl::Seconds(2);
@@ -63,12 +62,6 @@ void ReleasePorts(PortReservations& ports, const ClusterSpec& left, const Cluste
   }
 }
 
-// Takes disk space that Run gives back at the end. Best effort.
-void ReserveSpace(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  if (fd.valid()) (void)::posix_fallocate(fd.get(), 0, kReserveBytes);
-}
-
 absl::Duration StallCheckInterval(const StallPolicy& stall) {
   return std::clamp(stall.timeout / 4, absl::Milliseconds(50), absl::Seconds(5));
 }
@@ -98,7 +91,7 @@ absl::Status Supervisor::Initialize() {
   MUSTER_ASSIGN_OR_RETURN(loop_, EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
                                               [this](int signal) { OnSignal(signal); }));
-  ReserveSpace(dir_.reserve());
+  MUSTER_RETURN_IF_ERROR(dir_.ReserveSpace());
   MUSTER_ASSIGN_OR_RETURN(cluster_, AssignAddresses(submission_.spec, {}, ports_));
   MUSTER_ASSIGN_OR_RETURN(
       control_, ControlServer::Listen(dir_.path(), *loop_, [this](const nlohmann::json& request) {
@@ -133,8 +126,11 @@ absl::Status Supervisor::Run() {
       sink_.Refresh().IgnoreError();  // the next change tries again, and says so
     }
   }
-  KillAllDescendants();
-  ::unlink(dir_.reserve().c_str());  // on a full disk, this is the room for the verdict
+  for (const pid_t pid : KillAllDescendants()) {
+    AddEvent("job", "",
+             absl::StrCat("process ", pid, " could not be ended: it is another user's, or stuck"));
+  }
+  dir_.ReleaseSpace();  // on a full disk, this is the room for the verdict
   const absl::Time give_up = clock_.Now() + kLastPublishPatience;
   while (!pending_.job.id.empty() && clock_.Now() < give_up) {
     MUSTER_RETURN_IF_ERROR(loop_->Wait(publish_retry_at_ - clock_.Now()));
@@ -213,6 +209,7 @@ void Supervisor::EndTask(const Lifecycle::End& end) {
 void Supervisor::MovePort(const TaskId& id) {
   auto port = ports_.Reserve();
   if (!port.ok()) return;  // it starts again with the old one, and says so when that fails too
+  ports_.Release(PortOf(cluster_.AddressOf(id)));
   cluster_.Set(id, absl::StrCat("127.0.0.1:", *port));
 }
 
@@ -320,10 +317,12 @@ absl::Time Supervisor::NextWakeUp() const {
 void Supervisor::CheckReadiness() {
   std::vector<TaskId> ready;
   for (const auto& [id, task] : lifecycle_->tasks()) {
-    if (task.state == TaskState::kStarting && IsListening(PortOf(cluster_.AddressOf(id)))) {
-      ready.push_back(id);
-    }
+    if (task.state == TaskState::kStarting) ready.push_back(id);
   }
+  if (ready.empty()) return;
+  const std::set<int> ports = ListeningPorts();
+  std::erase_if(ready,
+                [&](const TaskId& id) { return !ports.contains(PortOf(cluster_.AddressOf(id))); });
   for (const TaskId& id : ready) lifecycle_->OnReady(id, clock_.Now());
 }
 
@@ -333,12 +332,16 @@ void Supervisor::CheckLogs() {
     const bool first = slot.reported_loss == 0;
     slot.reported_loss = slot.log->lost_bytes();
     if (!first) continue;
-    pending_.events.push_back({.time = clock_.Now(),
-                               .kind = "log",
-                               .subject = id.ToString(),
-                               .message = absl::StrCat("output is lost, the task goes on: ",
-                                                       slot.log->status().message())});
+    AddEvent("log", id.ToString(),
+             absl::StrCat("output is lost, the task goes on: ", slot.log->status().message()));
   }
+}
+
+void Supervisor::AddEvent(std::string kind, std::string subject, std::string message) {
+  pending_.events.push_back({.time = clock_.Now(),
+                             .kind = std::move(kind),
+                             .subject = std::move(subject),
+                             .message = std::move(message)});
 }
 
 void Supervisor::CheckStalls() {
@@ -354,8 +357,10 @@ void Supervisor::CheckStalls() {
     }
     if (!stall.has_value() || lifecycle_->ending()) continue;
     const Lifecycle::Task& task = lifecycle_->tasks().at(id);
-    const absl::Time last = LastProgress(task.started.value_or(now), slot.log->last_output(),
-                                         JoinPath(dir_.run_dir(id), "progress"));
+    const absl::Time touched =
+        slot.progress.LastChange(JoinPath(dir_.run_dir(id), "progress"), now);
+    const absl::Time last =
+        std::max({task.started.value_or(now), slot.log->last_output(), touched});
     if (now - last < stall->timeout) {
       slot.stall_reported = false;
       continue;

@@ -15,6 +15,7 @@
 #include "launch/lifecycle.h"
 #include "launch/local/control.h"
 #include "launch/local/job_dir.h"
+#include "launch/local/stall_watch.h"
 #include "launch/local/task_process.h"
 #include "launch/log_writer.h"
 #include "launch/ports.h"
@@ -43,6 +44,7 @@ class Supervisor {
     int64_t reported_loss = 0;             // of output, when the disk was full
     pid_t capture = 0;                     // gdb at work on its stacks
     absl::Time capture_until = absl::InfiniteFuture();
+    ProgressFile progress;
     bool stall_reported = false;
   };
 
@@ -64,6 +66,7 @@ class Supervisor {
   void CheckReadiness();
   void CheckStalls();
   void CheckLogs();
+  void AddEvent(std::string kind, std::string subject, std::string message);
   void FinishCapture(const TaskId& id, Slot& slot);
 
   nlohmann::json HandleRequest(const nlohmann::json& request);

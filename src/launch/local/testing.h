@@ -11,6 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "base/testing.h"
 #include "gtest/gtest.h"
 #include "job/testing.h"
 #include "launch/local/job_dir.h"
@@ -20,12 +21,6 @@ namespace muster::local {
 // A folder under the temporary directory, removed at the end.
 class LocalTest : public testing::Test {
  protected:
-  LocalTest() {
-    std::string pattern = testing::TempDir() + "muster-local-XXXXXX";
-    home_ = ::mkdtemp(pattern.data());
-  }
-  ~LocalTest() override { std::filesystem::remove_all(home_); }
-
   Submission Submit(absl::string_view job_file) const {
     Submission submission;
     submission.id = std::filesystem::path(home_).filename().string();
@@ -39,7 +34,8 @@ class LocalTest : public testing::Test {
 
   JobDir dir() const { return JobDir::Of(home_, "job"); }
 
-  std::string home_;
+  const TempDir temp_;
+  const std::string home_ = temp_.path();
 };
 
 // Waits for something that is about to happen; the limit is for a machine under load.

@@ -76,6 +76,9 @@ absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& curre
   for (const TaskId& task : current.spec.Tasks()) {
     if (!next_cluster.Contains(task)) plan.removed.push_back(task);
   }
+  // Something that neither a task nor a rule depends on here, such as an image: worth keeping all
+  // the same.
+  if (plan.empty() && current.spec != next.spec) plan.policies_changed = true;
   return plan;
 }
 
