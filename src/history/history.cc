@@ -37,14 +37,12 @@ History::History(std::string home, HistoryOptions options)
 absl::StatusOr<std::unique_ptr<History>> History::Open(const std::string& home,
                                                        const HistoryOptions& options) {
   std::unique_ptr<History> history(new History(home, options));
-  absl::MutexLock lock(&history->mutex_);
   MUSTER_RETURN_IF_ERROR(history->file_.Use([](Database&) { return absl::OkStatus(); }));
   return history;
 }
 
 template <typename T>
 absl::StatusOr<T> History::Query(absl::FunctionRef<absl::StatusOr<T>(Database&)> query) {
-  absl::MutexLock lock(&mutex_);
   absl::StatusOr<T> result;
   MUSTER_RETURN_IF_ERROR(file_.Use([&](Database& database) {
     result = query(database);
@@ -54,7 +52,6 @@ absl::StatusOr<T> History::Query(absl::FunctionRef<absl::StatusOr<T>(Database&)>
 }
 
 absl::Status History::AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks) {
-  absl::MutexLock lock(&mutex_);
   return file_.Use([&](Database& database) -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
     MUSTER_ASSIGN_OR_RETURN(const bool added, InsertJob(database, job));
@@ -66,11 +63,7 @@ absl::Status History::AddJob(const JobRecord& job, const std::vector<TaskRecord>
 }
 
 absl::Status History::Apply(const StateChange& change) {
-  absl::MutexLock lock(&mutex_);
-  return file_.Use([&](Database& database) {
-    mutex_.AssertHeld();
-    return Write(database, change);
-  });
+  return file_.Use([&](Database& database) { return Write(database, change); });
 }
 
 absl::Status History::Write(Database& database, const StateChange& change) {
@@ -114,11 +107,7 @@ void History::SaveToFolder(const Known& known) {
 }
 
 absl::Status History::Refresh() {
-  absl::MutexLock lock(&mutex_);
-  return file_.Use([&](Database& database) {
-    mutex_.AssertHeld();
-    return WriteKnown(database);
-  });
+  return file_.Use([&](Database& database) { return WriteKnown(database); });
 }
 
 absl::Status History::WriteKnown(Database& database) {
@@ -201,7 +190,6 @@ absl::StatusOr<std::vector<JobRecord>> History::FinishedBeyond(int keep) {
 }
 
 absl::Status History::DeleteJob(const std::string& id) {
-  absl::MutexLock lock(&mutex_);
   MUSTER_RETURN_IF_ERROR(file_.Use([&](Database& database) -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(Statement remove, database.Prepare("DELETE FROM jobs WHERE id = ?"));
     remove.Bind(id);

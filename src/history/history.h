@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "history/history_file.h"
 #include "job/event_sink.h"
 
@@ -23,8 +21,9 @@ struct JobFilter {
   int limit = 0;             // 0 = all
 };
 
-// Thread-safe, and shared by any number of processes; must not be used across fork(). A change that
-// was acknowledged survives kill -9 and power loss, and is seen whole or not at all.
+// Not thread-safe, but the file is shared by any number of processes; must not be used across
+// fork(). A change that was acknowledged survives kill -9 and power loss, and is seen whole or not
+// at all.
 //
 // A damaged history.db is moved aside and rebuilt from the jobs' folders, whichever call finds the
 // damage; HistoryOptions::notice says so. Every call may fail with ResourceExhausted (the disk is
@@ -83,16 +82,14 @@ class History final : public EventSink {
 
   template <typename T>
   absl::StatusOr<T> Query(absl::FunctionRef<absl::StatusOr<T>(Database&)> query);
-  absl::Status Write(Database& database, const StateChange& change)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WriteKnown(Database& database) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Write(Database& database, const StateChange& change);
+  absl::Status WriteKnown(Database& database);
   static void Remember(const std::vector<TaskRecord>& tasks, Known& known);
   static std::vector<TaskRecord> InOrder(const Known& known);
   static void SaveToFolder(const Known& known);
 
-  absl::Mutex mutex_;
-  HistoryFile file_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_);  // by id
+  HistoryFile file_;
+  std::map<std::string, Known> known_;  // by id
 };
 
 }  // namespace muster

