@@ -84,11 +84,12 @@ def plain(text):
 class Terminal:
     """muster on a terminal of its own, as a user sits before it."""
 
-    def __init__(self, args, cwd, env, columns=200):
+    def __init__(self, args, cwd, env, columns=200, rows=50, stdout=None):
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            [MUSTER, *map(str, args)], cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave,
+            [MUSTER, *map(str, args)], cwd=cwd, env=env, stdin=slave,
+            stdout=slave if stdout is None else stdout, stderr=slave,
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(slave)
         self._output = b""
@@ -198,9 +199,9 @@ class MusterTest(unittest.TestCase):
         self.addCleanup(end)
         return process
 
-    def terminal(self, *args, env=None, columns=200):
-        """muster on a terminal; ended at the end of the test."""
-        terminal = Terminal(args, self.dir, env or self.env, columns)
+    def terminal(self, *args, env=None, **kwargs):
+        """muster on a terminal, its standard output perhaps elsewhere; ended at the end of the test."""
+        terminal = Terminal(args, self.dir, env or self.env, **kwargs)
         self.addCleanup(terminal.close)
         return terminal
 

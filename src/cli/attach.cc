@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -37,9 +36,11 @@ class Attachment {
  private:
   absl::Status Start(std::unique_ptr<LogStream> stream);
   absl::Status ReadNews();
-  absl::Status TakeTasks();
-  void ShowStarting();
-  void LeaveStartingTable() { table_lines_ = 0; }
+  absl::StatusOr<std::vector<Event>> NewEvents();
+  void ShowStarting(const std::vector<TaskRecord>& tasks);
+  bool IsInTable(const Event& event, const std::vector<TaskRecord>& tasks) const;
+  void Note(const std::string& text);
+  void ShowOutput();
   void Wait();
   absl::Status HandleInterrupt();
   int Finish();
@@ -56,9 +57,9 @@ class Attachment {
   sigset_t previous_mask_{};
   int64_t last_event_ = 0;
   int interrupts_ = 0;
-  bool was_up_ = false;
-  int table_lines_ = 0;  // of the live table on the terminal
-  absl::Time partial_at_;
+  bool table_is_live_ = false;  // it may be drawn anew: nothing stands below it
+  int table_lines_ = 0;         // of the table on the terminal
+  absl::Time partial_at_ = absl::InfiniteFuture();
   absl::Time liveness_at_;
 };
 
@@ -76,61 +77,82 @@ absl::Status Attachment::Start(std::unique_ptr<LogStream> stream) {
   }
   // A job that has ended has nobody to watch; its record says the rest.
   if (auto watch = platform_->Watch(job_); watch.ok()) watch_ = *std::move(watch);
-  partial_at_ = absl::Now() + kPartialInterval;
+  // In a file or a pipe a line that is shown early would be broken in two for good.
+  if (context_.out().is_terminal()) partial_at_ = absl::Now() + kPartialInterval;
   liveness_at_ = absl::Now() + kLivenessInterval;
-  return absl::OkStatus();
-}
-
-// Tasks may join while the job runs.
-absl::Status Attachment::TakeTasks() {
-  if (!options_.tasks.empty()) {
-    for (const TaskId& task : options_.tasks) view_.Expect(task);
-    return absl::OkStatus();
-  }
-  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history_->Tasks(job_.id));
-  for (const TaskRecord& task : tasks) {
-    view_.Expect(task.id);
-    stream_->AddTask(task.id);
-  }
+  table_is_live_ = options_.show_events && context_.err().can_redraw();
   return absl::OkStatus();
 }
 
 // On a terminal, a table that is drawn anew in its place until every task is up.
-void Attachment::ShowStarting() {
+void Attachment::ShowStarting(const std::vector<TaskRecord>& tasks) {
+  if (!table_is_live_) return;
   Terminal& err = context_.err();
-  if (!options_.show_events || was_up_ || !err.is_terminal()) return;
-  const auto tasks = history_->Tasks(job_.id);
-  if (!tasks.ok()) return;
-  constexpr size_t kMostRows = 30;  // a taller table would scroll away instead of being redrawn
-  if (tasks->size() > kMostRows) return;
-  std::string text;
-  if (table_lines_ > 0) text = absl::StrCat("\x1b[", table_lines_, "A\x1b[J");
-  absl::StrAppend(&text, TaskTable(err, *tasks, absl::Now()));
-  err.Print(text);
+  const std::string table = TaskTable(err, tasks, absl::Now());
+  const int lines = static_cast<int>(tasks.size()) + 1;  // none wraps: a table is cut to the width
+  // What scrolled away could not be drawn over. The cursor needs a line too.
+  table_is_live_ = lines < err.height();
+  if (!table_is_live_) return;
+  if (table_lines_ > 0) err.Print(absl::StrCat("\x1b[", table_lines_, "A\x1b[J"));
+  err.Print(table);
   err.Flush();
-  table_lines_ = static_cast<int>(tasks->size()) + 1;
+  table_lines_ = lines;
+}
+
+// The table shows a task that comes up; how one failed deserves a line that stays.
+bool Attachment::IsInTable(const Event& event, const std::vector<TaskRecord>& tasks) const {
+  if (!table_is_live_ || event.kind != "task") return false;
+  const auto task = std::find_if(tasks.begin(), tasks.end(), [&event](const TaskRecord& record) {
+    return record.id.ToString() == event.subject;
+  });
+  return task != tasks.end() &&
+         (task->state == TaskState::kStarting || task->state == TaskState::kRunning);
+}
+
+void Attachment::Note(const std::string& text) {
+  table_is_live_ = false;
+  context_.err().Note(text);
+}
+
+// Those since the last call, and job_ as it is after them. The verdict of a job, its last event, is
+// left out: it is told at the end.
+absl::StatusOr<std::vector<Event>> Attachment::NewEvents() {
+  MUSTER_ASSIGN_OR_RETURN(auto events, history_->Events(job_.id, last_event_));
+  MUSTER_ASSIGN_OR_RETURN(job_, history_->GetJob(job_.id));
+  if (IsFinal(job_.state)) {
+    // It may have ended between the two; now nothing is added any more.
+    MUSTER_ASSIGN_OR_RETURN(events, history_->Events(job_.id, last_event_));
+  }
+  if (!events.empty()) last_event_ = events.back().sequence;
+  if (IsFinal(job_.state)) {
+    const auto verdict = std::find_if(events.rbegin(), events.rend(),
+                                      [](const Event& event) { return event.kind == "job"; });
+    if (verdict != events.rend()) events.erase(std::next(verdict).base());
+  }
+  return events;
 }
 
 absl::Status Attachment::ReadNews() {
-  MUSTER_ASSIGN_OR_RETURN(job_, history_->GetJob(job_.id));
-  MUSTER_RETURN_IF_ERROR(TakeTasks());
-  MUSTER_ASSIGN_OR_RETURN(const auto events, history_->Events(job_.id, last_event_));
-  if (events.empty()) return absl::OkStatus();
-  ShowStarting();
-  Terminal& err = context_.err();
-  for (const Event& event : events) {
-    last_event_ = event.sequence;
-    const bool up = absl::StartsWith(event.message, "Running:");
-    // The table has shown the tasks coming up; the verdict is told at the end.
-    const bool shown_otherwise = (err.is_terminal() && !was_up_ && event.message == "running") ||
-                                 (event.kind == "job" && !up);
-    if (up) was_up_ = true;
-    if (!options_.show_events || shown_otherwise) continue;
-    LeaveStartingTable();
-    err.Note(event.subject.empty() ? event.message
-                                   : absl::StrCat(event.subject, " ", event.message));
+  MUSTER_ASSIGN_OR_RETURN(const auto events, NewEvents());
+  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history_->Tasks(job_.id));
+  // Tasks may join while the job runs.
+  for (const TaskRecord& task : tasks) {
+    if (!options_.tasks.empty()) break;
+    view_.Expect(task.id);
+    stream_->AddTask(task.id);
   }
-  err.Flush();
+  for (const TaskId& task : options_.tasks) view_.Expect(task);
+  if (!options_.show_events) return absl::OkStatus();
+  if (table_lines_ == 0 || !events.empty()) ShowStarting(tasks);
+  std::vector<const Event*> untold;
+  for (const Event& event : events) {
+    if (!IsInTable(event, tasks)) untold.push_back(&event);
+  }
+  for (const Event* event : untold) {
+    Note(event->subject.empty() ? event->message
+                                : absl::StrCat(event->subject, " ", event->message));
+  }
+  context_.err().Flush();
   return absl::OkStatus();
 }
 
@@ -149,14 +171,31 @@ absl::Status Attachment::HandleInterrupt() {
   while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
     ++interrupts_;
     if (!options_.owns_job) continue;
-    LeaveStartingTable();
-    context_.err().Note(interrupts_ == 1 ? "stopping the job; Ctrl-C again ends it at once"
-                                         : "ending the job at once");
+    Note(interrupts_ == 1 ? "stopping the job; Ctrl-C again ends it at once"
+                          : "ending the job at once");
     context_.err().Flush();
     const absl::Status status = platform_->Stop(job_, /*at_once=*/interrupts_ > 1);
     if (!status.ok() && watch_ != nullptr) return status;
   }
   return absl::OkStatus();
+}
+
+void Attachment::ShowOutput() {
+  Terminal& out = context_.out();
+  stream_->Acknowledge();
+  bool any = false;
+  while (out.ok()) {
+    const auto line = stream_->Next();
+    if (!line.has_value()) break;
+    view_.Print(*line);
+    any = true;
+  }
+  if (partial_at_ <= absl::Now()) {
+    partial_at_ = absl::Now() + kPartialInterval;
+    any |= view_.PrintPartials(*stream_);
+  }
+  out.Flush();
+  if (any && out.is_terminal()) table_is_live_ = false;
 }
 
 absl::StatusOr<int> Attachment::Run(std::unique_ptr<LogStream> stream) {
@@ -165,17 +204,9 @@ absl::StatusOr<int> Attachment::Run(std::unique_ptr<LogStream> stream) {
     // Looked at before the logs are read: what a job wrote before it ended is complete then.
     const bool ended = watch_ == nullptr;
     MUSTER_RETURN_IF_ERROR(ReadNews());
-    stream_->Acknowledge();
-    while (const auto line = stream_->Next()) {
-      LeaveStartingTable();
-      view_.Print(*line);
-      if (!context_.out().ok()) return kSuccess;
-    }
-    if (partial_at_ <= absl::Now()) {
-      partial_at_ = absl::Now() + kPartialInterval;
-      view_.PrintPartials(*stream_);
-    }
-    context_.out().Flush();
+    ShowOutput();
+    // Without a reader a job of its own is still waited for: its verdict is the exit code.
+    if (!context_.out().ok() && !options_.owns_job) return kSuccess;
     if (ended) return Finish();
     Wait();
     MUSTER_RETURN_IF_ERROR(HandleInterrupt());
@@ -188,9 +219,14 @@ absl::StatusOr<int> Attachment::Run(std::unique_ptr<LogStream> stream) {
 }
 
 int Attachment::Finish() {
-  view_.PrintPartials(*stream_);
-  Refresh(context_, job_).IgnoreError();
+  if (context_.out().ok()) view_.PrintPartials(*stream_);
+  const absl::Status refreshed = Refresh(context_, job_);
   Terminal& err = context_.err();
+  if (!IsFinal(job_.state)) {
+    err.Error(absl::StrCat(job_.id, " has ended, but how could not be recorded; ", job_.directory,
+                           "/supervisor.log may tell. ", refreshed.message()));
+    return kFailure;
+  }
   if (options_.show_events) err.Print(Verdict(err, job_));
   err.Flush();
   if (interrupts_ > 0) return kInterrupted;

@@ -1,7 +1,12 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/spelling.h"
 
@@ -10,6 +15,28 @@ namespace {
 
 void SetPresence(CLI::Option* option, Presence presence) {
   if (presence == Presence::kRequired) option->required();
+}
+
+// "muster jobs prune"; "" for none.
+std::string FullName(const CLI::App* app) {
+  if (app == nullptr) return "";
+  const std::string before = FullName(app->get_parent());
+  return before.empty() ? app->get_name() : absl::StrCat(before, " ", app->get_name());
+}
+
+// The library's own names the largest number there is, all digits of it.
+template <typename Number>
+CLI::Validator WholeNumber() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+          return absl::ascii_isdigit(static_cast<unsigned char>(c));
+        });
+        if (!digits) return absl::StrCat("'", text, "' must be a whole number, 0 or more");
+        Number number = 0;
+        return absl::SimpleAtoi(text, &number) ? "" : absl::StrCat(text, " is too large");
+      },
+      /*validator_desc=*/"");
 }
 
 }  // namespace
@@ -41,7 +68,7 @@ void Command::Argument(const std::string& name, std::vector<std::string>* values
 }
 
 void Command::Argument(const std::string& name, int* value, const std::string& description) {
-  app_->add_option(name, *value, description)->check(CLI::NonNegativeNumber);
+  app_->add_option(name, *value, description)->check(WholeNumber<int>());
 }
 
 void Command::Flag(const std::string& names, bool* value, const std::string& description) {
@@ -60,12 +87,12 @@ void Command::Option(const std::string& names, std::string* value, const std::st
 }
 
 void Command::Option(const std::string& names, int* value, const std::string& description) {
-  CLI::Option* option = app_->add_option(names, *value, description)->check(CLI::NonNegativeNumber);
+  CLI::Option* option = app_->add_option(names, *value, description)->check(WholeNumber<int>());
   if (*value >= 0) option->capture_default_str();
 }
 
 void Command::Option(const std::string& names, int64_t* value, const std::string& description) {
-  app_->add_option(names, *value, description)->check(CLI::NonNegativeNumber);
+  app_->add_option(names, *value, description)->check(WholeNumber<int64_t>());
 }
 
 void Command::Exclude(const std::string& one, const std::string& other) {
@@ -80,7 +107,13 @@ absl::StatusOr<int> Command::Run(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      // Not std::cout: what could not be written is noticed when stdout is flushed at the end.
+      std::ostringstream text;
+      const int code = app_->exit(error, text, text);
+      std::fputs(text.str().c_str(), stdout);
+      return code;
+    }
     return absl::InvalidArgumentError(Explain(error.what(), argc, argv));
   }
   return Called()->body_();
@@ -98,7 +131,8 @@ const Command* Command::Called() const {
 std::string Command::Explain(const std::string& complaint, int argc, char** argv) const {
   const Command* called = Called();
   if (called != this) {
-    return absl::StrCat(complaint, "; `muster help ", called->name(), "` shows the usage");
+    const std::string topic = FullName(called->app_).substr(name().size() + 1);
+    return absl::StrCat(complaint, "; `", name(), " help ", topic, "` shows the usage");
   }
   if (argc < 2 || argv[1][0] == '-')
     return absl::StrCat(complaint, "; `muster help` lists the commands");
@@ -111,7 +145,7 @@ std::string Command::Explain(const std::string& complaint, int argc, char** argv
 std::string Command::name() const { return app_->get_name(); }
 std::string Command::description() const { return app_->get_description(); }
 
-std::string Command::Help() const { return app_->help(owned_ == nullptr ? "muster" : ""); }
+std::string Command::Help() const { return app_->help(FullName(app_->get_parent())); }
 
 std::vector<const Command*> Command::commands() const {
   std::vector<const Command*> shown;

@@ -19,8 +19,13 @@ namespace {
 
 constexpr char kTrainer[] = "muster-trainer";
 
+absl::Status NoWorkingDir() {
+  return absl::FailedPreconditionError("the current directory does not exist any more");
+}
+
 absl::StatusOr<std::string> HomeFromEnvironment(const std::string& working_dir) {
   if (const char* home = std::getenv("MUSTER_HOME"); home != nullptr && *home != '\0') {
+    if (*home != '/' && working_dir.empty()) return NoWorkingDir();
     return AbsolutePath(home, working_dir);
   }
   if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data == '/') {
@@ -43,10 +48,13 @@ absl::StatusOr<std::unique_ptr<Context>> Context::FromEnvironment() {
   std::unique_ptr<Context> context(new Context);
   std::error_code error;
   context->working_dir_ = std::filesystem::current_path(error).string();
-  if (error) return absl::FailedPreconditionError("the current directory does not exist any more");
   context->program_ = std::filesystem::read_symlink("/proc/self/exe", error).string();
   MUSTER_ASSIGN_OR_RETURN(context->home_, HomeFromEnvironment(context->working_dir_));
   return context;
+}
+
+absl::Status Context::CheckWorkingDir() const {
+  return working_dir_.empty() ? NoWorkingDir() : absl::OkStatus();
 }
 
 absl::StatusOr<History*> Context::history() {

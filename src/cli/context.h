@@ -27,7 +27,10 @@ class Context {
 
   const std::string& home() const { return home_; }
   const std::string& program() const { return program_; }
+  // "" when it was deleted: CheckWorkingDir() comes first.
   const std::string& working_dir() const { return working_dir_; }
+  // FailedPrecondition when the working directory does not exist any more.
+  absl::Status CheckWorkingDir() const;
   Terminal& out() { return out_; }
   Terminal& err() { return err_; }
 

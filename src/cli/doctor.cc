@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/shell_line.h"
 #include "cli/submit.h"
 #include "launch/local/addresses.h"
 #include "launch/local/job_dir.h"
@@ -50,16 +51,25 @@ const char* Name(Grade grade) {
   return "";
 }
 
-// The nearest directory that exists at or above `path`.
+// The nearest path that exists at or above `path`. What may not be looked at counts as absent.
 std::string Existing(std::string path) {
-  while (path.size() > 1 && !std::filesystem::exists(path)) {
+  std::error_code error;
+  while (path.size() > 1 && !std::filesystem::exists(path, error)) {
     path = std::filesystem::path(path).parent_path().string();
   }
   return path;
 }
 
+bool IsDirectory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 Finding CheckDirectory(const std::string& what, const std::string& path) {
   const std::string existing = Existing(path);
+  if (!IsDirectory(existing)) {
+    return {Grade::kMissing, what, absl::StrCat(existing, " is not a directory")};
+  }
   if (::access(existing.c_str(), W_OK) != 0) {
     return {Grade::kMissing, what, absl::StrCat(existing, " is not writable for this user")};
   }
@@ -68,6 +78,7 @@ Finding CheckDirectory(const std::string& what, const std::string& path) {
   const int64_t available =
       static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
   const std::string detail = absl::StrCat(path, ": ", FormatBytes(available), " free");
+  if (available == 0) return {Grade::kMissing, what, detail};
   return {available < kLittleDisk ? Grade::kWarning : Grade::kOk, what, detail};
 }
 
@@ -116,7 +127,27 @@ Finding CheckDebugger() {
           "not found: stacks of a stalled task come from /proc only (apt install gdb)"};
 }
 
+Finding CheckProgram(const std::string& role, const TaskLaunch& launch) {
+  auto env = CurrentEnvironment();
+  for (const auto& [name, value] : launch.env) env[name] = value;
+  auto program = FindProgram(launch.argv[0], env, launch.working_dir);
+  if (program.ok() && launch.argv.size() == 3 && launch.argv[0] == "/bin/sh" &&
+      launch.argv[1] == "-c") {
+    const std::string first = ProgramOfShellLine(launch.argv[2]);
+    if (!first.empty()) program = FindProgram(first, env, launch.working_dir);
+  }
+  return {program.ok() ? Grade::kOk : Grade::kMissing, absl::StrCat("program of ", role),
+          program.ok() ? *program : std::string(program.status().message())};
+}
+
+Finding CheckWorkingDirectory(const std::string& role, const TaskLaunch& launch) {
+  const bool there = IsDirectory(launch.working_dir);
+  return {there ? Grade::kOk : Grade::kMissing, absl::StrCat("directory of ", role),
+          absl::StrCat(launch.working_dir, there ? "" : " is not a directory")};
+}
+
 absl::Status CheckJob(Context& context, const std::string& file, std::vector<Finding>& findings) {
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, file));
   const JobSpec& spec = submission.spec;
   findings.push_back(
@@ -126,12 +157,8 @@ absl::Status CheckJob(Context& context, const std::string& file, std::vector<Fin
   for (const RoleSpec& role : spec.roles) {
     MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,
                             local::LaunchOf(dir, submission, cluster, {role.name, 0}, 0, 0));
-    auto env = CurrentEnvironment();
-    for (const auto& [name, value] : launch.env) env[name] = value;
-    const auto program = FindProgram(launch.argv[0], env, launch.working_dir);
-    findings.push_back({program.ok() ? Grade::kOk : Grade::kMissing,
-                        absl::StrCat("program of ", role.name),
-                        program.ok() ? *program : std::string(program.status().message())});
+    findings.push_back(CheckWorkingDirectory(role.name, launch));
+    findings.push_back(CheckProgram(role.name, launch));
   }
   PortReservations ports;
   const auto assigned = local::AssignAddresses(spec, {}, ports);

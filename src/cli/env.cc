@@ -49,7 +49,9 @@ ClusterSpec CountedAddresses(const JobSpec& spec) {
 
 absl::StatusOr<Described> Describe(Context& context, const std::string& reference) {
   Described described;
-  if (std::filesystem::exists(reference) || reference == "-") {
+  std::error_code error;  // a name that cannot be looked at is no file of the user's
+  if (std::filesystem::exists(reference, error) || reference == "-") {
+    MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
     MUSTER_ASSIGN_OR_RETURN(described.submission, LoadSubmission(context, reference));
     described.submission.id = described.submission.spec.name;  // the same whenever it is asked
     described.cluster = CountedAddresses(described.submission.spec);
@@ -92,7 +94,8 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
     launch.env.erase(name);
   }
   if (options.format == "json") {
-    out.PrintLine(nlohmann::json(launch.env).dump(2));
+    out.PrintLine(
+        nlohmann::json(launch.env).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return kSuccess;
   }
   for (const auto& [name, value] : launch.env) {

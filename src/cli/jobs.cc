@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/report.h"
+#include "launch/local/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -66,12 +67,19 @@ absl::StatusOr<int> Prune(Context& context, const PruneOptions& options) {
   out.PrintLine(absl::StrCat("Removes the logs and the history of ", jobs.size(),
                              " finished jobs, ", jobs.back().id, " to ", jobs.front().id,
                              ". Model dirs are not touched."));
-  if (!options.yes && out.is_terminal() && !Ask(out, "Remove them?")) return kSuccess;
+  out.Flush();
+  if (AskConsent(context.err(), options.yes, "Remove them?") == Consent::kRefused) {
+    out.PrintLine("Nothing was removed.");
+    return kSuccess;
+  }
   for (const JobRecord& job : jobs) {
     // The record goes last: a folder that could not be removed is found again by the next prune.
     std::error_code error;
-    std::filesystem::remove_all(job.directory, error);
-    if (error) return absl::UnavailableError(absl::StrCat(job.directory, ": ", error.message()));
+    // By id, not by the record: in a home that was copied, records still name the folders of the
+    // original.
+    const std::string directory = local::JobDir::Of(context.home(), job.id).path();
+    std::filesystem::remove_all(directory, error);
+    if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
     MUSTER_RETURN_IF_ERROR(history->DeleteJob(job.id));
   }
   out.PrintLine(absl::StrCat("Removed ", jobs.size(), " jobs."));

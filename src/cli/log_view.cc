@@ -59,9 +59,11 @@ void LogView::PrintAvailable(LogStream& stream) {
   terminal_.Flush();
 }
 
-void LogView::PrintPartials(LogStream& stream) {
-  for (const LogLine& line : stream.TakePartials()) Print(line);
+bool LogView::PrintPartials(LogStream& stream) {
+  const std::vector<LogLine> partials = stream.TakePartials();
+  for (const LogLine& line : partials) Print(line);
   terminal_.Flush();
+  return !partials.empty();
 }
 
 }  // namespace muster::cli

@@ -25,8 +25,8 @@ class LogView {
   void Print(const LogLine& line);
   // Everything that `stream` has by now.
   void PrintAvailable(LogStream& stream);
-  // Rest of lines without an end.
-  void PrintPartials(LogStream& stream);
+  // Rest of lines without an end. False when there is none.
+  bool PrintPartials(LogStream& stream);
 
  private:
   const std::string& PrefixOf(const TaskId& task);

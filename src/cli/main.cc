@@ -2,9 +2,13 @@
 
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <exception>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/context.h"
@@ -16,6 +20,30 @@ constexpr char kFooter[] =
     "\nA JOB is a name, an id, or a unique prefix of either.\n"
     "Start with:  muster init custom > job.yaml && muster run job.yaml\n"
     "`muster help COMMAND` and `man muster` tell more.";
+
+int Run(Context& context, int argc, char** argv) {
+  Command program("muster",
+                  "muster: describe a training job once, run it on this machine, manage it");
+  program.Version(MUSTER_VERSION);
+  program.Footer(kFooter);
+  for (const auto add :
+       {AddInitCommand, AddRunCommand, AddShowCommand, AddJobsCommand, AddLogsCommand,
+        AddStopCommand, AddResumeCommand, AddEnvCommand, AddDoctorCommand, AddHelpCommand,
+        AddCompletionCommand, AddSuperviseCommand}) {
+    add(program, context);
+  }
+  const auto code = program.Run(argc, argv);
+  return code.ok() ? *code : Fail(context, code.status());
+}
+
+// A reader that went away has seen what it wanted; anything else lost output that somebody expects.
+int CheckOutput(Context& context, int code) {
+  context.out().Flush();
+  const int error = context.out().error();
+  if (error == 0 || error == EPIPE) return code;
+  context.err().Error(absl::StrCat("cannot write to standard output: ", std::strerror(error)));
+  return code == kSuccess ? kFailure : code;
+}
 
 }  // namespace
 
@@ -32,20 +60,13 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "muster: error: %s\n", std::string(context.status().message()).c_str());
     return kFailure;
   }
-  Command program("muster",
-                  "muster: describe a training job once, run it on this machine, manage it");
-  program.Version(MUSTER_VERSION);
-  program.Footer(kFooter);
-  for (const auto add :
-       {AddInitCommand, AddRunCommand, AddShowCommand, AddJobsCommand, AddLogsCommand,
-        AddStopCommand, AddResumeCommand, AddEnvCommand, AddDoctorCommand, AddHelpCommand,
-        AddCompletionCommand, AddSuperviseCommand}) {
-    add(program, **context);
+  // Libraries may throw what nobody foresaw.
+  try {
+    return CheckOutput(**context, Run(**context, argc, argv));
+  } catch (const std::exception& error) {
+    (*context)->err().Error(absl::StrCat("internal error: ", error.what(), "; please report it"));
+    return kFailure;
   }
-  const auto code = program.Run(argc, argv);
-  if (!code.ok()) return Fail(**context, code.status());
-  (*context)->out().Flush();
-  return *code;
 }
 
 }  // namespace muster::cli

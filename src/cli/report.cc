@@ -69,7 +69,7 @@ std::string PaintState(const Terminal& terminal, TaskState state) {
 std::string TaskTable(const Terminal& terminal, const std::vector<TaskRecord>& tasks,
                       absl::Time now) {
   Table table({"TASK", "STATE", "HOST", "PID", "ADDRESS", "COMMAND", "STARTED", "RESTARTS", "NOTE"},
-              8);
+              8, {2, 5, 6});
   for (const TaskRecord& task : tasks) {
     table.Add({task.id.ToString(), PaintState(terminal, task.state), task.host,
                task.pid == 0 ? "" : absl::StrCat(task.pid), task.address,

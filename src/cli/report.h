@@ -14,7 +14,7 @@ namespace muster::cli {
 std::string PaintState(const Terminal& terminal, JobState state);
 std::string PaintState(const Terminal& terminal, TaskState state);
 
-// TASK STATE HOST PID ADDRESS COMMAND STARTED RESTARTS.
+// TASK STATE HOST PID ADDRESS COMMAND STARTED RESTARTS NOTE; a narrow terminal gets fewer columns.
 std::string TaskTable(const Terminal& terminal, const std::vector<TaskRecord>& tasks,
                       absl::Time now);
 

@@ -1,6 +1,4 @@
 // muster run: starts a job, or changes the running one of that name.
-#include <unistd.h>
-
 #include <memory>
 #include <optional>
 
@@ -66,11 +64,17 @@ absl::Status ShowNewPlan(Context& context, const Submission& submission) {
   return absl::OkStatus();
 }
 
-void ShowUpdatePlan(Terminal& out, const JobRecord& job, const UpdatePlan& plan) {
+void ShowUpdatePlan(Terminal& out, const Submission& current, const Submission& next,
+                    const UpdatePlan& plan) {
   const auto line = [&](const char* what, const std::vector<TaskId>& tasks) {
     if (!tasks.empty()) out.PrintLine(absl::StrCat("  ", what, TaskNames(tasks)));
   };
-  out.PrintLine(absl::StrCat("Changes to ", job.id, ":"));
+  out.Print(UnifiedDiff(out, current.source, next.source));
+  out.PrintLine(absl::StrCat("Changes to ", current.id, ":"));
+  if (current.working_dir != next.working_dir) {
+    out.PrintLine(absl::StrCat("  working directory: ", next.working_dir, " instead of ",
+                               current.working_dir));
+  }
   line("restart: ", plan.restarted);
   line("start:   ", plan.added);
   line("stop:    ", plan.removed);
@@ -91,12 +95,18 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
                                "` follows it"));
     return kSuccess;
   }
-  out.Print(UnifiedDiff(out, current.source, next.source));
-  ShowUpdatePlan(out, job, plan);
+  ShowUpdatePlan(out, current, next, plan);
   if (options.dry_run) return kSuccess;
-  if (!options.yes && ::isatty(STDIN_FILENO) != 0 && !Ask(out, "Apply these changes?")) {
-    out.PrintLine("Nothing was changed.");
-    return kSuccess;
+  out.Flush();
+  switch (AskConsent(context.err(), options.yes, "Apply these changes?")) {
+    case Consent::kGiven:
+      break;
+    case Consent::kRefused:
+      out.PrintLine("Nothing was changed.");
+      return kSuccess;
+    case Consent::kNobodyToAsk:
+      return absl::FailedPreconditionError(absl::StrCat(
+          job.id, " is running and was not changed; pass --yes to apply these changes"));
   }
   const absl::Time before = absl::Now();
   MUSTER_RETURN_IF_ERROR(platform->Update(job, next));
@@ -119,6 +129,7 @@ void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
 
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   MUSTER_RETURN_IF_ERROR(context.platform(options.platform).status());
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, options.file));
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const auto running, RunningJob(context, submission.spec.name));

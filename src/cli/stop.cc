@@ -1,6 +1,5 @@
 // muster stop: ends jobs.
 #include <poll.h>
-#include <unistd.h>
 
 #include <memory>
 
@@ -50,11 +49,11 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
     out.PrintLine(
         absl::StrCat("Stops ", job.id, " (", ToString(job.state), ", ", job.tasks, " tasks)"));
   }
-  if (!options.yes && ::isatty(STDIN_FILENO) != 0 && !Ask(out, "Continue?")) {
+  out.Flush();
+  if (AskConsent(context.err(), options.yes, "Continue?") == Consent::kRefused) {
     out.PrintLine("Nothing was stopped.");
     return kSuccess;
   }
-  out.Flush();
   int code = kSuccess;
   for (JobRecord& job : jobs) {
     MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <iostream>
 
@@ -15,13 +16,25 @@ namespace muster::cli {
 namespace {
 
 constexpr int kDefaultWidth = 80;
+constexpr int kDefaultHeight = 24;
 constexpr int kNarrowestColumn = 10;
+// A column that may shrink costs others their place only up to this.
+constexpr int kReadableColumn = 30;
 
 bool ColourWanted() {
   const char* no_colour = std::getenv("NO_COLOR");
+  return no_colour == nullptr || *no_colour == '\0';
+}
+
+bool IsDumb() {
   const char* term = std::getenv("TERM");
-  return (no_colour == nullptr || *no_colour == '\0') &&
-         (term == nullptr || absl::string_view(term) != "dumb");
+  return term != nullptr && absl::string_view(term) == "dumb";
+}
+
+winsize SizeOf(FILE* stream) {
+  winsize size{};
+  if (::ioctl(::fileno(stream), TIOCGWINSZ, &size) != 0) return {};
+  return size;
 }
 
 const char* Code(Style style) {
@@ -53,14 +66,17 @@ const char* Code(Style style) {
 Terminal::Terminal(FILE* stream)
     : stream_(stream),
       is_terminal_(::isatty(::fileno(stream)) != 0),
-      colour_(is_terminal_ && ColourWanted()) {}
+      can_redraw_(is_terminal_ && !IsDumb()),
+      colour_(can_redraw_ && ColourWanted()) {}
 
 int Terminal::width() const {
-  winsize size{};
-  if (!is_terminal_ || ::ioctl(::fileno(stream_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
-    return kDefaultWidth;
-  }
-  return size.ws_col;
+  const int columns = SizeOf(stream_).ws_col;
+  return columns == 0 ? kDefaultWidth : columns;
+}
+
+int Terminal::height() const {
+  const int rows = SizeOf(stream_).ws_row;
+  return rows == 0 ? kDefaultHeight : rows;
 }
 
 std::string Terminal::Paint(Style style, absl::string_view text) const {
@@ -69,7 +85,11 @@ std::string Terminal::Paint(Style style, absl::string_view text) const {
 }
 
 void Terminal::Print(absl::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) ok_ = false;
+  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size() && ok()) error_ = errno;
+}
+
+void Terminal::Flush() {
+  if (std::fflush(stream_) != 0 && ok()) error_ = errno;
 }
 
 void Terminal::PrintLine(absl::string_view text) {
@@ -84,43 +104,73 @@ void Terminal::Error(absl::string_view text) {
   PrintLine(absl::StrCat("muster: ", Paint(Style::kRed, "error:"), " ", text));
 }
 
-bool Ask(Terminal& terminal, const std::string& question) {
+Consent AskConsent(Terminal& err, bool given, const std::string& question) {
+  if (given) return Consent::kGiven;
+  if (::isatty(STDIN_FILENO) == 0) return Consent::kNobodyToAsk;
   for (;;) {
-    terminal.Print(absl::StrCat(question, " [y/n] "));
-    terminal.Flush();
+    err.Print(absl::StrCat(question, " [y/n] "));
+    err.Flush();
     std::string answer;
     if (!std::getline(std::cin, answer)) {
-      terminal.Print("\n");
-      return false;
+      err.Print("\n");
+      return Consent::kRefused;
     }
     answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer));
-    if (answer == "y" || answer == "yes") return true;
-    if (answer == "n" || answer == "no") return false;
+    if (answer == "y" || answer == "yes") return Consent::kGiven;
+    if (answer == "n" || answer == "no") return Consent::kRefused;
   }
 }
 
-std::string Table::Render(const Terminal& terminal) const {
+std::vector<int> Table::Widths() const {
   std::vector<int> widths(rows_[0].size(), 0);
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
   }
-  int total = 2 * (static_cast<int>(widths.size()) - 1);
-  for (const int width : widths) total += width;
-  if (shrink_ >= 0 && terminal.is_terminal() && total > terminal.width()) {
-    int& column = widths[static_cast<size_t>(shrink_)];
-    column = std::max(kNarrowestColumn, column - (total - terminal.width()));
+  return widths;
+}
+
+std::vector<int> Table::FittedWidths(int available) const {
+  std::vector<int> widths = Widths();
+  const auto total = [&widths] {
+    int cells = -2;
+    for (const int width : widths) cells += width < 0 ? 0 : width + 2;
+    return cells;
+  };
+  const auto spare = [&] {
+    return shrink_ < 0 ? 0 : std::max(0, widths[static_cast<size_t>(shrink_)] - kReadableColumn);
+  };
+  for (const int column : optional_) {
+    if (total() - spare() > available) widths[static_cast<size_t>(column)] = -1;
   }
+  if (shrink_ >= 0 && total() > available) {
+    int& column = widths[static_cast<size_t>(shrink_)];
+    column = std::max(std::min(column, kNarrowestColumn), column - (total() - available));
+  }
+  return widths;
+}
+
+std::string Table::Render(const Terminal& terminal) const {
+  const std::vector<int> widths =
+      terminal.is_terminal() ? FittedWidths(terminal.width()) : Widths();
   std::string text;
   for (size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
+    int pending = 0;  // padding before the next cell
     for (size_t i = 0; i < rows_[r].size(); ++i) {
+      if (widths[i] < 0) continue;
       const std::string cell = Ellipsize(rows_[r][i], widths[i]);
-      line += cell;
-      const bool last = i + 1 == rows_[r].size();
-      const int padding = widths[i] - DisplayWidth(cell) + 2;
-      if (!last) line.append(static_cast<size_t>(padding), ' ');
+      if (!cell.empty()) {
+        line.append(static_cast<size_t>(pending), ' ');
+        line += cell;
+        pending = 0;
+      }
+      pending += widths[i] - DisplayWidth(cell) + 2;
     }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
+    if (shrink_ >= 0 && terminal.is_terminal() && DisplayWidth(line) > terminal.width()) {
+      // The end of a colour may be in what is cut.
+      const bool coloured = line.find('\x1b') != std::string::npos;
+      line = absl::StrCat(Ellipsize(line, terminal.width()), coloured ? "\x1b[0m" : "");
+    }
     absl::StrAppend(&text, r == 0 ? terminal.Paint(Style::kBold, line) : line, "\n");
   }
   return text;

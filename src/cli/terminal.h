@@ -17,39 +17,53 @@ class Terminal {
   explicit Terminal(FILE* stream);
 
   bool is_terminal() const { return is_terminal_; }
-  int width() const;  // cells; 80 when it is not a terminal
+  // A terminal on which lines can be drawn anew: not a dumb one.
+  bool can_redraw() const { return can_redraw_; }
+  int width() const;   // cells; 80 when it is not a terminal
+  int height() const;  // lines; 24 when it is not a terminal
   std::string Paint(Style style, absl::string_view text) const;
 
   void Print(absl::string_view text);
   void PrintLine(absl::string_view text);
-  void Flush() { std::fflush(stream_); }
+  void Flush();
   // A line of Muster's own among other output: "muster: …".
   void Note(absl::string_view text);
   void Error(absl::string_view text);  // "muster: error: …"
-  // False once the reader has gone away (a closed pipe).
-  bool ok() const { return ok_; }
+  // False once something could not be written: the reader has gone away, or the disk is full.
+  bool ok() const { return error_ == 0; }
+  int error() const { return error_; }  // the errno of the first failure; 0 = none
 
  private:
   FILE* stream_;
   bool is_terminal_;
+  bool can_redraw_;
   bool colour_;
-  bool ok_ = true;
+  int error_ = 0;
 };
 
-// A question that is answered with y or n; false when standard input ends.
-bool Ask(Terminal& terminal, const std::string& question);
+enum class Consent { kGiven, kRefused, kNobodyToAsk };
 
-// Columns as wide as their content, two spaces apart. On a terminal the column `shrink` (-1: none)
-// gives up cells so that a row fits.
+// Asks a question that is answered with y or n, when standard input is a terminal; its end is a no.
+// `err` is standard error: standard output may be a file, where nobody would see the question.
+// `given`: the user has agreed beforehand (--yes).
+Consent AskConsent(Terminal& err, bool given, const std::string& question);
+
+// Columns as wide as their content, two spaces apart. On a terminal where a row does not fit, the
+// columns `optional` are left out one after the other, then the column `shrink` (-1: none) gives up
+// cells, and what is still too long is cut.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header, int shrink = -1)
-      : shrink_(shrink), rows_{std::move(header)} {}
+  explicit Table(std::vector<std::string> header, int shrink = -1, std::vector<int> optional = {})
+      : shrink_(shrink), optional_(std::move(optional)), rows_{std::move(header)} {}
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   std::string Render(const Terminal& terminal) const;
 
  private:
+  std::vector<int> Widths() const;
+  std::vector<int> FittedWidths(int available) const;  // -1 = left out
+
   int shrink_;
+  std::vector<int> optional_;
   std::vector<std::vector<std::string>> rows_;
 };
 

@@ -1,5 +1,6 @@
 #include "cli/terminal.h"
 
+#include <cerrno>
 #include <csignal>
 
 #include "cli/terminal_testing.h"
@@ -55,6 +56,16 @@ TEST(TerminalTest, AReaderThatWentAwayIsNoticed) {
   ::signal(SIGPIPE, SIG_DFL);
 }
 
+TEST(TerminalTest, AFullDiskIsNoticed) {
+  FILE* full = std::fopen("/dev/full", "w");
+  Terminal terminal(full);
+  terminal.PrintLine("lost");
+  EXPECT_TRUE(terminal.ok());  // in the buffer still
+  terminal.Flush();
+  EXPECT_EQ(terminal.error(), ENOSPC);
+  std::fclose(full);
+}
+
 TEST(TableTest, ColumnsAreAsWideAsTheirContent) {
   FileOutput file;
   Table table({"TASK", "STATE", "NOTE"}, 2);
@@ -82,8 +93,25 @@ TEST(TableTest, OnATerminalOneColumnGivesUpCells) {
   table.Add({"worker:0", std::string(100, 'x')});
   const std::string text = table.Render(screen.terminal());
   EXPECT_EQ(text, "TASK      NOTE\nworker:0  " + std::string(19, 'x') + "…\n");
-  Screen narrow(5);  // nothing can be done; but nothing breaks
-  EXPECT_THAT(table.Render(narrow.terminal()), HasSubstr("worker:0"));
+  Screen narrow(5);
+  EXPECT_EQ(table.Render(narrow.terminal()), "TASK…\nwork…\n");
+}
+
+TEST(TableTest, OnANarrowTerminalColumnsAreLeftOutInTurn) {
+  const ScopedVariable plain("NO_COLOR", "1");
+  Table table({"TASK", "HOST", "PID", "NOTE"}, 3, {1, 2});
+  table.Add({"worker:0", "a-host", "1234", "bad"});
+  EXPECT_EQ(table.Render(Screen(28).terminal()),
+            "TASK      HOST    PID   NOTE\nworker:0  a-host  1234  bad\n");
+  EXPECT_EQ(table.Render(Screen(27).terminal()), "TASK      PID   NOTE\nworker:0  1234  bad\n");
+  EXPECT_EQ(table.Render(Screen(15).terminal()), "TASK      NOTE\nworker:0  bad\n");
+}
+
+TEST(TableTest, ACutLineLeavesNoColourBehind) {
+  Screen screen(6);
+  Table table({"A", "B"}, 1);
+  table.Add({"\x1b[31mfailed badly\x1b[0m", "x"});
+  EXPECT_THAT(table.Render(screen.terminal()), HasSubstr("faile…\x1b[0m\n"));
 }
 
 TEST(TableTest, AnEmptyTableIsItsHeader) {

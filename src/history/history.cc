@@ -102,6 +102,7 @@ absl::Status History::Write(Database& database, const StateChange& change) {
 // The verdict beside the job's logs, so that it is known even without this database. Best effort: a
 // folder that was removed, or a full disk, takes nothing from what was just committed.
 void History::SaveToFolder(const Known& known) {
+  if (known.job.directory.empty()) return;
   const std::string path = JoinPath(known.job.directory, kJobFolderFile);
   WriteFileAtomically(path, JobFolderToJson(known.job, InOrder(known))).IgnoreError();
 }

@@ -28,7 +28,7 @@ class ChangeTest(MusterTest):
         return job, self.pids(job)
 
     def change(self, *args, text=None, **changes):
-        return self.muster("run", "-d", *args, self.write("job.yaml", text or self.text(**changes)))
+        return self.muster("run", "-d", "--yes", *args, self.write("job.yaml", text or self.text(**changes)))
 
     def test_nothing_changed(self):
         job, pids = self.started()
@@ -71,7 +71,7 @@ class ChangeTest(MusterTest):
     def test_an_added_replica_with_a_picked_port_starts(self):
         job = self.run_detached("name: grows\nroles: {worker: {replicas: 1, command: 'exec sleep 600'}}\n")
         self.wait_state(job, "Running")
-        said = self.muster("run", "-d", self.write("job.yaml", "name: grows\nroles: {worker: {replicas: 2, command: 'exec sleep 600'}}\n"))
+        said = self.muster("run", "-dy", self.write("job.yaml", "name: grows\nroles: {worker: {replicas: 2, command: 'exec sleep 600'}}\n"))
         self.assertIn("worker:1", said.stdout)
         wait_until(lambda: self.show(job)["state"] == "Running" and len(self.show(job)["tasks"]) == 2, "both run")
 
@@ -115,6 +115,23 @@ class ChangeTest(MusterTest):
         self.assertEqual(terminal.wait(), 0)
         wait_until(lambda: self.pids(job)["worker:0"] not in (None, pids["worker:0"]), "worker:0 runs anew")
 
+    def test_nothing_changes_when_nobody_can_be_asked(self):
+        job, pids = self.started()
+        result = self.muster("run", "-d", self.write("job.yaml", self.text(worker=602)), check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("restart: worker:0, worker:1", result.stdout)
+        self.assertIn("--yes", result.stderr)
+        self.assertEqual(self.pids(job), pids)
+        self.assertIn("restart: worker:0, worker:1", self.change("--dry-run", worker=602).stdout)
+
+    def test_another_working_directory_is_told(self):
+        job, _ = self.started()
+        other = self.dir / "other"
+        other.mkdir()
+        said = self.muster("run", "--dry-run", self.dir / "job.yaml", cwd=other).stdout
+        self.assertIn(f"working directory: {other} instead of {self.dir}\n", said)
+        self.assertNotIn("working directory", self.change("--dry-run", worker=602).stdout)
+
     def test_an_invalid_change_is_refused_and_the_job_goes_on(self):
         job, pids = self.started()
         result = self.muster("run", "-d", self.write("job.yaml", self.text() + "    oops: 1\n"), check=False)
@@ -123,7 +140,7 @@ class ChangeTest(MusterTest):
 
     def test_an_impossible_change_is_refused_and_the_job_goes_on(self):
         job, pids = self.started()
-        result = self.muster("run", "-d", self.write("job.yaml", self.text().replace("127.0.0.1", "192.0.2.1")), check=False)
+        result = self.muster("run", "-dy", self.write("job.yaml", self.text().replace("127.0.0.1", "192.0.2.1")), check=False)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("192.0.2.1", result.stderr)
         self.assertEqual(self.pids(job), pids)

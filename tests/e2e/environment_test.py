@@ -1,5 +1,6 @@
 """muster env and doctor, and where Muster keeps its things."""
 import json
+import os
 import shlex
 import socket
 import subprocess
@@ -99,6 +100,19 @@ class EnvTest(MusterTest):
         seen = dict(line.split("=", 1) for line in (self.dir / "env.1").read_text().splitlines() if "=" in line)
         self.assertEqual(self.env_json(job, "worker", "1")["TF_CONFIG"], seen["TF_CONFIG"])
 
+    def test_a_directory_that_is_not_utf8(self):
+        directory = os.fsencode(self.dir) + b"/\xff"
+        os.mkdir(directory)
+        job = self.write("job.yaml", "name: j\nmodel_dir: out\nroles: {worker: {command: x}}\n")
+        result = self.muster("env", job, "worker", "0", "--format", "json", cwd=directory, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("is not valid UTF-8", result.stderr)
+
+    def test_a_name_that_no_file_can_have(self):
+        result = self.muster("env", "x" * 5000, "worker", check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("muster: error:", result.stderr)
+
     def test_mistakes(self):
         job = self.write("job.yaml", "name: j\nroles: {worker: {replicas: 2, command: x}}\n")
         for args in ((job,), (job, "worker", "2"), (job, "werker", "0"), (job, "worker", "-1"),
@@ -128,12 +142,37 @@ class DoctorTest(MusterTest):
         self.assertEqual(code, 0, findings)
         self.assertEqual(findings["ports"][0], "ok")
         self.assertEqual(findings["program of worker"], ("ok", "/bin/sh"))
+        self.assertEqual(findings["directory of worker"], ("ok", str(self.dir)))
 
     def test_a_missing_program(self):
         findings, code = self.findings(self.write("job.yaml", "name: j\nroles: {worker: {command: [no-such-program, x]}}\n"))
         self.assertEqual(code, 1)
         self.assertEqual(findings["program of worker"][0], "missing")
         self.assertIn("no-such-program", findings["program of worker"][1])
+
+    def test_a_missing_program_of_a_shell_line(self):
+        findings, code = self.findings(self.write("job.yaml", """
+            name: j
+            roles: {worker: {command: 'A=1 no-such-program x; echo y'}, chief: {command: 'sleep 1; no-such-program'}}
+            """))
+        self.assertEqual((code, findings["program of worker"][0]), (1, "missing"))
+        self.assertIn("no-such-program", findings["program of worker"][1])
+        self.assertEqual(findings["program of chief"][0], "ok")
+
+    def test_a_missing_working_directory(self):
+        findings, code = self.findings(self.write("job.yaml", "name: j\nroles: {worker: {command: 'true', working_dir: nowhere}}\n"))
+        self.assertEqual((code, findings["directory of worker"][0]), (1, "missing"))
+        self.assertIn("nowhere", findings["directory of worker"][1])
+
+    def test_a_home_that_cannot_be(self):
+        file = self.write("file", "")
+        for home, text in ((file, "not a directory"), (file / "below", "not a directory"), ("/proc/below", "/proc")):
+            self.env["MUSTER_HOME"] = str(home)
+            findings, code = self.findings()
+            self.assertEqual((code, findings["muster home"][0]), (1, "missing"), home)
+            self.assertIn(text, findings["muster home"][1])
+        self.env["MUSTER_HOME"] = str(self.dir / ("x" * 300))
+        self.assertIn("muster home", self.findings()[0])
 
     def test_a_port_in_use(self):
         with socket.socket() as taken:

@@ -36,6 +36,37 @@ class HelpTest(MusterTest):
             self.assertIn(text, result.stderr, args)
             self.assertEqual(result.stdout, "", args)
 
+    def test_numbers(self):
+        for args, text in ((["jobs", "prune", "--keep", "x"], "--keep: 'x' must be a whole number, 0 or more"),
+                           (["resume", "x", "--from", "-3"], "--from: '-3' must be a whole number, 0 or more"),
+                           (["logs", "x", "--tail", "99999999999"], "--tail: 99999999999 is too large")):
+            result = self.muster(*args, check=False)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(text, result.stderr)
+            self.assertLess(len(result.stderr), 150)
+
+    def test_a_nested_command_is_named_in_full(self):
+        self.assertIn("`muster help jobs prune`", self.muster("jobs", "prune", "--kep", check=False).stderr)
+        for args in (["help", "jobs", "prune"], ["jobs", "prune", "--help"]):
+            self.assertIn("muster jobs prune [OPTIONS]", self.muster(*args).stdout, args)
+        self.assertIn("muster jobs [OPTIONS]", self.muster("help", "jobs").stdout)
+
+    def test_help_needs_no_working_directory(self):
+        gone = self.dir / "gone"
+        gone.mkdir()
+        def there(*args):
+            script = 'cd "$0" && rmdir "$0" && "$@"; code=$?; mkdir "$0"; exit $code'
+            return subprocess.run(["/bin/sh", "-c", script, gone, MUSTER, *args], env=self.env, capture_output=True,
+                                  text=True, timeout=60)
+        for args in (["help"], ["--version"], ["jobs"], ["doctor"]):
+            result = there(*args)
+            self.assertEqual(result.returncode, 0, result.stderr)
+        job = self.write("job.yaml", "name: j\nroles: {worker: {command: 'true'}}\n")
+        for args in (["run", job], ["env", job, "worker"], ["doctor", job]):
+            result = there(*args)
+            self.assertEqual(result.returncode, 1, args)
+            self.assertIn("the current directory does not exist any more", result.stderr)
+
     def test_help_needs_no_home(self):
         env = {"PATH": "/usr/bin:/bin", "MUSTER_HOME": "/proc/nowhere"}
         self.assertIn("Usage", subprocess.run([MUSTER, "--help"], env=env, capture_output=True, text=True, timeout=60).stdout)

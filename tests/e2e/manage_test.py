@@ -101,6 +101,25 @@ class ListingTest(MusterTest):
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual(len(self.jobs()), 1)
 
+    def test_prune_asks_a_person_whose_output_goes_elsewhere(self):
+        self.quick("kept")
+        with open(self.dir / "said", "w") as said:
+            terminal = self.terminal("jobs", "prune", "--keep", "0", stdout=said)
+            terminal.expect("Remove them? [y/n]")
+            terminal.send("n\n")
+            self.assertEqual(terminal.wait(), 0)
+        self.assertEqual(len(self.jobs()), 1)
+        self.assertNotIn("[y/n]", (self.dir / "said").read_text())
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        self.quick("told")
+        for args in (["jobs"], ["init"], ["logs", "told"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([MUSTER, *args], env=self.env, stdout=full, stderr=subprocess.PIPE, text=True,
+                                        timeout=60)
+            self.assertEqual(result.returncode, 1, args)
+            self.assertIn("error: cannot write to standard output: No space left", result.stderr, args)
+
 
 class LogsTest(MusterTest):
     NUMBERED = """
@@ -219,6 +238,21 @@ class FollowTest(MusterTest):
         self.assertEqual(terminal.wait(), 130)
         self.assertEqual(self.show(job)["state"], "Running")
 
+    def test_follow_ends_when_its_reader_has_gone(self):
+        job = self.run_detached("name: loud\nroles: {worker: {command: 'while sleep 0.05; do echo line; done'}}\n")
+        follower = self.start("logs", "-f", job)
+        follower.stdout.readline()
+        follower.stdout.close()
+        self.assertEqual(follower.wait(60), 0)
+        self.assertEqual(self.show(job)["state"], "Running")
+
+    def test_a_slow_line_stays_whole_in_a_pipe(self):
+        result = self.muster("run", self.write("job.yaml", """
+            name: slow
+            roles: {worker: {command: 'printf "one "; sleep 2.5; echo two; printf rest'}}
+            """))
+        self.assertEqual(result.stdout, "worker:0 | one two\nworker:0 | rest\n")
+
     def test_follow_of_a_failing_job_exits_1(self):
         job = self.run_detached("name: fails\nroles: {worker: {command: 'until [ -e go ]; do sleep 0.05; done; exit 4'}}\n")
         follower = self.start("logs", "-f", job)
@@ -254,6 +288,16 @@ class StopTest(MusterTest):
         terminal.send("y\n")
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual(self.show(job)["state"], "Stopped")
+
+    def test_the_question_is_not_written_into_a_file(self):
+        job = self.run_detached(SLEEPER.format(name="asked"))
+        with open(self.dir / "said", "w") as said:
+            terminal = self.terminal("stop", job, stdout=said)
+            terminal.expect("Continue? [y/n]")
+            self.assertIn(f"Stops {job}", (self.dir / "said").read_text())
+            terminal.send("n\n")
+            self.assertEqual(terminal.wait(), 0)
+        self.assertNotIn("[y/n]", (self.dir / "said").read_text())
 
     def test_end_of_input_is_a_no(self):
         job = self.run_detached(SLEEPER.format(name="asked"))

@@ -1,4 +1,5 @@
 """What a user at a terminal sees and does."""
+import re
 import signal
 import time
 import unittest
@@ -39,10 +40,70 @@ class ColourTest(MusterTest):
             self.assertNotIn("\x1b", self.muster(command).stdout)
 
     def test_a_narrow_terminal(self):
-        self.muster("run", self.write("job.yaml", GOOD))
+        self.muster("run", self.write("job.yaml", """
+            name: good
+            roles: {worker: {replicas: 2, command: 'echo a long command so that there is something to cut'}}
+            """))
         for command in ("jobs", "show"):
-            terminal = self.terminal(command, columns=20)
-            self.assertEqual(terminal.wait(), 0)
+            for columns in (20, 80, 100):
+                terminal = self.terminal(command, columns=columns)
+                self.assertEqual(terminal.wait(), 0)
+                table = re.search(r"^(JOB|TASK) .*", plain(terminal.output), re.M | re.S).group().splitlines()
+                self.assertGreaterEqual(len(table), 2)
+                for line in table:
+                    self.assertLessEqual(len(line), columns, terminal.output)
+        self.assertRegex(plain(self.shown(80)), r"TASK +STATE +PID +ADDRESS +STARTED +RESTARTS +NOTE")
+        self.assertRegex(plain(self.shown(200)), r"TASK +STATE +HOST +PID +ADDRESS +COMMAND +STARTED +RESTARTS")
+
+    def shown(self, columns):
+        terminal = self.terminal("show", columns=columns)
+        self.assertEqual(terminal.wait(), 0)
+        return terminal.output
+
+    QUIET = """
+        name: quiet
+        roles:
+          chief: {command: 'until [ -e go ]; do sleep 0.05; done'}
+          ps: {replicas: 3, ready: listening, command: 'exec /usr/bin/python3 -m http.server --bind 127.0.0.1 {port} > /dev/null 2>&1'}
+        """
+
+    def started(self, **size):
+        terminal = self.terminal("run", self.write("job.yaml", self.QUIET), **size)
+        terminal.expect("every task is up")
+        self.write("go", "")
+        self.assertEqual(terminal.wait(), 0)
+        (self.dir / "go").unlink()
+        return terminal.output
+
+    def test_the_table_of_tasks_is_drawn_in_its_place(self):
+        output = self.started(columns=100)
+        self.assertIn("\x1b[5A\x1b[J", output)
+        self.assertNotIn("waiting until it listens", output)
+        self.assertNotIn("TASK", plain(output[output.index("every task is up"):]))
+        for line in plain(output).splitlines():
+            self.assertLessEqual(len(line), 100)
+
+    def test_a_table_that_does_not_fit_is_not_drawn(self):
+        output = plain(self.started(rows=5))
+        self.assertNotIn("TASK", output)
+        self.assertIn("ps:2 running", output)
+
+    def test_the_table_ends_where_output_begins(self):
+        terminal = self.terminal("run", self.write("job.yaml", """
+            name: mixed
+            roles:
+              chief: {command: 'echo begun; until [ -e go ]; do sleep 0.05; done'}
+              ps: {ready: listening, command: 'until [ -e listen ]; do sleep 0.05; done; exec /usr/bin/python3 -m http.server --bind 127.0.0.1 {port} > /dev/null 2>&1'}
+            """))
+        terminal.expect("| begun")
+        self.write("listen", "")
+        terminal.expect("every task is up")
+        self.write("go", "")
+        self.assertEqual(terminal.wait(), 0)
+        below = terminal.output[terminal.output.index("begun"):]
+        self.assertNotIn("TASK", below)
+        self.assertNotRegex(below, r"\x1b\[\d+A")
+        self.assertIn("ps:0 running", below)
 
     def test_control_characters_of_a_task_do_not_reach_the_terminal(self):
         job = self.write("job.yaml", r"""
