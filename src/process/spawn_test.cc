@@ -96,7 +96,8 @@ TEST(TreeTest, KillsGrandchildrenThatLeftTheGroupAndTheSession) {
              .env = {{"PATH", "/usr/bin:/bin"}, {"MUSTER_TREE_TEST", "1"}},
              .new_group = true});
   ASSERT_TRUE(pid.ok());
-  // Three shells and three sleeps; a process has no environment for a moment while it executes a program.
+  // Three shells and three sleeps; a process has no environment for a moment while it executes a
+  // program.
   while (ProcessesWithEnvironment("MUSTER_TREE_TEST=1").size() < 6) ::usleep(1000);
   EXPECT_EQ(Descendants(::getpid()).size(), 6u);
   KillAllDescendants();
