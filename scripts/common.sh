@@ -14,7 +14,7 @@ build_packages=(
 )
 # What the tests need besides.
 test_packages=(
-  libgtest-dev libgmock-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
+  libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
   gdb python3 python3-torch libopenblas0-openmp man-db groff bash-completion procps iproute2
 )
 
