@@ -161,10 +161,11 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
                                         const std::map<std::string, std::string>& env,
                                         const std::string& working_dir) {
   bool exists = false;
-  std::string searched;
+  std::string searched;  // where, then what came of it
   if (program.find('/') != std::string::npos) {
     searched = working_dir.empty() ? program : AbsolutePath(program, working_dir);
     if (IsRegularExecutable(searched, exists)) return searched;
+    searched = absl::StrCat("'", searched, "' does not exist");
   } else {
     const auto path = env.find("PATH");
     searched = path == env.end() ? kDefaultPath : path->second;
@@ -173,14 +174,13 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
       if (!working_dir.empty()) candidate = AbsolutePath(candidate, working_dir);
       if (IsRegularExecutable(candidate, exists)) return candidate;
     }
-    searched = absl::StrCat("PATH (", searched, ")");
+    searched = absl::StrCat("'", program, "' is not in PATH (", searched, ")");
   }
   if (exists) {
     return absl::PermissionDeniedError(
         absl::StrCat("'", program, "' is not executable (chmod +x would make it so)"));
   }
-  return absl::NotFoundError(
-      absl::StrCat("command not found: '", program, "' is not in ", searched));
+  return absl::NotFoundError(absl::StrCat("command not found: ", searched));
 }
 
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {

@@ -61,6 +61,8 @@ TEST(SpawnTest, SaysWhyAProgramCannotStart) {
   EXPECT_THAT(std::string(status({"no-such-program"}).message()),
               HasSubstr("command not found: 'no-such-program' is not in PATH (/bin)"));
   EXPECT_EQ(status({"./absent"}, "/tmp").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status({"./absent"}, "/tmp").message(),
+            "command not found: '/tmp/absent' does not exist");
   EXPECT_THAT(std::string(status({"/bin/true"}, "/no/such/dir").message()),
               HasSubstr("/no/such/dir"));
   EXPECT_EQ(status({}).code(), absl::StatusCode::kInvalidArgument);
