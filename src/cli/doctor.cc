@@ -147,7 +147,6 @@ Finding CheckWorkingDirectory(const std::string& role, const TaskLaunch& launch)
 }
 
 absl::Status CheckJob(Context& context, const std::string& file, std::vector<Finding>& findings) {
-  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, file));
   const JobSpec& spec = submission.spec;
   findings.push_back(

@@ -51,7 +51,6 @@ absl::StatusOr<Described> Describe(Context& context, const std::string& referenc
   Described described;
   std::error_code error;  // a name that cannot be looked at is no file of the user's
   if (std::filesystem::exists(reference, error) || reference == "-") {
-    MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
     MUSTER_ASSIGN_OR_RETURN(described.submission, LoadSubmission(context, reference));
     described.submission.id = described.submission.spec.name;  // the same whenever it is asked
     described.cluster = CountedAddresses(described.submission.spec);

@@ -68,13 +68,25 @@ absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference
 absl::StatusOr<JobRecord> LatestJob(Context& context) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   for (const bool only_active : {true, false}) {
-    MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = only_active}));
+    MUSTER_ASSIGN_OR_RETURN(
+        auto jobs, history->ListJobs({.only_active = only_active, .limit = only_active ? 0 : 1}));
     for (JobRecord& job : jobs) {
       MUSTER_RETURN_IF_ERROR(Refresh(context, job));
       if (!only_active || !IsFinal(job.state)) return job;
     }
   }
   return absl::NotFoundError("there are no jobs yet; `muster run job.yaml` starts one");
+}
+
+absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = true}));
+  for (JobRecord& job : jobs) {
+    if (job.name != name) continue;
+    MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+    if (!IsFinal(job.state)) return job;
+  }
+  return std::nullopt;
 }
 
 absl::StatusOr<std::vector<TaskId>> SelectTasks(const std::vector<TaskRecord>& tasks,

@@ -1,6 +1,7 @@
 // Finding jobs, as they are now.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace muster::cli {
 absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference);
 // The newest job that is not finished, else the newest of all: what `muster show` alone means.
 absl::StatusOr<JobRecord> LatestJob(Context& context);
+
+// The job of that name that is not finished; there is at most one.
+absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name);
 
 // Brings a record up to date with its platform: a job whose supervisor died is marked Failed, and
 // what it left running is ended. Nothing is concluded from a platform that does not answer.

@@ -29,16 +29,11 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
         absl::StrCat(previous.id, " is ", ToString(previous.state),
                      "; stop it before it is resumed: muster stop ", previous.id));
   }
-  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  MUSTER_ASSIGN_OR_RETURN(const auto active, history->ListJobs({.only_active = true}));
-  for (JobRecord job : active) {
-    if (job.name != previous.name) continue;
-    MUSTER_RETURN_IF_ERROR(Refresh(context, job));
-    if (!IsFinal(job.state)) {
-      return absl::FailedPreconditionError(absl::StrCat("a later run, ", job.id, ", is ",
-                                                        ToString(job.state),
-                                                        " in the same place; stop it first"));
-    }
+  MUSTER_ASSIGN_OR_RETURN(const auto later, RunningJob(context, previous.name));
+  if (later.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat("a later run, ", later->id, ", is ",
+                                                      ToString(later->state),
+                                                      " in the same place; stop it first"));
   }
   // The stored submission has absolute paths, so where `resume` is called does not matter.
   MUSTER_ASSIGN_OR_RETURN(Submission submission,

@@ -27,17 +27,6 @@ struct RunOptions {
   bool yes = false;
 };
 
-absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name) {
-  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = true}));
-  for (JobRecord& job : jobs) {
-    if (job.name != name) continue;
-    MUSTER_RETURN_IF_ERROR(Refresh(context, job));
-    if (!IsFinal(job.state)) return job;
-  }
-  return std::nullopt;
-}
-
 std::string TaskNames(const std::vector<TaskId>& tasks) {
   return absl::StrJoin(tasks, ", ", [](std::string* out, const TaskId& task) {
     absl::StrAppend(out, task.ToString());
@@ -129,7 +118,6 @@ void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
 
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   MUSTER_RETURN_IF_ERROR(context.platform(options.platform).status());
-  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, options.file));
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const auto running, RunningJob(context, submission.spec.name));

@@ -50,6 +50,7 @@ std::string NewJobId(const std::string& name) {
 }
 
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path) {
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   auto text = ReadJobFile(path);
   if (!text.ok())
     return absl::InvalidArgumentError(

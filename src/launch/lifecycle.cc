@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/units.h"
+#include "launch/failure_report.h"
 
 namespace muster {
 namespace {
@@ -19,19 +18,6 @@ constexpr absl::Duration kForgiveAfter = absl::Seconds(10);
 constexpr absl::Duration kKillInterval = absl::Seconds(5);
 
 bool IsParameterServer(const TaskId& id) { return id.role == "ps"; }
-
-// "a, b and 297 more".
-std::string Enumerate(const std::vector<std::string>& names) {
-  constexpr size_t kMostNames = 8;
-  if (names.size() <= kMostNames) return absl::StrJoin(names, ", ");
-  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMostNames, ", "), " and ",
-                      names.size() - kMostNames, " more");
-}
-
-std::string DescribeVictim(const TaskFailure& failure, absl::Time first) {
-  return absl::StrFormat("%s: %s, %.1f s later", failure.task.ToString(), failure.cause,
-                         absl::ToDoubleSeconds(failure.time - first));
-}
 
 }  // namespace
 
@@ -314,19 +300,13 @@ void Lifecycle::ContinueEnding(absl::Time now) {
   phase_ = Phase::kDone;
   finish_at_ = absl::InfiniteFuture();
   if (failure_.has_value() && !failures_.empty()) {
-    failure_->first = failures_.front();
-    for (size_t i = 1; i < failures_.size(); ++i) {
-      failure_->victims.push_back(DescribeVictim(failures_[i], failures_.front().time));
-    }
     std::vector<std::string> stopped;
     for (const auto& [id, task] : tasks_) {
       if (task.state == TaskState::kStopped && task.started.has_value()) {
         stopped.push_back(id.ToString());
       }
     }
-    if (!stopped.empty()) {
-      failure_->victims.push_back(absl::StrCat(Enumerate(stopped), ": stopped by muster"));
-    }
+    CompleteReport(failures_, stopped, *failure_);
   }
   AddEvent(now, "job", "", absl::StrCat(ToString(verdict_), reason_.empty() ? "" : ": ", reason_));
 }

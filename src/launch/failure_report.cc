@@ -1,0 +1,35 @@
+#include "launch/failure_report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace muster {
+namespace {
+
+std::string DescribeVictim(const TaskFailure& failure, absl::Time first) {
+  return absl::StrFormat("%s: %s, %.1f s later", failure.task.ToString(), failure.cause,
+                         absl::ToDoubleSeconds(failure.time - first));
+}
+
+}  // namespace
+
+std::string Enumerate(const std::vector<std::string>& names) {
+  constexpr size_t kMostNames = 8;
+  if (names.size() <= kMostNames) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMostNames, ", "), " and ",
+                      names.size() - kMostNames, " more");
+}
+
+void CompleteReport(const std::vector<TaskFailure>& failures,
+                    const std::vector<std::string>& stopped, FailureReport& report) {
+  report.first = failures.front();
+  for (size_t i = 1; i < failures.size(); ++i) {
+    report.victims.push_back(DescribeVictim(failures[i], failures.front().time));
+  }
+  if (!stopped.empty()) {
+    report.victims.push_back(absl::StrCat(Enumerate(stopped), ": stopped by muster"));
+  }
+}
+
+}  // namespace muster

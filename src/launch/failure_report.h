@@ -1,0 +1,19 @@
+// The words of a failure report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job/failure.h"
+
+namespace muster {
+
+// "a, b and 297 more".
+std::string Enumerate(const std::vector<std::string>& names);
+
+// Names the culprit, the first of `failures` (there is one), and those that fell with it: the later
+// failures, and the tasks that Muster `stopped`.
+void CompleteReport(const std::vector<TaskFailure>& failures,
+                    const std::vector<std::string>& stopped, FailureReport& report);
+
+}  // namespace muster
