@@ -50,7 +50,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   return content;
 }
 
-absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, int mode) {
+namespace {
+
+absl::Status Replace(const std::string& path, absl::string_view content, int mode, bool sync) {
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
@@ -58,7 +60,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   if (status.ok() && ::fchmod(fd.get(), static_cast<mode_t>(mode)) != 0) {
     status = absl::ErrnoToStatus(errno, "chmod");
   }
-  if (status.ok() && ::fsync(fd.get()) != 0) status = absl::ErrnoToStatus(errno, "fsync");
+  if (status.ok() && sync && ::fsync(fd.get()) != 0) status = absl::ErrnoToStatus(errno, "fsync");
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
     status = absl::ErrnoToStatus(errno, "rename");
   }
@@ -66,6 +68,17 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     ::unlink(temporary.c_str());
     return Annotate(status, path);
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view content, int mode) {
+  return Replace(path, content, mode, /*sync=*/false);
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, int mode) {
+  MUSTER_RETURN_IF_ERROR(Replace(path, content, mode, /*sync=*/true));
   const std::string directory = std::filesystem::path(path).parent_path().string();
   UniqueFd dir(
       ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -13,8 +13,12 @@ namespace muster {
 // The whole of a file. NotFound when it is absent, OutOfRange when it is larger than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = 64 << 20);
 
-// Replaces `path` so that a reader, or a machine that stops at any point, sees the old content or
-// the new, never a mixture: temporary file, fsync, rename, fsync of the directory.
+// Replaces `path` so that a reader sees the old content or the new, never a mixture: temporary
+// file, rename. Does not wait for the disk: for what is also written elsewhere.
+absl::Status ReplaceFile(const std::string& path, absl::string_view content, int mode = 0600);
+
+// The same, also for a machine that stops at any point: temporary file, fsync, rename, fsync of the
+// directory.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  int mode = 0600);
 

@@ -106,7 +106,7 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
   const absl::Status started = [&]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(dir.Create());
     MUSTER_RETURN_IF_ERROR(
-        WriteFileAtomically(JoinPath(dir.path(), kJobFolderFile), JobFolderToJson(job, tasks)));
+        ReplaceFile(JoinPath(dir.path(), kJobFolderFile), JobFolderToJson(job, tasks)));
     return platform->Submit(submission, job);
   }();
   if (started.ok()) return job;

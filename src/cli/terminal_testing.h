@@ -45,13 +45,22 @@ class Screen {
     ::close(master_);
   }
   Terminal& terminal() { return terminal_; }
-  // What was printed since the last call; at most what a terminal buffers, 4 KiB.
+  // What was printed since the last call; at most what a terminal buffers, 4 KiB. The kernel hands
+  // bytes over in its own time, so a mark is sent after them and waited for.
   std::string Text() {
+    const std::string mark =
+        "\x1e"
+        "end\x1e";
+    std::fputs(mark.c_str(), stream_);
     std::fflush(stream_);
-    std::string text(4096, '\0');
-    const ssize_t n = ::read(master_, text.data(), text.size());
-    text.resize(n < 0 ? 0 : static_cast<size_t>(n));
-    return text;
+    std::string text;
+    while (!text.ends_with(mark)) {
+      char buffer[4096];
+      const ssize_t n = ::read(master_, buffer, sizeof(buffer));
+      if (n <= 0) return "the terminal is gone";
+      text.append(buffer, static_cast<size_t>(n));
+    }
+    return text.substr(0, text.size() - mark.size());
   }
 
  private:

@@ -169,7 +169,10 @@ absl::StatusOr<int64_t> Database::QueryInt(absl::string_view sql) {
 
 int64_t Database::Changes() const { return sqlite3_changes64(database_.get()); }
 
-absl::StatusOr<Transaction> Transaction::Begin(Database& database) {
+absl::StatusOr<Transaction> Transaction::Begin(Database& database, Durability durability) {
+  MUSTER_RETURN_IF_ERROR(database.Execute(durability == Durability::kSynced
+                                              ? "PRAGMA synchronous = FULL"
+                                              : "PRAGMA synchronous = NORMAL"));
   MUSTER_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   return Transaction(database);
 }

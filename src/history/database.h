@@ -94,11 +94,16 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
+// Whether a commit waits for the disk. Either survives the death of any process and leaves the file
+// whole after power loss; without waiting, the last commits may then be missing.
+enum class Durability { kSynced, kLazy };
+
 // Takes the write lock at once, so that what is read inside cannot change before it is written
 // back. Rolled back unless committed.
 class Transaction {
  public:
-  static absl::StatusOr<Transaction> Begin(Database& database);
+  static absl::StatusOr<Transaction> Begin(Database& database,
+                                           Durability durability = Durability::kSynced);
   Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();

@@ -53,7 +53,9 @@ absl::StatusOr<T> History::Query(absl::FunctionRef<absl::StatusOr<T>(Database&)>
 
 absl::Status History::AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks) {
   return file_.Use([&](Database& database) -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+    // Nobody was told of the job yet; its first change is what its submission waits for.
+    MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
+                            Transaction::Begin(database, Durability::kLazy));
     MUSTER_ASSIGN_OR_RETURN(const bool added, InsertJob(database, job));
     if (!added)
       return absl::AlreadyExistsError(absl::StrCat("there is a job ", job.id, " already"));
@@ -71,7 +73,12 @@ absl::Status History::Write(Database& database, const StateChange& change) {
   Known known;
   const auto found = known_.find(id);
   const bool is_known = found != known_.end();
-  MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  // That a job exists and how it ended must not be lost. What it did in between ends with the
+  // machine anyway: a job does not outlive a loss of power.
+  const bool lasting = !is_known || IsFinal(change.job.state);
+  MUSTER_ASSIGN_OR_RETURN(
+      Transaction transaction,
+      Transaction::Begin(database, lasting ? Durability::kSynced : Durability::kLazy));
   MUSTER_RETURN_IF_ERROR(CheckMayReplace(database, change.job));
   MUSTER_RETURN_IF_ERROR(UpsertJob(database, change.job));
   if (is_known && found->second.file != file_.identity()) {
@@ -104,7 +111,7 @@ absl::Status History::Write(Database& database, const StateChange& change) {
 void History::SaveToFolder(const Known& known) {
   if (known.job.directory.empty()) return;
   const std::string path = JoinPath(known.job.directory, kJobFolderFile);
-  WriteFileAtomically(path, JobFolderToJson(known.job, InOrder(known))).IgnoreError();
+  ReplaceFile(path, JobFolderToJson(known.job, InOrder(known))).IgnoreError();
 }
 
 absl::Status History::Refresh() {

@@ -88,6 +88,7 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(JobDir dir, Event
 absl::Status Supervisor::Initialize() {
   RaiseFileLimit();
   oom_kills_ = OomKillCount();
+  MUSTER_ASSIGN_OR_RETURN(identity_, IdentifyProcess(::getpid()));
   MUSTER_ASSIGN_OR_RETURN(loop_, EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
                                               [this](int signal) { OnSignal(signal); }));
@@ -438,7 +439,7 @@ JobRecord Supervisor::JobRow() const {
       .resumed_from = submission_.resumed_from,
       .tasks = static_cast<int>(lifecycle_->tasks().size()),
   };
-  if (auto identity = IdentifyProcess(::getpid()); identity.ok()) job.supervisor = *identity;
+  job.supervisor = identity_;
   if (lifecycle_->failure().has_value()) job.failure = FailureToJson(*lifecycle_->failure());
   return job;
 }

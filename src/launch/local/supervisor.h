@@ -95,6 +95,7 @@ class Supervisor {
   std::optional<absl::Time> started_;
   std::optional<absl::Time> finished_;
   int64_t oom_kills_ = 0;
+  ProcessIdentity identity_;
 
   StateChange pending_;  // not yet taken by the sink
   absl::Time refresh_at_;
