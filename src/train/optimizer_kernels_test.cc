@@ -119,19 +119,22 @@ TEST(ApplyTest, EveryProcessorComputesTheSameBits) {
 }
 
 TEST(ApplyTest, GradientsAreAddedUpInTheirOrder) {
-  constexpr int64_t kSize = 10'001;  // several blocks
-  const Floats a = RandomFloats(kSize, 1);
-  const Floats b = RandomFloats(kSize, 2);
-  const Floats c = RandomFloats(kSize, 3);
-  Floats sum(kSize);
-  for (int64_t i = 0; i < kSize; ++i) sum[i] = (a[i] + b[i]) + c[i];
+  constexpr int64_t kSize = 5'001;  // several blocks
   const Update update{.learning_rate = 0.05, .step = 2, .scale = 1.0F / 3};
-  for (const OptimizerConfig& config : EveryConfig()) {
-    Variable expected(kSize, 4);
-    Variable actual = expected;
-    ApplyAt(config, update, {sum.data()}, expected, 0, kSize);
-    ApplyAt(config, update, {a.data(), b.data(), c.data()}, actual, 0, kSize);
-    EXPECT_EQ(actual, expected) << config.ToJson();
+  std::vector<Floats> gradients = {RandomFloats(kSize, 1)};
+  std::vector<const float*> pointers = {gradients[0].data()};
+  Floats sum = gradients[0];
+  for (int count = 2; count <= 7; ++count) {
+    const Floats& next = gradients.emplace_back(RandomFloats(kSize, count));
+    pointers.push_back(next.data());
+    for (int64_t i = 0; i < kSize; ++i) sum[i] += next[i];
+    for (const OptimizerConfig& config : EveryConfig()) {
+      Variable expected(kSize, 8);
+      Variable actual = expected;
+      ApplyAt(config, update, {sum.data()}, expected, 0, kSize);
+      ApplyAt(config, update, pointers, actual, 0, kSize);
+      EXPECT_EQ(actual, expected) << config.ToJson() << ", " << count << " gradients";
+    }
   }
 }
 
