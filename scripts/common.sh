@@ -11,11 +11,12 @@ say() { printf '\n== %s\n' "$*"; }
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libdtl-dev
+  libtorch-dev libopenblas0-openmp
 )
 # What the tests need besides.
 test_packages=(
   libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
-  gdb python3-torch libopenblas0-openmp man-db groff bash-completion procps iproute2
+  gdb python3-torch man-db groff bash-completion procps iproute2
 )
 
 as_root() {

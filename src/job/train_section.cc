@@ -59,7 +59,7 @@ const Fields& TrainFields() {
       Int("staleness", 0, 1'000'000),
       Int("backup_tasks", 0, kMaxReplicas),
       Int("seed", 0, kMany),
-      Choice("loss", {"cross_entropy", "binary_cross_entropy", "mse", "mae", "huber"}),
+      Choice("loss", {"cross_entropy", "binary_cross_entropy", "mse", "mae", "huber", "ctc"}),
       Choices("metrics", {"accuracy", "top5_accuracy", "auc", "mse", "mae", "loss"}),
       Number("clip_norm", 0, kMany),
       Number("weight_decay", 0, 1),
