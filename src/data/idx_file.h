@@ -1,0 +1,63 @@
+// One IDX file: an array of examples of one shape, as MNIST is published.
+//
+//   0 0 TYPE RANK | RANK sizes of 4 bytes | the elements, the last dimension the fastest
+//
+// TYPE is 08 (uint8), 09 (int8), 0B (int16), 0C (int32), 0D (float32) or 0E (float64). All numbers
+// are big-endian.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/dtype.h"
+#include "base/unique_fd.h"
+
+namespace muster::data {
+
+// Reads are thread-safe. A plain file that is not small stays on disk and is read where it is asked
+// for; others are kept in memory.
+class IdxFile {
+ public:
+  struct Limits {
+    int64_t memory = int64_t{256} << 20;      // up to here a plain file is kept in memory
+    int64_t decompressed = int64_t{4} << 30;  // larger ones must be decompressed by the user
+  };
+
+  // `path` or `path`.gz, whichever is there. NotFound when neither is; DataLoss when the content is
+  // not what the header promises, before memory is taken for it.
+  static absl::StatusOr<std::unique_ptr<IdxFile>> Open(const std::string& path) {
+    return Open(path, Limits());
+  }
+  static absl::StatusOr<std::unique_ptr<IdxFile>> Open(const std::string& path, Limits limits);
+
+  const std::string& path() const { return path_; }  // that was found
+  int64_t size() const { return size_; }             // examples; may be 0
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }  // of one example
+  int64_t example_bytes() const { return ElementsOf(shape_) * SizeOf(dtype_); }
+
+  // `count` examples from `first` on, which must be there, in this machine's byte order. `out` has
+  // room for them.
+  absl::Status Read(int64_t first, int64_t count, void* out) const;
+
+ private:
+  explicit IdxFile(std::string path) : path_(std::move(path)) {}
+  absl::Status ParseHeader(absl::string_view bytes);
+  absl::Status OpenPlain(Limits limits);
+  absl::Status OpenCompressed(Limits limits);
+  absl::Status ReadBytes(int64_t offset, int64_t count, char* out) const;
+  absl::Status CutOff(int64_t actual) const;
+  int64_t header_bytes() const;
+  int64_t payload_bytes() const { return size_ * example_bytes(); }
+
+  std::string path_;
+  int64_t size_ = 0;
+  DType dtype_ = DType::kUint8;
+  Shape shape_;
+  UniqueFd file_;       // of a file that stays on disk
+  std::string memory_;  // the elements of one that does not
+};
+
+}  // namespace muster::data

@@ -1,0 +1,41 @@
+#include "data/open.h"
+
+#include <new>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/spelling.h"
+#include "data/mnist.h"
+#include "data/synthetic.h"
+
+namespace muster::data {
+namespace {
+
+absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataConfig& config) {
+  const std::vector<std::string> formats = {"mnist", "idx", "synthetic"};
+  if (config.examples < 0) return absl::InvalidArgumentError("'examples' of data is negative");
+  if (config.format == "synthetic") return OpenSynthetic(config);
+  if (config.path.empty() && (config.format == "mnist" || config.format == "idx")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'format: ", config.format, "' needs 'path', the folder of its files"));
+  }
+  if (config.format == "mnist") return OpenMnist(config);
+  if (config.format == "idx") return OpenIdx(config);
+  return absl::InvalidArgumentError(absl::StrCat("there is no data format '", config.format, "'",
+                                                 DidYouMean(config.format, formats), "; there are ",
+                                                 absl::StrJoin(formats, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& config) {
+  try {
+    return Open(config);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("not enough memory for the data set");
+  }
+}
+
+}  // namespace muster::data
