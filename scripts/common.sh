@@ -10,7 +10,7 @@ say() { printf '\n== %s\n' "$*"; }
 # What the build and the examples need.
 build_packages=(
   g++ cmake ninja-build ccache git python3
-  libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libdtl-dev
+  libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
   zlib1g-dev libssl-dev libcurl4-openssl-dev
   libtorch-dev libopenblas0-openmp
 )

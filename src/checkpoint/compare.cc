@@ -1,0 +1,47 @@
+#include "checkpoint/compare.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::checkpoint {
+namespace {
+
+constexpr size_t kShown = 10;
+
+std::string Words(const TensorSpec& spec) {
+  return absl::StrCat(ToString(spec.dtype), " ", ToString(spec.shape));
+}
+
+}  // namespace
+
+std::vector<std::string> Differences(const std::vector<TensorSpec>& model,
+                                     const std::vector<TensorSpec>& stored) {
+  std::map<std::string, const TensorSpec*> unexpected;
+  for (const TensorSpec& spec : stored) unexpected[spec.name] = &spec;
+  std::vector<std::string> lines;
+  for (const TensorSpec& spec : model) {
+    const auto found = unexpected.find(spec.name);
+    if (found == unexpected.end()) {
+      lines.push_back(absl::StrCat(spec.name, ": ", Words(spec), " is not in the checkpoint"));
+      continue;
+    }
+    if (!(*found->second == spec)) {
+      lines.push_back(absl::StrCat(spec.name, ": ", Words(spec), " in the model, ",
+                                   Words(*found->second), " in the checkpoint"));
+    }
+    unexpected.erase(found);
+  }
+  for (const TensorSpec& spec : stored) {
+    if (!unexpected.contains(spec.name)) continue;
+    lines.push_back(absl::StrCat(spec.name, ": ", Words(spec), " is not in the model"));
+  }
+  if (lines.size() > kShown) {
+    const size_t more = lines.size() - kShown;
+    lines.resize(kShown);
+    lines.push_back(absl::StrCat("and ", more, " more"));
+  }
+  return lines;
+}
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,145 @@
+#include "checkpoint/disk.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/format.h"
+
+namespace muster::checkpoint {
+namespace {
+
+// The JSON library's copies and texts recurse; a hostile file must not exhaust the stack.
+bool NestsTooDeep(absl::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxJsonDepth) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status DiskError(int error, absl::string_view path) {
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": ", std::strerror(error), "; make room, or raise the limit"));
+  }
+  return absl::ErrnoToStatus(error, path);
+}
+
+absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return DiskError(errno, path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::string& name) {
+  const std::string path = JoinPath(folder, name);
+  // O_NONBLOCK: a pipe in the place of a file must not make us wait for its writer.
+  OpenedFile file;
+  file.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.fd.valid()) {
+    if (errno == ELOOP) return absl::DataLossError(absl::StrCat(path, ": is a symbolic link"));
+    return absl::ErrnoToStatus(errno, path);
+  }
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!S_ISREG(info.st_mode)) return absl::DataLossError(absl::StrCat(path, ": is not a file"));
+  file.bytes = info.st_size;
+  return file;
+}
+
+absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text) {
+  if (NestsTooDeep(text)) {
+    return absl::DataLossError(absl::StrCat("nests deeper than ", kMaxJsonDepth, " levels"));
+  }
+  auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::DataLossError("is not valid JSON");
+  if (!json.is_object()) return absl::DataLossError("is not a JSON object");
+  return json;
+}
+
+absl::StatusOr<nlohmann::json> ReadJsonObject(const std::string& folder, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const OpenedFile file, OpenRegular(folder, name));
+  const auto text = ReadAll(file.fd.get(), kMaxJsonBytes);
+  auto json = text.ok() ? ParseJsonObject(*text) : absl::DataLossError(text.status().message());
+  if (!json.ok()) return Annotate(json.status(), JoinPath(folder, name));
+  return json;
+}
+
+bool Exists(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return DiskError(errno, to);
+  return absl::OkStatus();
+}
+
+absl::Status SyncFolder(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::fsync(fd.get()) != 0) return DiskError(errno, path);
+  return absl::OkStatus();
+}
+
+absl::Status RemoveFolder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) {
+    const std::string manifest = JoinPath(path, kManifestFile);
+    if (::unlink(manifest.c_str()) != 0 && errno != ENOENT) {
+      return absl::ErrnoToStatus(errno, manifest);
+    }
+  }
+  std::filesystem::remove_all(path, error);  // does not follow links
+  if (error) return absl::ErrnoToStatus(error.value(), path);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<FileLock>> FileLock::Try(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid()) return DiskError(errno, path);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return FileLock(std::move(fd));
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  return Annotate(absl::ErrnoToStatus(errno, path), "cannot lock a file there");
+}
+
+absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path, absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(std::optional<FileLock> lock, Try(path));
+    if (lock.has_value()) return *std::move(lock);
+    if (absl::Now() >= deadline) {
+      return absl::UnavailableError(absl::StrCat(path, ": another process has held this lock for ",
+                                                 absl::FormatDuration(patience),
+                                                 "; look for one that hangs"));
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+}
+
+}  // namespace muster::checkpoint

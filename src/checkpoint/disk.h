@@ -1,0 +1,63 @@
+// Files and folders of a checkpoint: opened without following links, locked, removed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/unique_fd.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::checkpoint {
+
+// An errno as a status that says what to do; a full disk, quota or file-size limit is
+// ResourceExhausted.
+absl::Status DiskError(int error, absl::string_view path);
+
+inline absl::Span<const std::byte> AsBytes(absl::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// Writes all of `bytes` to `fd`, the file at `path`.
+absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path);
+
+// A regular file of `folder`, opened for reading. DataLoss for a link, a pipe or the like.
+struct OpenedFile {
+  UniqueFd fd;
+  int64_t bytes = 0;
+};
+absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::string& name);
+
+// A file of `folder` that is one JSON object within the limits of format.h. DataLoss otherwise.
+absl::StatusOr<nlohmann::json> ReadJsonObject(const std::string& folder, const std::string& name);
+absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
+
+// Whether anything, a broken link too, has that name.
+bool Exists(const std::string& path);
+absl::Status Rename(const std::string& from, const std::string& to);
+absl::Status SyncFolder(const std::string& path);
+
+// Unlinks the manifest first, so that what is left of an interrupted removal is no checkpoint.
+absl::Status RemoveFolder(const std::string& path);
+
+// An advisory lock on a file, created when absent; held until this is destroyed or the process
+// ends.
+class FileLock {
+ public:
+  // Waits up to `patience`, then Unavailable.
+  static absl::StatusOr<FileLock> Acquire(const std::string& path, absl::Duration patience);
+  // nullopt when somebody else holds it.
+  static absl::StatusOr<std::optional<FileLock>> Try(const std::string& path);
+
+ private:
+  explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+}  // namespace muster::checkpoint

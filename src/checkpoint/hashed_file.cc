@@ -1,0 +1,61 @@
+#include "checkpoint/hashed_file.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/disk.h"
+
+namespace muster::checkpoint {
+namespace {
+
+// Large enough that a call to the kernel costs nothing, small enough for a processor's cache.
+constexpr size_t kBlock = 512 << 10;
+
+}  // namespace
+
+absl::StatusOr<HashedFile> HashedFile::Create(const std::string& folder, const std::string& name) {
+  const std::string path = JoinPath(folder, name);
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd.valid()) return DiskError(errno, path);
+  return HashedFile(std::move(fd), path, name);
+}
+
+absl::Status HashedFile::Put(absl::Span<const std::byte> block) {
+  hash_.Update(block);
+  return WriteFully(fd_.get(), block, path_);
+}
+
+absl::Status HashedFile::Append(absl::Span<const std::byte> bytes) {
+  bytes_ += static_cast<int64_t>(bytes.size());
+  while (!bytes.empty()) {
+    if (gathered_.empty() && bytes.size() >= kBlock) {
+      MUSTER_RETURN_IF_ERROR(Put(bytes.first(kBlock)));
+      bytes.remove_prefix(kBlock);
+      continue;
+    }
+    const auto piece = bytes.first(std::min(bytes.size(), kBlock - gathered_.size()));
+    gathered_.insert(gathered_.end(), piece.begin(), piece.end());
+    bytes.remove_prefix(piece.size());
+    if (gathered_.size() < kBlock) continue;
+    MUSTER_RETURN_IF_ERROR(Put(gathered_));
+    gathered_.clear();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HashedFile::Finish() {
+  MUSTER_RETURN_IF_ERROR(Put(gathered_));
+  gathered_ = {};
+  digest_ = hash_.Finish();
+  return absl::OkStatus();
+}
+
+absl::Status HashedFile::Sync() {
+  if (::fsync(fd_.get()) != 0) return DiskError(errno, path_);
+  return absl::OkStatus();
+}
+
+}  // namespace muster::checkpoint

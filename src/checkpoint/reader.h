@@ -1,0 +1,69 @@
+// One checkpoint, for reading.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/dtype.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/mapped_file.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::checkpoint {
+
+// The files are mapped into memory; spans live as long as this object and stay where they are when
+// it is moved. Removing or replacing the checkpoint meanwhile does no harm. Any number of threads.
+class Checkpoint {
+ public:
+  // With `verify`, every file has been held to its hash before this returns. Unavailable for a
+  // partial folder, DataLoss for a damaged one, FailedPrecondition for a newer format.
+  static absl::StatusOr<Checkpoint> Open(const std::string& folder, bool verify = true);
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  int64_t step() const { return manifest_.step; }
+  bool final() const { return manifest_.final; }
+  const std::string& model_name() const { return manifest_.model_name; }
+  const nlohmann::json& state() const { return state_; }
+
+  // In the order of the files; that is the writer's order but for elements of different sizes.
+  const std::vector<TensorSpec>& weights() const { return weights_.specs; }
+  const std::vector<TensorSpec>& slots() const { return slots_.specs; }
+  // NotFound for a name that it does not have.
+  absl::StatusOr<absl::Span<const std::byte>> Weight(absl::string_view name) const;
+  absl::StatusOr<absl::Span<const std::byte>> Slot(absl::string_view name) const;
+  // The name of the file that holds it; "" for none.
+  std::string WeightFile(absl::string_view name) const;
+  std::string SlotFile(absl::string_view name) const;
+
+ private:
+  struct Stored {
+    absl::Span<const std::byte> bytes;
+    std::string file;
+  };
+  struct Tensors {
+    std::vector<TensorSpec> specs;
+    std::map<std::string, Stored, std::less<>> stored;
+  };
+
+  Checkpoint() = default;
+  absl::Status MapShards(absl::string_view kind, Tensors& tensors);
+  absl::Status MapShard(const std::string& name, Tensors& tensors);
+  absl::Status CheckIndex() const;
+
+  std::string folder_;
+  Manifest manifest_;
+  nlohmann::json state_;
+  std::vector<MappedFile> files_;
+  Tensors weights_;
+  Tensors slots_;
+};
+
+}  // namespace muster::checkpoint

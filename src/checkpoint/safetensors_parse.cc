@@ -1,0 +1,218 @@
+// Reading a header: JSON of one exact form, taken event by event, so that a hostile one costs no
+// more memory than its own length.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/disk.h"
+#include "checkpoint/format.h"
+#include "checkpoint/mapped_file.h"
+#include "checkpoint/safetensors.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::checkpoint {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kLengthBytes = 8;
+constexpr char kMetadataKey[] = "__metadata__";
+
+struct Candidate {
+  Placed placed;
+  int64_t end = 0;
+};
+
+// Where the reader is:   kStart -> kTop -> kTensor -> kShape | kOffsets
+//                                       -> kMetadata
+class HeaderReader : public nlohmann::json_sax<Json> {
+ public:
+  std::vector<Candidate> tensors;
+  Metadata metadata;
+  std::string error;  // the first one; "" = none
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::kStart) return Go(Place::kTop);
+    if (place_ != Place::kTop) return Fail("an object where a value belongs");
+    if (name_ == kMetadataKey) return Go(Place::kMetadata);
+    tensors.push_back({.placed = {.spec = {.name = name_}}});
+    fields_.clear();
+    return Go(Place::kTensor);
+  }
+
+  bool key(string_t& text) override {
+    if (place_ == Place::kTop) {
+      name_ = text;
+      return names_.insert(text).second || Fail("a second entry of that name");
+    }
+    field_ = text;
+    if (place_ == Place::kMetadata) {
+      return !metadata.contains(text) || Fail("a key twice in the metadata");
+    }
+    return fields_.insert(text).second || Fail(absl::StrCat("'", text, "' twice"));
+  }
+
+  bool end_object() override {
+    if (place_ == Place::kTop) return Go(Place::kEnd);
+    if (place_ == Place::kTensor && !FinishTensor()) return false;
+    return Go(Place::kTop);
+  }
+
+  bool start_array(std::size_t) override {
+    numbers_.clear();
+    if (place_ == Place::kTensor && field_ == "shape") return Go(Place::kShape);
+    if (place_ == Place::kTensor && field_ == "data_offsets") return Go(Place::kOffsets);
+    return Fail("a list where none belongs");
+  }
+
+  bool end_array() override {
+    if (place_ == Place::kShape) tensors.back().placed.spec.shape = numbers_;
+    if (place_ == Place::kOffsets) {
+      if (numbers_.size() != 2) return Fail("data_offsets are two numbers");
+      tensors.back().placed.begin = numbers_[0];
+      tensors.back().end = numbers_[1];
+    }
+    return Go(Place::kTensor);
+  }
+
+  bool string(string_t& text) override {
+    if (place_ == Place::kMetadata) {
+      metadata[field_] = text;
+      return true;
+    }
+    if (place_ != Place::kTensor || field_ != "dtype") return Fail("text where none belongs");
+    const auto dtype = ParseDType(text);
+    if (!dtype.has_value()) return Fail(absl::StrCat("unknown dtype '", text, "'"));
+    tensors.back().placed.spec.dtype = *dtype;
+    return true;
+  }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (place_ != Place::kShape && place_ != Place::kOffsets) {
+      return Fail("a number where none belongs");
+    }
+    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      return Fail(absl::StrCat(value, " is too large"));
+    }
+    numbers_.push_back(static_cast<int64_t>(value));
+    return true;
+  }
+
+  bool number_integer(number_integer_t) override { return Fail("a negative number"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return Fail("a number that is not whole, or too large");
+  }
+  bool null() override { return Fail("null"); }
+  bool boolean(bool) override { return Fail("true or false"); }
+  bool binary(binary_t&) override { return Fail("binary data"); }
+  bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
+    if (error.empty()) error = absl::StrCat("the header is not valid JSON at byte ", position);
+    return false;
+  }
+
+ private:
+  enum class Place { kStart, kTop, kTensor, kShape, kOffsets, kMetadata, kEnd };
+
+  bool Go(Place place) {
+    place_ = place;
+    return true;
+  }
+
+  bool Fail(absl::string_view what) {
+    error = place_ == Place::kStart ? "the header is not a JSON object"
+                                    : absl::StrCat("the header's entry '", name_, "': ", what);
+    return false;
+  }
+
+  bool FinishTensor() {
+    if (fields_ != std::set<std::string>{"data_offsets", "dtype", "shape"}) {
+      return Fail("must have dtype, shape and data_offsets, and nothing else");
+    }
+    const Candidate& tensor = tensors.back();
+    const auto bytes = CheckedBytes(tensor.placed.spec);
+    if (!bytes.has_value()) return Fail("its shape is too large");
+    if (tensor.end < tensor.placed.begin || tensor.end - tensor.placed.begin != *bytes) {
+      return Fail(absl::StrCat("data_offsets [", tensor.placed.begin, ", ", tensor.end,
+                               "] do not span the ", *bytes, " bytes of its shape and dtype"));
+    }
+    return true;
+  }
+
+  Place place_ = Place::kStart;
+  std::string name_;   // of the entry
+  std::string field_;  // within it
+  std::set<std::string> names_;
+  std::set<std::string> fields_;
+  std::vector<int64_t> numbers_;
+};
+
+// Every byte after the header belongs to exactly one tensor.
+absl::Status CheckPlaces(std::vector<Candidate>& tensors, int64_t data_bytes) {
+  std::stable_sort(tensors.begin(), tensors.end(), [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.placed.begin, a.end) < std::pair(b.placed.begin, b.end);
+  });
+  int64_t place = 0;
+  for (const Candidate& tensor : tensors) {
+    if (tensor.placed.begin != place) {
+      return absl::DataLossError(absl::StrCat(
+          "the bytes of '", tensor.placed.spec.name, "' begin at ", tensor.placed.begin,
+          tensor.placed.begin < place ? " and overlap what ends at " : " and leave a hole after ",
+          place));
+    }
+    place = tensor.end;
+  }
+  if (place != data_bytes) {
+    return absl::DataLossError(absl::StrCat("the tensors take ", place, " bytes, but ", data_bytes,
+                                            " follow the header; the file was cut or damaged"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SafetensorsHeader> ParseHeader(absl::string_view beginning, int64_t file_bytes) {
+  if (file_bytes < kLengthBytes || beginning.size() < kLengthBytes) {
+    return absl::DataLossError("is shorter than the 8 bytes that begin a safetensors file");
+  }
+  uint64_t length = 0;
+  for (int i = kLengthBytes - 1; i >= 0; --i) {
+    length = length << 8 | static_cast<unsigned char>(beginning[static_cast<size_t>(i)]);
+  }
+  if (length > static_cast<uint64_t>(std::min(kMaxHeaderBytes, file_bytes - kLengthBytes)) ||
+      length > beginning.size() - kLengthBytes) {
+    return absl::DataLossError(absl::StrCat("its header would be ", length,
+                                            " bytes long: not a safetensors file, or cut"));
+  }
+  const absl::string_view text = beginning.substr(kLengthBytes, length);
+  HeaderReader reader;
+  if (text.empty() || text[0] != '{') {
+    return absl::DataLossError("its header is not a JSON object: not a safetensors file");
+  }
+  if (!Json::sax_parse(text.begin(), text.end(), &reader)) {
+    return absl::DataLossError(reader.error);
+  }
+  SafetensorsHeader header;
+  header.data_start = kLengthBytes + static_cast<int64_t>(length);
+  MUSTER_RETURN_IF_ERROR(CheckPlaces(reader.tensors, file_bytes - header.data_start));
+  header.metadata = std::move(reader.metadata);
+  header.tensors.reserve(reader.tensors.size());
+  for (Candidate& tensor : reader.tensors) header.tensors.push_back(std::move(tensor.placed));
+  return header;
+}
+
+absl::StatusOr<SafetensorsHeader> ReadHeader(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  auto header = ParseHeader(
+      absl::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()),
+      static_cast<int64_t>(file.bytes().size()));
+  if (!header.ok()) return Annotate(header.status(), path);
+  return header;
+}
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,129 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+#include "checkpoint/disk.h"
+#include "checkpoint/format.h"
+#include "checkpoint/safetensors.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::checkpoint {
+namespace {
+
+constexpr size_t kAlignment = 8;
+
+absl::Status WriteTensors(int fd, absl::string_view header,
+                          const std::vector<absl::Span<const std::byte>>& pieces,
+                          const std::string& path) {
+  MUSTER_RETURN_IF_ERROR(WriteFully(fd, AsBytes(header), path));
+  for (const auto& piece : pieces) MUSTER_RETURN_IF_ERROR(WriteFully(fd, piece, path));
+  if (::fchmod(fd, 0644) != 0 || ::fsync(fd) != 0) return DiskError(errno, path);
+  return absl::OkStatus();
+}
+
+// The text of the header without its length; throws what the JSON library throws.
+absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metadata& metadata) {
+  std::set<absl::string_view> names = {"__metadata__"};
+  std::string text = "{";
+  const auto add = [&text](const std::string& name, const nlohmann::ordered_json& value) {
+    absl::StrAppend(&text, text.size() > 1 ? "," : "", nlohmann::json(name).dump(), ":",
+                    value.dump());
+  };
+  if (!metadata.empty()) add("__metadata__", metadata);
+  int64_t place = 0;
+  for (const TensorSpec& spec : specs) {
+    if (!names.insert(spec.name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two tensors, or a tensor and the format, use the name '", spec.name, "'"));
+    }
+    const auto bytes = CheckedBytes(spec);
+    if (!bytes.has_value() || *bytes > std::numeric_limits<int64_t>::max() - place) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", spec.name, "' has an impossible shape ", ToString(spec.shape)));
+    }
+    add(spec.name, {{"dtype", std::string(ToString(spec.dtype))},
+                    {"shape", spec.shape},
+                    {"data_offsets", {place, place + *bytes}}});
+    place += *bytes;
+  }
+  return absl::StrCat(text, "}");
+}
+
+}  // namespace
+
+Metadata TorchMetadata() { return {{"format", "pt"}}; }
+
+std::optional<int64_t> CheckedBytes(const TensorSpec& spec) {
+  int64_t bytes = 1;
+  for (const int64_t size : spec.shape) {
+    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) return std::nullopt;
+  }
+  if (__builtin_mul_overflow(bytes, SizeOf(spec.dtype), &bytes)) return std::nullopt;
+  return bytes;
+}
+
+absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
+                                        const Metadata& metadata) {
+  std::string text;
+  try {
+    MUSTER_ASSIGN_OR_RETURN(text, Text(specs, metadata));
+  } catch (const nlohmann::json::exception&) {
+    return absl::InvalidArgumentError("a tensor's name, or the metadata, is not valid UTF-8");
+  }
+  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  if (static_cast<int64_t>(text.size()) > kMaxHeaderBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(specs.size(), " tensors are too many for one file"));
+  }
+  std::string header;
+  for (size_t length = text.size(), i = 0; i < 8; ++i, length >>= 8) {
+    header.push_back(static_cast<char>(length & 0xff));
+  }
+  return absl::StrCat(header, text);
+}
+
+absl::Status WriteSafetensors(const std::string& path, const std::vector<TensorSpec>& specs,
+                              const std::vector<absl::Span<const std::byte>>& bytes,
+                              const Metadata& metadata) {
+  std::vector<size_t> order(specs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&specs](size_t a, size_t b) {
+    return SizeOf(specs[a].dtype) > SizeOf(specs[b].dtype);
+  });
+  std::vector<TensorSpec> placed;
+  std::vector<absl::Span<const std::byte>> pieces;
+  for (const size_t i : order) {
+    if (i >= bytes.size() || CheckedBytes(specs[i]) != static_cast<int64_t>(bytes[i].size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the bytes of '", specs[i].name, "' do not match its shape and dtype"));
+    }
+    placed.push_back(specs[i]);
+    pieces.push_back(bytes[i]);
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string header, WriteHeader(placed, metadata));
+
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) return DiskError(errno, path);
+  absl::Status status = WriteTensors(fd.get(), header, pieces, path);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = DiskError(errno, path);
+  }
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return SyncFolder(std::filesystem::absolute(path).parent_path().string());
+}
+
+}  // namespace muster::checkpoint

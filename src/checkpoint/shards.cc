@@ -1,0 +1,41 @@
+#include "checkpoint/shards.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "checkpoint/format.h"
+#include "checkpoint/safetensors.h"
+
+namespace muster::checkpoint {
+
+absl::StatusOr<ShardPlan> PlanShards(absl::string_view kind, const std::vector<TensorSpec>& specs,
+                                     int64_t max_file_bytes) {
+  ShardPlan plan;
+  std::map<int64_t, int> current;  // by element size
+  for (const TensorSpec& spec : specs) {
+    const auto bytes = CheckedBytes(spec);
+    if (!bytes.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", spec.name, "' has an impossible shape ", ToString(spec.shape)));
+    }
+    const auto [place, added] = current.try_emplace(SizeOf(spec.dtype), 0);
+    const bool full = !added && *bytes > max_file_bytes - plan.shards[place->second].bytes;
+    if (added || full) {
+      place->second = static_cast<int>(plan.shards.size());
+      plan.shards.emplace_back();
+    }
+    Shard& shard = plan.shards[place->second];
+    shard.specs.push_back(spec);
+    shard.bytes += *bytes;
+    plan.shard_of.push_back(place->second);
+  }
+  const int count = static_cast<int>(plan.shards.size());
+  if (count > kMaxShards) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(count, " files are too many for a checkpoint; allow larger ones"));
+  }
+  for (int i = 0; i < count; ++i) plan.shards[i].file = ShardFile(kind, i + 1, count);
+  return plan;
+}
+
+}  // namespace muster::checkpoint

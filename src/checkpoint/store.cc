@@ -1,0 +1,253 @@
+#include "checkpoint/store.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/disk.h"
+#include "checkpoint/format.h"
+#include "checkpoint/manifest.h"
+
+namespace muster::checkpoint {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+std::string StoreOf(const std::string& model_dir) { return JoinPath(model_dir, kFolder); }
+
+// A folder of the store: the step it belongs to, and what follows that in its name.
+struct Member {
+  int64_t step = 0;
+  std::string suffix;  // "", kPartialSuffix, kReplacedSuffix
+  std::string path;
+};
+
+std::optional<Member> ParseMember(const std::string& store, const std::string& name) {
+  for (const char* suffix : {"", kPartialSuffix, kReplacedSuffix}) {
+    absl::string_view stem = name;
+    if (!absl::ConsumeSuffix(&stem, suffix)) continue;
+    if (const auto step = ParseStepFolder(stem); step.has_value()) {
+      return Member{.step = *step, .suffix = suffix, .path = JoinPath(store, name)};
+    }
+  }
+  return std::nullopt;
+}
+
+// By step. A store that does not exist has none.
+std::vector<Member> Members(const std::string& store) {
+  std::vector<Member> members;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(store, error), end; !error && it != end;
+       it.increment(error)) {
+    if (auto member = ParseMember(store, it->path().filename().string()); member.has_value()) {
+      members.push_back(*std::move(member));
+    }
+  }
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    return std::pair(a.step, a.suffix) < std::pair(b.step, b.suffix);
+  });
+  return members;
+}
+
+absl::Status CheckFolder(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0)
+    return absl::UnavailableError(absl::StrCat(path, ": is gone"));
+  if (S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, ": is not a folder but a file or a link"));
+}
+
+Entry Describe(const Member& member) {
+  Entry entry{.step = member.step, .folder = member.path, .written = absl::InfinitePast()};
+  if (!member.suffix.empty()) {
+    entry.status =
+        absl::UnavailableError(absl::StrCat(member.path, ": is being written, or its writer died"));
+    return entry;
+  }
+  entry.status = CheckFolder(member.path);
+  if (!entry.status.ok()) return entry;
+  const auto manifest = ReadManifest(member.path);
+  if (!manifest.ok()) {
+    entry.status = manifest.status();
+    return entry;
+  }
+  entry.written = manifest->written;
+  entry.bytes = manifest->bytes();
+  entry.final = manifest->final;
+  entry.status = CheckSizes(member.path, *manifest);
+  return entry;
+}
+
+// Whether a writer that lives may own the folder. Only while the store is locked.
+absl::StatusOr<bool> IsOwned(const Member& member) {
+  const std::string lock = JoinPath(member.path, kWriterLock);
+  if (!Exists(lock)) return false;
+  MUSTER_ASSIGN_OR_RETURN(const auto free, FileLock::Try(lock));
+  return !free.has_value();
+}
+
+// Removes what a writer that died left behind; puts back what it was about to replace.
+absl::Status ClearLeftover(const std::string& store, const Member& member) {
+  const std::string whole = JoinPath(store, StepFolder(member.step));
+  if (member.suffix == kReplacedSuffix && !Exists(whole)) return Rename(member.path, whole);
+  return RemoveFolder(member.path);
+}
+
+// Everything is tried; the first error is returned.
+void Keep(absl::Status& first, absl::Status status) {
+  if (first.ok()) first = std::move(status);
+}
+
+// The oldest step that stays by number alone.
+int64_t OldestKept(const std::vector<Entry>& entries, int keep) {
+  int64_t oldest = 0;
+  for (auto entry = entries.rbegin(); entry != entries.rend() && keep > 0; ++entry) {
+    if (!entry->status.ok()) continue;
+    oldest = entry->step;
+    --keep;
+  }
+  return keep > 0 ? 0 : oldest;
+}
+
+absl::StatusOr<std::string> MakeSuperseded(const std::string& model_dir) {
+  for (int n = 1;; ++n) {
+    const std::string path = JoinPath(model_dir, absl::StrCat(kSupersededPrefix, n));
+    if (::mkdir(path.c_str(), 0755) == 0) return path;
+    if (errno != EEXIST) return DiskError(errno, path);
+  }
+}
+
+absl::StatusOr<std::vector<Member>> NewerThan(const std::string& store, int64_t step) {
+  std::vector<Member> newer;
+  for (Member& member : Members(store)) {
+    if (member.step <= step) continue;
+    MUSTER_ASSIGN_OR_RETURN(const bool owned, IsOwned(member));
+    if (owned) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          member.path, ": another process is writing it; stop that job before resuming here"));
+    }
+    newer.push_back(std::move(member));
+  }
+  return newer;
+}
+
+}  // namespace
+
+std::vector<Entry> List(const std::string& model_dir) {
+  std::vector<Entry> entries;
+  for (const Member& member : Members(StoreOf(model_dir))) entries.push_back(Describe(member));
+  return entries;
+}
+
+absl::StatusOr<Checkpoint> Restore(const std::string& model_dir, std::optional<int64_t> step,
+                                   std::vector<std::string>* skipped) {
+  if (step.has_value()) {
+    const std::string folder = JoinPath(StoreOf(model_dir), StepFolder(*step));
+    if (!Exists(folder)) {
+      return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint of step ", *step));
+    }
+    MUSTER_RETURN_IF_ERROR(CheckFolder(folder));
+    return Checkpoint::Open(folder);
+  }
+  std::vector<Entry> entries = List(model_dir);
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    absl::Status status = entry->status;
+    if (status.ok()) {
+      auto checkpoint = Checkpoint::Open(entry->folder);
+      if (checkpoint.ok()) return checkpoint;
+      status = checkpoint.status();
+    }
+    if (skipped != nullptr) {
+      skipped->push_back(absl::StrCat("step ", entry->step, ": ", status.message()));
+    }
+  }
+  return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint that can be restored"));
+}
+
+absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64_t>& always) {
+  if (keep < 1) return absl::InvalidArgumentError("at least 1 checkpoint must be kept");
+  const std::string store = StoreOf(model_dir);
+  if (!Exists(store)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
+                          FileLock::Acquire(JoinPath(store, kStoreLock), kPatience));
+  absl::Status first;
+  for (const Member& member : Members(store)) {
+    if (member.suffix.empty()) continue;
+    const auto owned = IsOwned(member);
+    Keep(first, owned.status());
+    if (owned.ok() && !*owned) Keep(first, ClearLeftover(store, member));
+  }
+  std::vector<Entry> entries;
+  for (const Member& member : Members(store)) {
+    if (member.suffix.empty()) entries.push_back(Describe(member));
+  }
+  const int64_t oldest = OldestKept(entries, keep);
+  for (const Entry& entry : entries) {
+    if (entry.step < oldest && !always.contains(entry.step)) {
+      Keep(first, RemoveFolder(entry.folder));
+    }
+  }
+  return first;
+}
+
+absl::Status SetAside(const std::string& model_dir, int64_t after_step) {
+  const std::string store = StoreOf(model_dir);
+  if (!Exists(store)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
+                          FileLock::Acquire(JoinPath(store, kStoreLock), kPatience));
+  MUSTER_ASSIGN_OR_RETURN(const auto newer, NewerThan(store, after_step));
+  const auto best = ReadBest(model_dir);
+  const bool best_goes = best.ok() && best->step > after_step;
+  if (newer.empty() && !best_goes) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::string aside, MakeSuperseded(model_dir));
+  const auto move = [&](const std::string& path) {
+    return Rename(path, JoinPath(aside, std::filesystem::path(path).filename().string()));
+  };
+  if (best_goes) MUSTER_RETURN_IF_ERROR(move(JoinPath(store, kBestFile)));
+  // Newest first: whenever this is interrupted, what remains is a run that went less far.
+  for (auto member = newer.rbegin(); member != newer.rend(); ++member) {
+    MUSTER_RETURN_IF_ERROR(move(member->path));
+  }
+  MUSTER_RETURN_IF_ERROR(SyncFolder(aside));
+  MUSTER_RETURN_IF_ERROR(SyncFolder(store));
+  return SyncFolder(model_dir);
+}
+
+absl::StatusOr<Best> ReadBest(const std::string& model_dir) {
+  const std::string store = StoreOf(model_dir);
+  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(store, kBestFile));
+  const auto step = json.find("step");
+  const auto metric = json.find("metric");
+  const auto value = json.find("value");
+  if (step == json.end() || !step->is_number_unsigned() || metric == json.end() ||
+      !metric->is_string() || value == json.end() || !value->is_number()) {
+    return absl::DataLossError(
+        absl::StrCat(JoinPath(store, kBestFile), ": must have step, metric and value"));
+  }
+  return Best{.step = step->get<int64_t>(),
+              .metric = metric->get<std::string>(),
+              .value = value->get<double>()};
+}
+
+absl::Status WriteBest(const std::string& model_dir, const Best& best) {
+  if (!std::isfinite(best.value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ", best.metric, " of ", best.value, " cannot be the best"));
+  }
+  const std::string store = StoreOf(model_dir);
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(store, 0755));
+  const nlohmann::ordered_json json = {
+      {"step", best.step}, {"metric", best.metric}, {"value", best.value}};
+  return WriteFileAtomically(
+      JoinPath(store, kBestFile),
+      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", 0644);
+}
+
+}  // namespace muster::checkpoint

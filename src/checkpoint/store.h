@@ -1,0 +1,58 @@
+// The checkpoints of a model dir. Any number of processes may use it at the same time: those that
+// add or remove take a lock, those that read need none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "checkpoint/reader.h"
+
+namespace muster::checkpoint {
+
+struct Entry {
+  int64_t step = 0;
+  std::string folder;
+  absl::Time written;  // InfinitePast when it is not known
+  int64_t bytes = 0;
+  bool final = false;
+  // Why it cannot be used. Unavailable: partial, that is being written or never finished;
+  // DataLoss: damaged; FailedPrecondition: of a newer format.
+  absl::Status status;
+};
+
+// Oldest first, those that cannot be used too. Looks at manifests and sizes, not at hashes.
+std::vector<Entry> List(const std::string& model_dir);
+
+// The newest that verifies, or exactly `step`. What had to be passed over is described in *skipped
+// (may be null). NotFound when there is none; with `step`, why that one cannot be used.
+absl::StatusOr<Checkpoint> Restore(const std::string& model_dir, std::optional<int64_t> step,
+                                   std::vector<std::string>* skipped);
+
+// Keeps the newest `keep` complete ones and those of the steps in `always` (the best one's, too);
+// removes what is older than all of the newest, and what dead writers left. A checkpoint
+// that is being written is left alone. `keep` is at least 1.
+absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64_t>& always);
+
+// Moves checkpoints newer than `after_step`, and a best.json that names one of them, into
+// <model_dir>/superseded-<n>, so that a run resumed from that step never sees them.
+// FailedPrecondition when one of them is being written.
+absl::Status SetAside(const std::string& model_dir, int64_t after_step);
+
+// Which checkpoint the evaluator found best.
+struct Best {
+  int64_t step = 0;
+  std::string metric;
+  double value = 0;
+};
+
+// NotFound when none was recorded, DataLoss when the record is damaged.
+absl::StatusOr<Best> ReadBest(const std::string& model_dir);
+absl::Status WriteBest(const std::string& model_dir, const Best& best);
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,87 @@
+// For tests: checkpoints whose every byte is known.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/dtype.h"
+#include "base/files.h"
+#include "checkpoint/format.h"
+#include "checkpoint/writer.h"
+
+namespace muster::checkpoint {
+
+using Bytes = std::vector<std::byte>;
+
+// Bytes that differ from tensor to tensor and from place to place.
+inline Bytes BytesOf(const TensorSpec& spec, int64_t step = 0) {
+  Bytes bytes(static_cast<size_t>(spec.bytes()));
+  size_t seed = static_cast<size_t>(step) * 31;
+  for (const char c : spec.name) seed = seed * 131 + static_cast<unsigned char>(c);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((seed + i * 7) >> 2);
+  return bytes;
+}
+
+inline std::vector<TensorSpec> SomeWeights() {
+  return {{"conv.weight", DType::kFloat32, {4, 1, 3, 3}},
+          {"conv.bias", DType::kFloat32, {3}},
+          {"norm.count", DType::kInt64, {}},
+          {"fc.weight", DType::kFloat32, {5, 7}},
+          {"mask", DType::kBool, {3}},
+          {"empty", DType::kFloat32, {0, 4}},
+          {"half", DType::kBfloat16, {3, 1}}};
+}
+
+inline std::vector<TensorSpec> SomeSlots() {
+  return {{"conv.weight/m", DType::kFloat32, {4, 1, 3, 3}},
+          {"fc.weight/m", DType::kFloat32, {5, 7}}};
+}
+
+inline absl::Status AppendAll(Writer& writer, const std::vector<TensorSpec>& specs, int64_t step) {
+  for (const TensorSpec& spec : specs) {
+    const absl::Status status = writer.Append(BytesOf(spec, step));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// A whole checkpoint of SomeWeights and SomeSlots.
+inline absl::Status Save(const std::string& model_dir, const WriteOptions& options) {
+  auto writer = Writer::Begin(model_dir, options, SomeWeights(), SomeSlots());
+  if (!writer.ok()) return writer.status();
+  for (const auto& specs : {SomeWeights(), SomeSlots()}) {
+    const absl::Status status = AppendAll(**writer, specs, options.step);
+    if (!status.ok()) return status;
+  }
+  return (*writer)->Commit({{"step", options.step}, {"rng", "123"}});
+}
+
+inline absl::Status SaveStep(const std::string& model_dir, int64_t step) {
+  return Save(model_dir, {.step = step, .model_name = "cnn"});
+}
+
+inline std::string FolderOf(const std::string& model_dir, int64_t step) {
+  return JoinPath(JoinPath(model_dir, kFolder), StepFolder(step));
+}
+
+inline std::string Slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline void Spill(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+// Changes one byte in the middle.
+inline void FlipByte(const std::string& path) {
+  std::string content = Slurp(path);
+  content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
+  Spill(path, content);
+}
+
+}  // namespace muster::checkpoint

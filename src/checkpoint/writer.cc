@@ -1,0 +1,246 @@
+#include "checkpoint/writer.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/format.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/safetensors.h"
+
+namespace muster::checkpoint {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+// Which file holds which weight, as Hugging Face's tools expect it.
+absl::StatusOr<std::string> IndexText(const std::vector<Shard>& shards) {
+  int64_t total = 0;
+  nlohmann::ordered_json map = nlohmann::ordered_json::object();
+  for (const Shard& shard : shards) {
+    total += shard.bytes;
+    for (const TensorSpec& spec : shard.specs) map.push_back({spec.name, shard.file});
+  }
+  const nlohmann::ordered_json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
+  return index.dump(2) + "\n";
+}
+
+absl::StatusOr<std::string> StateText(const nlohmann::json& state) {
+  if (!state.is_object()) return absl::InvalidArgumentError("the state must be a JSON object");
+  std::string text;
+  try {
+    text = state.dump(2) + "\n";
+  } catch (const nlohmann::json::exception&) {
+    return absl::InvalidArgumentError("the state holds text that is not valid UTF-8");
+  }
+  // What could not be read again must not be written.
+  if (static_cast<int64_t>(text.size()) > kMaxJsonBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the state has ", text.size(), " bytes; at most ", kMaxJsonBytes, " can be stored"));
+  }
+  const auto again = ParseJsonObject(text);
+  if (!again.ok())
+    return absl::InvalidArgumentError(absl::StrCat("the state ", again.status().message()));
+  return text;
+}
+
+// Puts `complete` in the place of `target`; what was there is then at `complete`, to be removed.
+absl::Status Exchange(const std::string& complete, const std::string& target) {
+  if (::renameat2(AT_FDCWD, complete.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno != EINVAL && errno != ENOSYS) return DiskError(errno, target);
+  // A file system that cannot exchange: for a moment the step has no checkpoint.
+  const std::string aside = absl::StrCat(target, kReplacedSuffix);
+  MUSTER_RETURN_IF_ERROR(Rename(target, aside));
+  if (const absl::Status status = Rename(complete, target); !status.ok()) {
+    Rename(aside, target).IgnoreError();
+    return status;
+  }
+  return Rename(aside, complete);
+}
+
+}  // namespace
+
+Writer::Writer(const std::string& model_dir, const WriteOptions& options)
+    : options_(options),
+      store_(JoinPath(model_dir, kFolder)),
+      folder_(JoinPath(store_, StepFolder(options.step))),
+      partial_(absl::StrCat(folder_, kPartialSuffix)) {}
+
+absl::StatusOr<std::unique_ptr<Writer>> Writer::Begin(const std::string& model_dir,
+                                                      const WriteOptions& options,
+                                                      std::vector<TensorSpec> weights,
+                                                      std::vector<TensorSpec> slots) {
+  if (options.step < 0) return absl::InvalidArgumentError("a step is 0 or more");
+  std::unique_ptr<Writer> writer(new Writer(model_dir, options));
+  MUSTER_RETURN_IF_ERROR(writer->Plan(weights, slots));
+  MUSTER_RETURN_IF_ERROR(writer->Claim());
+  if (const auto status = writer->CreateFiles(); !status.ok()) return writer->Fail(status);
+  return writer;
+}
+
+absl::Status Writer::Plan(const std::vector<TensorSpec>& weights,
+                          const std::vector<TensorSpec>& slots) {
+  int first = 0;
+  for (const auto& [kind, specs, shards] : {std::tuple(kModelKind, &weights, &weight_shards_),
+                                            std::tuple(kOptimizerKind, &slots, &slot_shards_)}) {
+    MUSTER_RETURN_IF_ERROR(WriteHeader(*specs, {}).status());  // names are unique over all files
+    MUSTER_ASSIGN_OR_RETURN(ShardPlan plan, PlanShards(kind, *specs, options_.max_file_bytes));
+    for (size_t i = 0; i < specs->size(); ++i) {
+      expected_.push_back({.bytes = (*specs)[i].bytes(), .file = first + plan.shard_of[i]});
+    }
+    *shards = std::move(plan.shards);
+    first += static_cast<int>(shards->size());
+  }
+  return absl::OkStatus();
+}
+
+// Makes the folder ours. What a writer that died has left there is removed.
+absl::Status Writer::Claim() {
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(store_, 0755));
+  MUSTER_ASSIGN_OR_RETURN(const FileLock store,
+                          FileLock::Acquire(JoinPath(store_, kStoreLock), kPatience));
+  const std::string lock = JoinPath(partial_, kWriterLock);
+  if (Exists(partial_)) {
+    if (Exists(lock)) {
+      MUSTER_ASSIGN_OR_RETURN(const auto dead, FileLock::Try(lock));
+      if (!dead.has_value()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(folder_,
+                         ": another process is writing this step's checkpoint; only one "
+                         "task of a job may save"));
+      }
+    }
+    MUSTER_RETURN_IF_ERROR(RemoveFolder(partial_));
+  }
+  if (::mkdir(partial_.c_str(), 0755) != 0) return DiskError(errno, partial_);
+  auto owner = FileLock::Acquire(lock, kPatience);
+  if (!owner.ok()) {
+    RemoveFolder(partial_).IgnoreError();
+    return owner.status();
+  }
+  owner_ = std::make_unique<FileLock>(*std::move(owner));
+  return absl::OkStatus();
+}
+
+absl::Status Writer::CreateFiles() {
+  for (const auto* shards : {&weight_shards_, &slot_shards_}) {
+    for (const Shard& shard : *shards) {
+      MUSTER_ASSIGN_OR_RETURN(const std::string header, WriteHeader(shard.specs, TorchMetadata()));
+      MUSTER_ASSIGN_OR_RETURN(HashedFile file, HashedFile::Create(partial_, shard.file));
+      MUSTER_RETURN_IF_ERROR(file.Append(AsBytes(header)));
+      files_.push_back(std::move(file));
+    }
+  }
+  return absl::OkStatus();
+}
+
+Writer::~Writer() {
+  if (!committed_) Fail(absl::CancelledError("the checkpoint was given up")).IgnoreError();
+}
+
+// The disk space is given back at once, not when the owner gets round to destroying the writer.
+absl::Status Writer::Fail(absl::Status status) {
+  if (!failure_.ok()) return failure_;
+  failure_ = std::move(status);
+  files_.clear();
+  if (owner_ != nullptr) RemoveFolder(partial_).IgnoreError();
+  owner_.reset();
+  return failure_;
+}
+
+absl::Status Writer::Append(absl::Span<const std::byte> bytes) {
+  if (!failure_.ok()) return failure_;
+  if (committed_) return absl::FailedPreconditionError("the checkpoint is complete");
+  const absl::Status status = Write(bytes);
+  return status.ok() ? status : Fail(status);
+}
+
+absl::Status Writer::Write(absl::Span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    if (next_ == expected_.size()) {
+      return absl::InvalidArgumentError("more bytes than the tensors have");
+    }
+    const Expected& tensor = expected_[next_];
+    const auto piece =
+        bytes.first(std::min(bytes.size(), static_cast<size_t>(tensor.bytes - received_)));
+    MUSTER_RETURN_IF_ERROR(files_[tensor.file].Append(piece));
+    bytes.remove_prefix(piece.size());
+    received_ += static_cast<int64_t>(piece.size());
+    if (received_ == tensor.bytes) {
+      ++next_;
+      received_ = 0;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Commit(const nlohmann::json& state) {
+  if (!failure_.ok()) return failure_;
+  if (committed_) return absl::FailedPreconditionError("the checkpoint is complete");
+  absl::Status status = Complete(state);
+  if (status.ok()) status = Publish();
+  return status.ok() ? status : Fail(status);
+}
+
+// Everything but the name: the folder could be copied elsewhere and restored.
+absl::Status Writer::Complete(const nlohmann::json& state) {
+  while (next_ < expected_.size() && expected_[next_].bytes == 0) ++next_;
+  if (next_ < expected_.size()) {
+    return absl::FailedPreconditionError(absl::StrCat("bytes are missing: ", next_, " of ",
+                                                      expected_.size(), " tensors have arrived"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string index, IndexText(weight_shards_));
+  MUSTER_ASSIGN_OR_RETURN(const std::string state_text, StateText(state));
+  MUSTER_RETURN_IF_ERROR(WriteSmallFile(kIndexFile, index));
+  MUSTER_RETURN_IF_ERROR(WriteSmallFile(kStateFile, state_text));
+  Manifest manifest{.step = options_.step,
+                    .model_name = options_.model_name,
+                    .written = absl::Now(),
+                    .final = options_.final};
+  for (HashedFile& file : files_) {
+    MUSTER_RETURN_IF_ERROR(file.Finish());
+    manifest.files.push_back({.name = file.name(), .bytes = file.bytes(), .sha256 = file.sha256()});
+  }
+  for (HashedFile& file : files_) MUSTER_RETURN_IF_ERROR(file.Sync());
+  MUSTER_RETURN_IF_ERROR(SyncFolder(partial_));
+  const absl::Status written =
+      WriteFileAtomically(JoinPath(partial_, kManifestFile), ToJson(manifest), 0644);
+  if (absl::IsOutOfRange(written)) return absl::ResourceExhaustedError(written.message());
+  return written;
+}
+
+absl::Status Writer::WriteSmallFile(const std::string& name, const std::string& text) {
+  MUSTER_ASSIGN_OR_RETURN(HashedFile file, HashedFile::Create(partial_, name));
+  MUSTER_RETURN_IF_ERROR(file.Append(AsBytes(text)));
+  files_.push_back(std::move(file));
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Publish() {
+  MUSTER_ASSIGN_OR_RETURN(const FileLock store,
+                          FileLock::Acquire(JoinPath(store_, kStoreLock), kPatience));
+  // While the store is locked nobody takes the folder for that of a dead writer.
+  ::unlink(JoinPath(partial_, kWriterLock).c_str());
+  const bool replaces = Exists(folder_);
+  if (replaces) {
+    MUSTER_RETURN_IF_ERROR(Exchange(partial_, folder_));
+  } else {
+    MUSTER_RETURN_IF_ERROR(Rename(partial_, folder_));
+  }
+  committed_ = true;
+  files_.clear();
+  owner_.reset();
+  const absl::Status synced = SyncFolder(store_);
+  if (replaces) RemoveFolder(partial_).IgnoreError();  // what is left, Retain removes
+  return synced;
+}
+
+}  // namespace muster::checkpoint
