@@ -241,6 +241,16 @@ struct Noise : FixedBatch {
   Tensor forward(const Tensor& x) { return fc(x) + at::rand({x.size(0), 3}); }
 };
 
+struct Frozen : FixedBatch {
+  Frozen() { fc->bias.set_requires_grad(false); }
+};
+
+TEST(ModuleModelTest, FrozenParametersAreNotTrained) {
+  const auto model = FromModule<Frozen>()();
+  EXPECT_THAT(Names((*model)->Parameters()), ElementsAre("fc.weight"));
+  EXPECT_THAT(Names((*model)->Buffers()), ElementsAre("fc.bias"));
+}
+
 TEST(ExportTest, SaysWhenABatchSizeIsFixed) {
   TempDir dir;
   const auto model = FromModule<FixedBatch>()();

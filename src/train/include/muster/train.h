@@ -14,6 +14,7 @@
 // from TF_CONFIG or from --job_name --task_index --ps_hosts --worker_hosts. Alone, it is all of
 // them.
 //
+// Includes what it needs of torch only: a file that defines a module includes <torch/torch.h>.
 // Nothing here is safe to call from several threads unless it says so.
 #pragma once
 
@@ -74,18 +75,24 @@ class ModuleModel : public Model {
   explicit ModuleModel(std::shared_ptr<Net> net) : net_(std::move(net)) {}
 
   torch::Tensor Forward(const torch::Tensor& inputs) override { return net_->forward(inputs); }
-  NamedTensors Parameters() override { return Named(net_->named_parameters()); }
-  NamedTensors Buffers() override { return Named(net_->named_buffers()); }
+  NamedTensors Parameters() override { return OfParameters(/*frozen=*/false); }
+  // Parameters that do not require gradients belong here.
+  NamedTensors Buffers() override {
+    NamedTensors tensors = OfParameters(/*frozen=*/true);
+    for (const auto& item : net_->named_buffers()) tensors.emplace_back(item.key(), item.value());
+    return tensors;
+  }
   void SetTraining(bool on) override { net_->train(on); }
 
  protected:
   const std::shared_ptr<Net>& net() const { return net_; }
 
  private:
-  template <typename Dict>
-  static NamedTensors Named(const Dict& dict) {
+  NamedTensors OfParameters(bool frozen) const {
     NamedTensors tensors;
-    for (const auto& item : dict) tensors.emplace_back(item.key(), item.value());
+    for (const auto& item : net_->named_parameters()) {
+      if (item.value().requires_grad() != frozen) tensors.emplace_back(item.key(), item.value());
+    }
     return tensors;
   }
 
@@ -120,6 +127,7 @@ DataFactory OpenData(const DataSource& source);
 // Tensors in memory, the example first. One pair for training, one for everything else.
 DataFactory FromTensors(const Batch& train, const Batch& test);
 
+// Throws c10::Error where outputs and targets do not fit; a target is never broadcast.
 using Loss = std::function<torch::Tensor(const torch::Tensor& outputs, const Batch& batch)>;
 Loss CrossEntropy();
 Loss BinaryCrossEntropy();  // of logits
@@ -133,8 +141,9 @@ Loss Ctc();
 class Metric {
  public:
   virtual ~Metric() = default;
+  // Throws as losses do.
   virtual void Add(const torch::Tensor& outputs, const Batch& batch) = 0;
-  virtual double Value() const = 0;
+  virtual double Value() const = 0;  // NaN when there is nothing to tell
 };
 
 struct MetricSpec {
