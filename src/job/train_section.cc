@@ -1,10 +1,13 @@
 #include "job/train_section.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codec/map_reader.h"
 #include "job/job_rules.h"
 #include "job/parse.h"
@@ -20,7 +23,7 @@ using Json = nlohmann::json;
 
 // One key of a section and what its value may be.
 struct Field {
-  enum class Kind { kText, kPath, kInt, kNumber, kBool, kChoice, kChoices };
+  enum class Kind { kText, kPath, kInt, kSizes, kNumber, kBool, kChoice, kChoices };
 
   const char* key;
   Kind kind;
@@ -41,6 +44,7 @@ Field Flag(const char* key) { return {key, Field::Kind::kBool}; }
 Field Int(const char* key, double min, double max, Json fallback = {}) {
   return {key, Field::Kind::kInt, std::move(fallback), min, max};
 }
+Field Sizes(const char* key, double max) { return {key, Field::Kind::kSizes, {}, 1, max}; }
 Field Number(const char* key, double min, double max, Json fallback = {}) {
   return {key, Field::Kind::kNumber, std::move(fallback), min, max};
 }
@@ -72,15 +76,33 @@ const Fields& TrainFields() {
 
 const Fields& DataFields() {
   static const auto& kFields = *new Fields{
-      Choice("format", {"mnist", "idx", "tfrecord", "csv", "synthetic"}),
+      Choice("format", {"mnist", "idx", "synthetic"}),
       Path("path"),
       Text("split", "train"),
       Flag("shuffle"),
-      Int("shuffle_buffer", 1, 1e9),
       Int("prefetch", 0, 10'000),
       Int("examples", 1, kMany),
+      Choice("kind", {"images", "tabular", "tokens", "sequence"}),
+      Int("classes", 2, 1e6),
+      Int("features", 1, 1e7),
+      Int("length", 1, 1e7),
+      Int("vocabulary", 2, 1e8),
+      Sizes("shape", 1e6),
   };
   return kFields;
+}
+
+// The keys that only synthetic data has, and the kinds that have them.
+const std::map<std::string, std::vector<std::string>>& SyntheticKeys() {
+  static const auto& kKeys = *new std::map<std::string, std::vector<std::string>>{
+      {"kind", {"images", "tabular", "tokens", "sequence"}},
+      {"classes", {"images", "tabular", "tokens", "sequence"}},
+      {"features", {"tabular", "sequence"}},
+      {"length", {"tokens", "sequence"}},
+      {"vocabulary", {"tokens"}},
+      {"shape", {"images"}},
+  };
+  return kKeys;
 }
 
 const Fields& OptimizerFields() {
@@ -188,6 +210,8 @@ class TrainReader {
       case Field::Kind::kInt:
         return to_json(reader.Int(field.key, static_cast<int64_t>(field.min),
                                   static_cast<int64_t>(field.max)));
+      case Field::Kind::kSizes:
+        return ReadSizes(reader, field);
       case Field::Kind::kNumber:
         return to_json(reader.Number(field.key, field.min, field.max));
       case Field::Kind::kBool:
@@ -199,6 +223,29 @@ class TrainReader {
                    ? Json()
                    : Json(reader.ChoiceList(field.key, field.choices));
     }
+    return {};
+  }
+
+  Json ReadSizes(MapReader& reader, const Field& field) {
+    constexpr size_t kMaxRank = 8;
+    const Node* list = reader.Find(field.key);
+    if (list == nullptr) return {};
+    const bool is_list = list->kind == Node::Kind::kSequence && !list->items.empty() &&
+                         list->items.size() <= kMaxRank;
+    Json result = Json::array();
+    const Node* wrong = is_list ? nullptr : list;
+    for (const Node& item : list->items) {
+      const auto size = codec::AsInt(item);
+      if (!size || *size < 1 || *size > static_cast<int64_t>(field.max)) wrong = &item;
+      if (wrong != nullptr) break;
+      result.push_back(*size);
+    }
+    if (wrong == nullptr) return result;
+    diagnostics_.Add(
+        wrong->mark,
+        absl::StrCat("'", field.key, "' of ", reader.what(), " must be a list of 1 to ", kMaxRank,
+                     " whole numbers from 1 to ", static_cast<int64_t>(field.max), ", not ",
+                     wrong == list ? "" : "of ", codec::Describe(*wrong)));
     return {};
   }
 
@@ -243,10 +290,41 @@ class TrainReader {
     if (node == nullptr) return;
     if (node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) return;
     MapReader data(*node, "'data' of train", diagnostics_);
-    data.Require("format", "mnist | idx | tfrecord | csv | synthetic");
-    if (result["data"].value("format", "synthetic") != "synthetic") {
-      data.Require("path", "where the data is");
+    data.Require("format", "mnist | idx | synthetic");
+    const Json& section = result["data"];
+    const std::string format = section.value("format", "");
+    if (format == "mnist" || format == "idx") data.Require("path", "where the data is");
+    if (format == "synthetic") {
+      CheckSynthetic(section, *node);
+    } else if (!format.empty()) {
+      for (const auto& [key, kinds] : SyntheticKeys()) {
+        RefuseKey(section, *node, key, "format: synthetic", format);
+      }
     }
+    const std::string split = section.value("split", "train");
+    if (format == "idx" || format.empty() || split == "train" || split == "test") return;
+    diagnostics_.Add(node->Find("split")->mark,
+                     absl::StrCat("'split' of 'data' of train must be train | test with 'format: ",
+                                  format, "', not text '", split, "'"));
+  }
+
+  void CheckSynthetic(const Json& section, const Node& node) {
+    RefuseKey(section, node, "path", "format: mnist | idx", "synthetic");
+    if (!section.contains("kind") && node.Find("kind") != nullptr) return;  // reported already
+    const std::string kind = section.value("kind", "images");
+    for (const auto& [key, kinds] : SyntheticKeys()) {
+      if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
+      RefuseKey(section, node, key, absl::StrCat("kind: ", absl::StrJoin(kinds, " | ")), kind);
+    }
+  }
+
+  // Reports that the data section has `key`, which belongs to something else.
+  void RefuseKey(const Json& section, const Node& node, const std::string& key,
+                 absl::string_view owner, absl::string_view actual) {
+    if (!section.contains(key)) return;
+    diagnostics_.Add(node.Find(key)->mark,
+                     absl::StrCat("'", key, "' of 'data' of train belongs to '", owner,
+                                  "', not to ", actual, "; remove it"));
   }
 
   void CheckEvery(const char* key, Json& result) {

@@ -29,10 +29,10 @@ TEST(TrainSectionTest, DefaultsAreFilledIn) {
 
 TEST(TrainSectionTest, RelativePathsAreResolved) {
   const JobSpec job = MustParse(
-      Job("model: net.pt, steps: 1, warm_start: gs://b/x, data: {format: csv, path: ../d.csv}"));
+      Job("model: net.pt, steps: 1, warm_start: gs://b/x, data: {format: idx, path: ../d}"));
   EXPECT_EQ(job.train["model"], "/home/me/net.pt");
   EXPECT_EQ(job.train["warm_start"], "gs://b/x");
-  EXPECT_EQ(job.train["data"]["path"], "/home/d.csv");
+  EXPECT_EQ(job.train["data"]["path"], "/home/d");
 }
 
 TEST(TrainSectionTest, ShortForms) {
@@ -58,8 +58,8 @@ TEST(TrainSectionTest, EveryMistakeIsReported) {
       "job.yaml:3:3: train lacks 'model'; expected the name of a built-in model, or a TorchScript "
       "file\n"
       "job.yaml:3:3: unknown key 'modle' in train (did you mean 'model'?)\n"
-      "job.yaml:4:18: 'format' of 'data' of train must be mnist | idx | tfrecord | csv | "
-      "synthetic, not text 'minst' (did you mean 'mnist'?)\n"
+      "job.yaml:4:18: 'format' of 'data' of train must be mnist | idx | synthetic, not text "
+      "'minst' (did you mean 'mnist'?)\n"
       "job.yaml:4:34: unknown key 'shufle' in 'data' of train (did you mean 'shuffle'?)\n"
       "job.yaml:5:21: 'type' of 'optimizer' of train must be sgd | adam | adamw | adagrad | "
       "rmsprop, not text 'adm' (did you mean 'adam'?)\n"
@@ -80,11 +80,51 @@ TEST(TrainSectionTest, DataMustSayWhatAndWhere) {
               HasSubstr("'data' of train lacks 'format'"));
   EXPECT_THAT(MistakesOf(Job("model: a, steps: 1, data: ")),
               HasSubstr("'data' of train lacks 'format'"));
-  EXPECT_THAT(MistakesOf(Job("model: a, steps: 1, data: {format: csv}")),
+  EXPECT_THAT(MistakesOf(Job("model: a, steps: 1, data: {format: idx}")),
               HasSubstr("'data' of train lacks 'path'"));
   EXPECT_EQ(MistakesOf(Job("model: a, steps: 1, data: [x]")),
             "job.yaml:2:35: 'data' of train must be a map, not a list");
   EXPECT_THAT(MistakesOf("name: a\ntrain:\n"), HasSubstr("train lacks 'model'"));
+}
+
+TEST(TrainSectionTest, KeysOfDataBelongToItsFormat) {
+  const auto mistakes = [](const std::string& data) {
+    return MistakesOf(Job(absl::StrCat("model: a, steps: 1, data: {", data, "}")));
+  };
+  EXPECT_EQ(mistakes("format: synthetic, kind: images, shape: [3, 32, 32], classes: 100"), "");
+  EXPECT_EQ(mistakes("format: synthetic, kind: tabular, features: 8, examples: 100"), "");
+  EXPECT_EQ(mistakes("format: synthetic, kind: tokens, length: 8, vocabulary: 50, classes: 2"), "");
+  EXPECT_EQ(mistakes("format: synthetic, kind: sequence, length: 8, features: 4, classes: 5"), "");
+  EXPECT_EQ(mistakes("format: synthetic, split: test"), "");
+  EXPECT_EQ(mistakes("format: idx, path: d, split: valid"), "");
+  EXPECT_EQ(mistakes("format: mnist, path: d, classes: 5"),
+            "job.yaml:2:69: 'classes' of 'data' of train belongs to 'format: synthetic', not to "
+            "mnist; remove it");
+  EXPECT_EQ(mistakes("format: synthetic, path: d"),
+            "job.yaml:2:61: 'path' of 'data' of train belongs to 'format: mnist | idx', not to "
+            "synthetic; remove it");
+  EXPECT_EQ(mistakes("format: synthetic, kind: tokens, features: 5"),
+            "job.yaml:2:79: 'features' of 'data' of train belongs to 'kind: tabular | sequence', "
+            "not to tokens; remove it");
+  EXPECT_THAT(mistakes("format: synthetic, vocabulary: 5"), HasSubstr("not to images"));
+  EXPECT_THAT(mistakes("format: mnist, path: d, split: valid"),
+              HasSubstr("must be train | test with 'format: mnist', not text 'valid'"));
+  EXPECT_THAT(mistakes("format: tfrecord, path: d"), HasSubstr("mnist | idx | synthetic"));
+}
+
+TEST(TrainSectionTest, AShapeIsAListOfSizes) {
+  const auto with = [](const std::string& shape) {
+    return Job("model: a, steps: 1, data: {format: synthetic, shape: " + shape + "}");
+  };
+  EXPECT_EQ(MustParse(with("[3, 4]")).train["data"]["shape"].dump(), "[3,4]");
+  EXPECT_THAT(
+      MistakesOf(with("28")),
+      HasSubstr("must be a list of 1 to 8 whole numbers from 1 to 1000000, not the number"));
+  EXPECT_THAT(MistakesOf(with("[]")), HasSubstr("must be a list"));
+  EXPECT_THAT(MistakesOf(with("[3, 0]")), HasSubstr("not of the number 0"));
+  EXPECT_THAT(MistakesOf(with("[3, x]")), HasSubstr("not of text 'x'"));
+  EXPECT_THAT(MistakesOf(with("[1, 1, 1, 1, 1, 1, 1, 1, 1]")),
+              HasSubstr("must be a list of 1 to 8"));
 }
 
 TEST(TrainSectionTest, TheStrategyFitsTheRoles) {
