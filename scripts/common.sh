@@ -11,7 +11,7 @@ say() { printf '\n== %s\n' "$*"; }
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
-  zlib1g-dev libssl-dev libcurl4-openssl-dev
+  zlib1g-dev libcurl4-openssl-dev
   libtorch-dev libopenblas0-openmp
 )
 # What the tests need besides.

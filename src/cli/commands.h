@@ -16,6 +16,7 @@ void AddLogsCommand(Command& program, Context& context);
 void AddStopCommand(Command& program, Context& context);
 void AddResumeCommand(Command& program, Context& context);
 void AddEnvCommand(Command& program, Context& context);
+void AddDataCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);
 void AddHelpCommand(Command& program, Context& context);
 void AddCompletionCommand(Command& program, Context& context);

@@ -28,8 +28,8 @@ int Run(Context& context, int argc, char** argv) {
   program.Footer(kFooter);
   for (const auto add :
        {AddInitCommand, AddRunCommand, AddShowCommand, AddJobsCommand, AddLogsCommand,
-        AddStopCommand, AddResumeCommand, AddEnvCommand, AddDoctorCommand, AddHelpCommand,
-        AddCompletionCommand, AddSuperviseCommand}) {
+        AddStopCommand, AddResumeCommand, AddEnvCommand, AddDataCommand, AddDoctorCommand,
+        AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }
   const auto code = program.Run(argc, argv);

