@@ -13,6 +13,13 @@ namespace {
 // Inlined into each kernel below, and so compiled once for each set of instructions.
 #define MUSTER_KERNEL_PART [[gnu::always_inline]] inline
 
+// No turn of the loop that follows depends on another one.
+#if defined(__clang__)
+#define MUSTER_INDEPENDENT_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MUSTER_INDEPENDENT_LOOP _Pragma("GCC ivdep")
+#endif
+
 // Calls `rule`(gradient, value, slot0, slot1) -> new value for every element; it updates the slots
 // through its references. kSlots of them exist.
 template <int kSlots, typename RuleFunction>
@@ -24,8 +31,8 @@ MUSTER_KERNEL_PART void ForEach(const Coefficients& c, const Block& block, RuleF
   float* const out = block.values_out;
   float* const first = block.slots[0];
   float* const second = block.slots[1];
-// No element depends on another one, also where `in` is `out`.
-#pragma GCC ivdep
+  // `in` may be `out`, element by element.
+  MUSTER_INDEPENDENT_LOOP
   for (int64_t i = 0; i < block.n; ++i) {
     const float value = in[i];
     float slot0 = kSlots > 0 ? first[i] : 0;

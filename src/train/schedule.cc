@@ -60,9 +60,10 @@ double Schedule::LearningRate(int64_t step) const {
       return part >= 1 ? end_ : end_ + (base_ - end_) * (1 + std::cos(std::numbers::pi * part)) / 2;
     case Type::kExponential:
       return std::max(end_, base_ * std::pow(decay_rate_, part));
-    case Type::kStep:
-      return std::max(end_,
-                      base_ * std::pow(decay_rate_, static_cast<double>(since / decay_steps_)));
+    case Type::kStep: {
+      const int64_t falls = since / decay_steps_;
+      return std::max(end_, base_ * std::pow(decay_rate_, static_cast<double>(falls)));
+    }
   }
   return base_;
 }

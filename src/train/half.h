@@ -1,0 +1,15 @@
+// Floats in 16 bits, for the wire.
+#pragma once
+
+#include <cstdint>
+
+namespace muster::train {
+
+// Round to nearest, ties to even; what is too large becomes infinite, NaN stays NaN. Pointers may
+// have any alignment.
+void ToFloat16(const float* from, void* to, int64_t n);
+void FromFloat16(const void* from, float* to, int64_t n);
+void ToBfloat16(const float* from, void* to, int64_t n);
+void FromBfloat16(const void* from, float* to, int64_t n);
+
+}  // namespace muster::train

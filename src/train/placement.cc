@@ -1,0 +1,218 @@
+#include "train/placement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/status/status.h"
+
+namespace muster::train {
+namespace {
+
+// Below this, splitting a variable costs more messages than it saves.
+constexpr int64_t kSmallestSplit = 64 << 10;
+
+// Rows [first, first + rows) of a variable, on their way to a shard.
+struct Part {
+  int variable = 0;
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t bytes = 0;
+};
+
+int64_t RowsOf(const TensorSpec& spec) { return spec.shape.empty() ? 1 : spec.shape[0]; }
+
+int64_t RowElements(const TensorSpec& spec) {
+  const int64_t rows = RowsOf(spec);
+  return rows == 0 ? 0 : ElementsOf(spec.shape) / rows;
+}
+
+// The variable in pieces of about equal size, none larger than a fair share.
+std::vector<Part> Split(const Variable& variable, int index, int servers, int64_t fair_share) {
+  const TensorSpec& spec = variable.spec;
+  const int64_t rows = RowsOf(spec);
+  int64_t parts = 1;
+  if (spec.bytes() > std::max(fair_share, kSmallestSplit)) {
+    parts = std::clamp<int64_t>((spec.bytes() + fair_share - 1) / fair_share, 1,
+                                std::min<int64_t>(servers, rows));
+  }
+  std::vector<Part> result;
+  for (int64_t i = 0; i < parts; ++i) {
+    const int64_t first = rows * i / parts;
+    const int64_t count = rows * (i + 1) / parts - first;
+    result.push_back({index, first, count, count * RowElements(spec) * SizeOf(spec.dtype)});
+  }
+  return result;
+}
+
+// The parts of each shard.
+std::vector<std::vector<Part>> Spread(const std::vector<Variable>& variables, int servers) {
+  int64_t total = 0;
+  for (const Variable& variable : variables) {
+    if (variable.kind != Variable::Kind::kBuffer) total += variable.spec.bytes();
+  }
+  const int64_t fair_share = (total + servers - 1) / servers;
+  std::vector<Part> parts;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].kind == Variable::Kind::kBuffer) continue;
+    for (const Part& part : Split(variables[i], static_cast<int>(i), servers, fair_share)) {
+      parts.push_back(part);
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) {
+    if (a.bytes != b.bytes) return a.bytes > b.bytes;
+    return variables[a.variable].spec.name < variables[b.variable].spec.name;
+  });
+  std::vector<std::vector<Part>> shards(servers);
+  std::vector<int64_t> load(servers, 0);
+  for (const Part& part : parts) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += part.bytes;
+    shards[least - load.begin()].push_back(part);
+  }
+  return shards;
+}
+
+// Cuts `elements` into buckets: small variables share one, large ones are cut inside.
+std::vector<Bucket> Cut(const std::vector<Piece>& pieces, int64_t bucket_elements) {
+  std::vector<Bucket> buckets;
+  Bucket open;
+  const auto close = [&] {
+    if (open.elements > 0) buckets.push_back(open);
+    open = {open.offset + open.elements, 0};
+  };
+  for (const Piece& piece : pieces) {
+    if (open.elements + piece.elements > bucket_elements) close();
+    int64_t left = piece.elements;
+    while (left > bucket_elements) {
+      open.elements = bucket_elements;
+      left -= bucket_elements;
+      close();
+    }
+    open.elements += left;
+  }
+  close();
+  return buckets;
+}
+
+ShardPlan Plan(const std::vector<Variable>& variables, std::vector<Part> parts,
+               int64_t bucket_bytes) {
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    if (a.variable != b.variable) return a.variable > b.variable;
+    return a.first_row < b.first_row;
+  });
+  ShardPlan plan;
+  ShardShape& shape = plan.shape;
+  for (const Part& part : parts) {
+    const Variable& variable = variables[part.variable];
+    const int64_t width = RowElements(variable.spec);
+    const int64_t elements = part.rows * width;
+    if (variable.kind == Variable::Kind::kTable) {
+      shape.tables.push_back(
+          {part.variable, part.first_row, part.rows, width, shape.table_elements});
+      shape.table_elements += elements;
+    } else if (elements > 0) {
+      plan.dense.push_back({part.variable, part.first_row * width, elements, shape.elements});
+      shape.elements += elements;
+    }
+  }
+  shape.buckets =
+      Cut(plan.dense, std::max<int64_t>(1, bucket_bytes / static_cast<int64_t>(sizeof(float))));
+  return plan;
+}
+
+}  // namespace
+
+std::vector<Piece> ShardPlan::PiecesOf(int bucket) const {
+  const Bucket& range = shape.buckets[bucket];
+  std::vector<Piece> result;
+  auto piece = std::upper_bound(
+      dense.begin(), dense.end(), range.offset,
+      [](int64_t offset, const Piece& p) { return offset < p.offset + p.elements; });
+  for (; piece != dense.end() && piece->offset < range.offset + range.elements; ++piece) {
+    const int64_t begin = std::max(piece->offset, range.offset);
+    const int64_t end = std::min(piece->offset + piece->elements, range.offset + range.elements);
+    result.push_back(
+        {piece->variable, piece->first + begin - piece->offset, end - begin, begin - range.offset});
+  }
+  return result;
+}
+
+std::vector<ShardPlan> Place(const std::vector<Variable>& variables, int servers,
+                             int64_t bucket_bytes) {
+  std::vector<ShardPlan> plans;
+  for (std::vector<Part>& parts : Spread(variables, servers)) {
+    plans.push_back(Plan(variables, std::move(parts), bucket_bytes));
+  }
+  // Buffers are small, and one task's: the first server has them all.
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].kind != Variable::Kind::kBuffer) continue;
+    ShardPlan& first = plans.front();
+    const int64_t bytes = variables[i].spec.bytes();
+    first.buffers.push_back({static_cast<int>(i), 0, bytes, first.shape.buffer_bytes});
+    first.shape.buffer_bytes += bytes;
+  }
+  return plans;
+}
+
+std::vector<Extent> ExtentsOf(const std::vector<ShardPlan>& plans, int variable) {
+  constexpr int64_t kFloat = sizeof(float);
+  std::vector<Extent> extents;
+  for (size_t server = 0; server < plans.size(); ++server) {
+    const int index = static_cast<int>(server);
+    for (const Piece& piece : plans[server].dense) {
+      if (piece.variable != variable) continue;
+      extents.push_back(
+          {index, piece.first * kFloat, piece.offset * kFloat, piece.elements * kFloat});
+    }
+    for (const Table& table : plans[server].shape.tables) {
+      if (table.variable != variable) continue;
+      extents.push_back({index, table.first_row * table.width * kFloat, table.offset * kFloat,
+                         table.rows * table.width * kFloat});
+    }
+    for (const Piece& piece : plans[server].buffers) {
+      if (piece.variable == variable) {
+        extents.push_back({index, piece.first, piece.offset, piece.elements});
+      }
+    }
+  }
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.first < b.first; });
+  return extents;
+}
+
+nlohmann::json ShardShape::ToJson() const {
+  nlohmann::json json = {{"elements", elements},
+                         {"table_elements", table_elements},
+                         {"buffer_bytes", buffer_bytes},
+                         {"buckets", nlohmann::json::array()},
+                         {"tables", nlohmann::json::array()}};
+  for (const Bucket& bucket : buckets) json["buckets"].push_back(bucket.elements);
+  for (const Table& table : tables) {
+    json["tables"].push_back({table.variable, table.first_row, table.rows, table.width});
+  }
+  return json;
+}
+
+absl::StatusOr<ShardShape> ShardShape::FromJson(const nlohmann::json& json) {
+  ShardShape shape;
+  try {
+    shape.buffer_bytes = json.at("buffer_bytes");
+    for (const auto& elements : json.at("buckets")) {
+      shape.buckets.push_back({shape.elements, elements});
+      shape.elements += shape.buckets.back().elements;
+    }
+    for (const auto& table : json.at("tables")) {
+      shape.tables.push_back(
+          {table.at(0), table.at(1), table.at(2), table.at(3), shape.table_elements});
+      shape.table_elements += shape.tables.back().rows * shape.tables.back().width;
+    }
+    if (shape.elements == json.at("elements") &&
+        shape.table_elements == json.at("table_elements")) {
+      return shape;
+    }
+  } catch (const nlohmann::json::exception&) {
+  }
+  return absl::InvalidArgumentError("the description of the shard is damaged");
+}
+
+}  // namespace muster::train

@@ -1,0 +1,314 @@
+#include "train/ps/client.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+
+namespace muster::train {
+namespace {
+
+using wire::Frame;
+
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(50);
+constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
+constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
+
+// What another try may mend.
+bool IsTransient(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status) ||
+         absl::IsDeadlineExceeded(status) || absl::IsAlreadyExists(status);
+}
+
+}  // namespace
+
+PsClient::PsClient(wire::Transport& transport, Options options)
+    : transport_(transport), options_(std::move(options)) {
+  absl::MutexLock lock(&mutex_);
+  for (const ShardShape& shape : options_.shapes) {
+    due_.emplace_back(static_cast<size_t>(shape.bucket_count()), false);
+  }
+}
+
+PsClient::~PsClient() { Disconnect(); }
+
+void PsClient::Disconnect() {
+  for (Link& link : links_) {
+    if (link.connection != nullptr) link.connection->Cancel();
+  }
+  links_.clear();
+}
+
+absl::StatusOr<PsClient::Welcome> PsClient::Connect(int server, absl::Time deadline) {
+  Link& link = links_[server];
+  MUSTER_ASSIGN_OR_RETURN(link.connection,
+                          transport_.Connect(options_.addresses[server],
+                                             std::min(kConnectTimeout, deadline - absl::Now())));
+  Frame hello = options_.hello;
+  hello.set_kind(Frame::HELLO);
+  if (!link.connection->Send({std::move(hello)})) {
+    return absl::UnavailableError("the connection was lost");
+  }
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, link.connection->Receive());
+    if (answer.frame.kind() == Frame::ERROR) return StatusOf(answer.frame);
+    // Values for an earlier attempt of this task may come first; they will be asked for again.
+    if (answer.frame.kind() != Frame::WELCOME) continue;
+    return Welcome{{answer.frame.generation(), answer.frame.version(), answer.frame.sequence(),
+                    answer.frame.limit()},
+                   answer.frame.active()};
+  }
+}
+
+// One round over all servers. nullopt: not all of them are ready yet; `missing` says which.
+absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
+                                                          std::string& missing) {
+  Disconnect();
+  links_.resize(options_.addresses.size());
+  std::optional<Position> position;
+  for (size_t server = 0; server < links_.size(); ++server) {
+    const std::string name = absl::StrCat("ps:", server);
+    auto welcome = Connect(static_cast<int>(server), deadline);
+    if (!welcome.ok()) {
+      if (!IsTransient(welcome.status())) return Annotate(welcome.status(), name);
+      missing = absl::IsAlreadyExists(welcome.status())
+                    ? std::string(welcome.status().message())
+                    : absl::StrCat(name, " (", options_.addresses[server], ": ",
+                                   welcome.status().message(), ")");
+      return std::nullopt;
+    }
+    const Position& at = welcome->position;
+    if (!welcome->active || (position && position->generation != at.generation)) {
+      missing = absl::StrCat("the chief, to say what ", name, " holds");
+      return std::nullopt;
+    }
+    if (!position) {
+      position = at;
+    } else {
+      position->step = std::min(position->step, at.step);
+      position->limit = std::min(position->limit, at.limit);
+      if (options_.shared_steps) position->sequence = std::min(position->sequence, at.sequence);
+    }
+  }
+  return position;
+}
+
+absl::StatusOr<Position> PsClient::Join(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  absl::Time report_at = absl::Now() + options_.report_interval;
+  for (;;) {
+    std::string missing;
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position, TryJoin(deadline, missing));
+    if (position.has_value()) {
+      generation_ = position->generation;
+      limit_ = position->limit;
+      {
+        absl::MutexLock lock(&mutex_);
+        status_ = absl::OkStatus();
+        expected_ = -1;
+        pending_ = 0;
+        rows_.reset();
+        for (auto& buckets : due_) buckets.assign(buckets.size(), false);
+      }
+      for (size_t server = 0; server < links_.size(); ++server) {
+        Link& link = links_[server];
+        link.outbox = std::make_unique<wire::Outbox>(*link.connection);
+        link.receiver = std::jthread([this, server] { ReceiveFrom(static_cast<int>(server)); });
+      }
+      return *position;
+    }
+    if (absl::Now() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("waited ", absl::FormatDuration(timeout), " in vain for ", missing));
+    }
+    if (absl::Now() > report_at) {
+      report_at = absl::Now() + options_.report_interval;
+      options_.log(absl::StrCat("waiting for ", missing));
+    }
+    absl::SleepFor(kRetryInterval);
+  }
+}
+
+void PsClient::Fail(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  if (status_.ok()) status_ = std::move(status);
+}
+
+void PsClient::ReceiveFrom(int server) {
+  for (;;) {
+    auto message = links_[server].connection->Receive();
+    if (!message.ok()) {
+      Fail(absl::UnavailableError(absl::StrCat("ps:", server, " was lost")));
+      return;
+    }
+    Handle(server, *std::move(message));
+  }
+}
+
+void PsClient::Handle(int server, wire::Incoming message) {
+  const Frame& frame = message.frame;
+  switch (frame.kind()) {
+    case Frame::VALUES: {
+      const auto bucket = static_cast<int>(frame.bucket());
+      {
+        absl::MutexLock lock(&mutex_);
+        const bool due = bucket < static_cast<int>(due_[server].size()) && due_[server][bucket];
+        if (!due || (options_.shared_steps && frame.version() < expected_)) return;
+        due_[server][bucket] = false;
+      }
+      if (message.payload.size() > 0) options_.receive(server, bucket, message.payload);
+      absl::MutexLock lock(&mutex_);
+      --pending_;
+      return;
+    }
+    case Frame::ROWS: {
+      absl::MutexLock lock(&mutex_);
+      rows_ = std::move(message.payload);
+      pending_ = 0;
+      return;
+    }
+    case Frame::GRANT: {
+      granted_step_ = frame.version();
+      absl::MutexLock lock(&mutex_);
+      pending_ = 0;
+      return;
+    }
+    case Frame::LIMIT: {
+      limit_ = std::min<int64_t>(limit_, frame.version());
+      if (!options_.shared_steps) granted_step_ = frame.version();
+      if (options_.shared_steps && version_ < limit_) return;  // there is more to do
+      Fail(absl::CancelledError("the job ends here"));
+      return;
+    }
+    case Frame::ERROR:
+      Fail(StatusOf(frame));
+      return;
+    default:
+      Fail(absl::InternalError(
+          absl::StrCat("ps:", server, " sent ", Frame::Kind_Name(frame.kind()))));
+  }
+}
+
+Frame PsClient::FrameOf(Frame::Kind kind, int bucket) const {
+  Frame frame;
+  frame.set_kind(kind);
+  frame.set_generation(generation_);
+  frame.set_version(version_);
+  frame.set_sequence(sequence_);
+  frame.set_bucket(static_cast<uint32_t>(bucket));
+  return frame;
+}
+
+void PsClient::Expect(int64_t version, bool all_buckets) {
+  absl::MutexLock lock(&mutex_);
+  expected_ = version;
+  pending_ = 0;
+  for (size_t server = 0; server < due_.size(); ++server) {
+    const ShardShape& shape = options_.shapes[server];
+    for (int bucket = 0; bucket < shape.bucket_count(); ++bucket) {
+      const bool is_buffer = !shape.is_dense(bucket) && !shape.is_table(bucket);
+      const bool due =
+          (all_buckets || !shape.is_table(bucket)) && (!is_buffer || options_.owns_buffers);
+      due_[server][bucket] = due;
+      pending_ += due ? 1 : 0;
+    }
+  }
+}
+
+absl::Status PsClient::PullAll(int64_t version) {
+  version_ = version;
+  Expect(version, /*all_buckets=*/false);
+  for (size_t server = 0; server < links_.size(); ++server) {
+    const ShardShape& shape = options_.shapes[server];
+    for (int bucket = 0; bucket < shape.bucket_count(); ++bucket) {
+      const bool is_buffer = !shape.is_dense(bucket) && !shape.is_table(bucket);
+      if (shape.is_table(bucket) || (is_buffer && !options_.owns_buffers)) continue;
+      links_[server].outbox->Post({FrameOf(Frame::PULL, bucket)});
+    }
+  }
+  return Await("the values");
+}
+
+void PsClient::Begin(int64_t version, int64_t sequence) {
+  version_ = version;
+  sequence_ = sequence;
+  Expect(version + 1, /*all_buckets=*/true);
+}
+
+void PsClient::Push(int server, int bucket, std::vector<wire::Chunk> payload,
+                    Frame::Precision precision, int64_t count, bool skipped) {
+  wire::Outgoing push{FrameOf(Frame::PUSH, bucket), std::move(payload)};
+  push.frame.set_precision(precision);
+  push.frame.set_count(count);
+  push.frame.set_skipped(skipped);
+  links_[server].outbox->Post(std::move(push));
+}
+
+absl::Status PsClient::Wait() { return Await("the other tasks"); }
+
+absl::Status PsClient::Await(const char* what) {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(this, &PsClient::Ready),
+                                  options_.report_interval)) {
+        return status_;
+      }
+    }
+    const std::string missing = WhoIsMissing();
+    options_.log(absl::StrCat("step ", version_.load(), ": waiting for ",
+                              missing.empty() ? std::string(what) : missing));
+  }
+}
+
+std::string PsClient::WhoIsMissing() {
+  std::set<std::string> names;
+  for (size_t server = 0; server < options_.addresses.size(); ++server) {
+    auto control =
+        PsControl::Connect(transport_, options_.addresses[server], options_.hello, kStatusTimeout);
+    const auto status = control.ok() ? (*control)->Status(kStatusTimeout) : control.status();
+    if (!status.ok()) {
+      names.insert(absl::StrCat("ps:", server, " (", status.status().message(), ")"));
+      continue;
+    }
+    for (const auto& entry : status->value("missing", nlohmann::json::array())) {
+      names.insert(absl::StrCat(entry.value("task", "?"),
+                                entry.value("connected", true) ? "" : " (not connected)"));
+    }
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+absl::StatusOr<bool> PsClient::Claim() {
+  {
+    absl::MutexLock lock(&mutex_);
+    pending_ = 1;
+  }
+  links_[0].outbox->Post({FrameOf(Frame::CLAIM, 0)});
+  const absl::Status status = Await("a step");
+  if (absl::IsCancelled(status)) return false;
+  if (!status.ok()) return status;
+  return true;
+}
+
+absl::StatusOr<wire::Payload> PsClient::PullRows(int server, int bucket, int64_t version,
+                                                 const std::vector<int64_t>& rows) {
+  auto copy = std::make_shared<std::vector<int64_t>>(rows);
+  {
+    absl::MutexLock lock(&mutex_);
+    rows_.reset();
+    pending_ = 1;
+  }
+  wire::Outgoing pull{FrameOf(Frame::ROWS_PULL, bucket),
+                      {{copy->data(), copy->size() * sizeof(int64_t), copy}}};
+  pull.frame.set_version(version);
+  links_[server].outbox->Post(std::move(pull));
+  MUSTER_RETURN_IF_ERROR(Await("rows of a table"));
+  absl::MutexLock lock(&mutex_);
+  return *std::move(rows_);
+}
+
+}  // namespace muster::train

@@ -1,0 +1,117 @@
+// A training task's side of the parameter servers: pushes gradients, receives values.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "train/placement.h"
+#include "train/ps/control.h"
+#include "train/wire/outbox.h"
+#include "train/wire/transport.h"
+
+namespace muster::train {
+
+// Where a task goes on.
+struct Position {
+  uint64_t generation = 0;
+  int64_t step = 0;      // completed steps of the job
+  int64_t sequence = 0;  // batches that this task has contributed
+  int64_t limit = 0;     // the step at which the job ends
+};
+
+// Push may be called while another thread waits; everything else from one thread.
+class PsClient {
+ public:
+  struct Options {
+    wire::Frame hello;                   // who this task is
+    std::vector<std::string> addresses;  // of the servers, by index
+    std::vector<ShardShape> shapes;
+    bool shared_steps = true;   // sync
+    bool owns_buffers = false;  // the chief
+    absl::Duration report_interval = absl::Seconds(10);
+    std::function<void(const std::string&)> log;
+    // Called from several threads, for different buckets: new values have come.
+    std::function<void(int server, int bucket, const wire::Payload& values)> receive;
+  };
+  PsClient(wire::Transport& transport, Options options);
+  ~PsClient();
+
+  // Joins all servers, again after an error. Waits until all of them are active in one generation;
+  // DeadlineExceeded after `timeout`, naming who is missing. Any other error is final.
+  absl::StatusOr<Position> Join(absl::Duration timeout);
+
+  // Asks for all values of a version, and waits for them.
+  absl::Status PullAll(int64_t version);
+
+  // sync: what is pushed next was computed from `version`. Otherwise: it is this task's
+  // `sequence`-th.
+  void Begin(int64_t version, int64_t sequence);
+  // `count`: rows, of a table. Skipped: without payload.
+  void Push(int server, int bucket, std::vector<wire::Chunk> payload,
+            wire::Frame::Precision precision, int64_t count, bool skipped);
+  // Waits until every bucket has come back. Cancelled when the job ends before: see limit().
+  // Aborted or Unavailable when a server was lost: Join again.
+  absl::Status Wait();
+  int64_t limit() const { return limit_; }
+
+  // async, bounded: waits for leave to compute. False when the job is over.
+  absl::StatusOr<bool> Claim();
+  // How many steps the job had completed at the last Claim.
+  int64_t granted_step() const { return granted_step_; }
+
+  // The values of some rows of a table, from the server that has them.
+  absl::StatusOr<wire::Payload> PullRows(int server, int bucket, int64_t version,
+                                         const std::vector<int64_t>& rows);
+
+ private:
+  struct Link {
+    std::unique_ptr<wire::Connection> connection;
+    std::unique_ptr<wire::Outbox> outbox;
+    std::jthread receiver;
+  };
+  struct Welcome {
+    Position position;
+    bool active = false;
+  };
+
+  absl::StatusOr<Welcome> Connect(int server, absl::Time deadline);
+  absl::StatusOr<std::optional<Position>> TryJoin(absl::Time deadline, std::string& missing);
+  void Disconnect();
+  void ReceiveFrom(int server);
+  void Handle(int server, wire::Incoming message);
+  void Expect(int64_t version, bool all_buckets);
+  absl::Status Await(const char* what);
+  bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !status_.ok() || pending_ == 0;
+  }
+  std::string WhoIsMissing();
+  void Fail(absl::Status status);
+  wire::Frame FrameOf(wire::Frame::Kind kind, int bucket) const;
+
+  wire::Transport& transport_;
+  const Options options_;
+  std::vector<Link> links_;
+  uint64_t generation_ = 0;
+  int64_t sequence_ = 0;
+  std::atomic<int64_t> version_{0};
+  std::atomic<int64_t> limit_{0};
+  std::atomic<int64_t> granted_step_{0};
+
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  int64_t expected_ ABSL_GUARDED_BY(mutex_) = -1;               // the version that is waited for
+  std::vector<std::vector<bool>> due_ ABSL_GUARDED_BY(mutex_);  // by server and bucket
+  int pending_ ABSL_GUARDED_BY(mutex_) = 0;                     // answers that are still to come
+  std::optional<wire::Payload> rows_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::train

@@ -1,0 +1,202 @@
+#include "train/ps/coordinator.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "train/optimizer.h"
+
+namespace muster::train {
+namespace {
+
+using wire::Frame;
+
+constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(50);
+constexpr absl::Duration kCallTimeout = absl::Seconds(60);
+constexpr int64_t kChunkBytes = 4 << 20;
+
+// Reads the copies that the servers keep, while they go on.
+class PsSnapshot final : public Snapshot {
+ public:
+  PsSnapshot(nlohmann::json state, uint64_t generation,
+             std::vector<std::unique_ptr<PsControl>> controls)
+      : state_(std::move(state)), generation_(generation), controls_(std::move(controls)) {}
+
+  const nlohmann::json& state() const override { return state_; }
+
+  absl::Status Read(const Extent& extent, Area area,
+                    absl::FunctionRef<absl::Status(absl::Span<const std::byte>)> take) override {
+    for (int64_t done = 0; done < extent.bytes; done += kChunkBytes) {
+      wire::Outgoing request;
+      request.frame.set_kind(Frame::READ);
+      request.frame.set_generation(generation_);
+      request.frame.set_area(static_cast<Frame::Area>(area));
+      request.frame.set_offset(extent.offset + done);
+      request.frame.set_count(std::min(kChunkBytes, extent.bytes - done));
+      MUSTER_ASSIGN_OR_RETURN(
+          const wire::Incoming data,
+          controls_[static_cast<size_t>(extent.server)]->Call(std::move(request), kCallTimeout));
+      MUSTER_RETURN_IF_ERROR(take({data.payload.data(), data.payload.size()}));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const nlohmann::json state_;
+  const uint64_t generation_;
+  std::vector<std::unique_ptr<PsControl>> controls_;
+};
+
+std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
+
+}  // namespace
+
+PsCoordinator::PsCoordinator(wire::Transport& transport, Options options)
+    : transport_(transport), options_(std::move(options)) {}
+
+wire::Outgoing PsCoordinator::RequestOf(Frame::Kind kind) const {
+  wire::Outgoing request;
+  request.frame.set_kind(kind);
+  request.frame.set_generation(generation_);
+  return request;
+}
+
+absl::StatusOr<wire::Incoming> PsCoordinator::Call(size_t server, wire::Outgoing request) {
+  auto answer = controls_[server]->Call(std::move(request), kCallTimeout);
+  if (!answer.ok()) return Annotate(answer.status(), NameOf(server));
+  return answer;
+}
+
+absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  absl::Time report_at = absl::Now() + options_.report_interval;
+  controls_.clear();
+  while (controls_.size() < options_.addresses.size()) {
+    const size_t server = controls_.size();
+    auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,
+                                      std::min(kConnectTimeout, deadline - absl::Now()));
+    if (control.ok()) {
+      controls_.push_back(*std::move(control));
+      continue;
+    }
+    const absl::Status& status = control.status();
+    const bool transient = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+    if (!transient) return Annotate(status, NameOf(server));
+    const std::string missing =
+        absl::StrCat(NameOf(server), " (", options_.addresses[server], ": ", status.message(), ")");
+    if (absl::Now() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("waited ", absl::FormatDuration(timeout), " in vain for ", missing));
+    }
+    if (absl::Now() > report_at) {
+      report_at = absl::Now() + options_.report_interval;
+      options_.log(absl::StrCat("waiting for ", missing));
+    }
+    absl::SleepFor(kRetryInterval);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<nlohmann::json>> PsCoordinator::StatusOfAll() {
+  std::vector<nlohmann::json> all;
+  for (size_t server = 0; server < controls_.size(); ++server) {
+    auto status = controls_[server]->Status(kCallTimeout);
+    if (!status.ok()) return Annotate(status.status(), NameOf(server));
+    all.push_back(*std::move(status));
+  }
+  return all;
+}
+
+absl::Status PsCoordinator::EnsureActive(FirstValues first, absl::Duration timeout) {
+  MUSTER_RETURN_IF_ERROR(ConnectAll(timeout));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<nlohmann::json> all, StatusOfAll());
+  bool active = true;
+  uint64_t newest = 0;
+  for (const nlohmann::json& status : all) {
+    const auto generation = status.value("generation", uint64_t{0});
+    active = active && status.value("active", false) &&
+             generation == all.front().value("generation", uint64_t{0});
+    newest = std::max(newest, generation);
+  }
+  if (active) {
+    generation_ = newest;
+    return absl::OkStatus();
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ValueSource> source, first());
+  return Start(*source, std::max<uint64_t>(newest + 1, absl::ToUnixMicros(absl::Now())));
+}
+
+absl::Status PsCoordinator::Start(const ValueSource& first, uint64_t generation) {
+  generation_ = generation;
+  GenerationSpec spec = options_.spec;
+  spec.generation = generation;
+  spec.step = first.progress().step;
+  if (const auto cursors = first.cursors(); cursors.size() == spec.cursors.size()) {
+    spec.cursors = cursors;
+  }
+  for (size_t server = 0; server < controls_.size(); ++server) {
+    spec.counts_steps = server == 0;
+    spec.shape = options_.plans[server].shape;
+    wire::Outgoing prepare = RequestOf(Frame::PREPARE);
+    prepare.frame.set_text(spec.ToJson().dump());
+    MUSTER_RETURN_IF_ERROR(Call(server, std::move(prepare)).status());
+  }
+  const int slots = static_cast<int>(SlotNames(spec.optimizer).size());
+  MUSTER_RETURN_IF_ERROR(AssignAll(
+      first, options_.variables, options_.plans, slots,
+      [&](const Extent& extent, Area area, absl::Span<const std::byte> bytes) -> absl::Status {
+        for (size_t done = 0; done < bytes.size(); done += kChunkBytes) {
+          const auto chunk = bytes.subspan(done, kChunkBytes);
+          wire::Outgoing assign = RequestOf(Frame::ASSIGN);
+          assign.frame.set_area(static_cast<Frame::Area>(area));
+          assign.frame.set_offset(extent.offset + static_cast<int64_t>(done));
+          assign.payload.push_back({chunk.data(), chunk.size(), nullptr});
+          MUSTER_RETURN_IF_ERROR(
+              Call(static_cast<size_t>(extent.server), std::move(assign)).status());
+        }
+        return absl::OkStatus();
+      }));
+  for (size_t server = 0; server < controls_.size(); ++server) {
+    MUSTER_RETURN_IF_ERROR(Call(server, RequestOf(Frame::ACTIVATE)).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
+  nlohmann::json state;
+  for (size_t server = 0; server < controls_.size(); ++server) {
+    MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(server, RequestOf(Frame::SNAPSHOT)));
+    if (server > 0) continue;  // the first counts the steps
+    state = nlohmann::json::parse(answer.frame.text(), nullptr, /*allow_exceptions=*/false);
+    if (!state.is_object()) return absl::InternalError("ps:0 does not say at which step it is");
+  }
+  std::vector<std::unique_ptr<PsControl>> readers;
+  for (const std::string& address : options_.addresses) {
+    MUSTER_ASSIGN_OR_RETURN(auto reader,
+                            PsControl::Connect(transport_, address, options_.hello, kCallTimeout));
+    readers.push_back(std::move(reader));
+  }
+  return std::make_unique<PsSnapshot>(std::move(state), generation_, std::move(readers));
+}
+
+absl::Status PsCoordinator::EndAt(int64_t step) {
+  for (size_t server = 0; server < controls_.size(); ++server) {
+    wire::Outgoing limit = RequestOf(Frame::SET_LIMIT);
+    limit.frame.set_version(step);
+    MUSTER_RETURN_IF_ERROR(Call(server, std::move(limit)).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PsCoordinator::EndJob() {
+  absl::Status first;
+  for (size_t server = 0; server < controls_.size(); ++server) {
+    const absl::Status status = Call(server, RequestOf(Frame::FINISH)).status();
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+}  // namespace muster::train

@@ -1,0 +1,78 @@
+#include "train/ps/members.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::train {
+
+std::optional<int> Members::RankOf(const wire::Peer& peer) const {
+  const TaskId task{peer.role(), static_cast<int>(peer.index())};
+  const auto found = std::find(tasks_.begin(), tasks_.end(), task);
+  if (found == tasks_.end()) return std::nullopt;
+  return static_cast<int>(found - tasks_.begin());
+}
+
+absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox) {
+  std::shared_ptr<wire::Outbox> replaced;
+  {
+    absl::MutexLock lock(&mutex_);
+    Entry& entry = entries_[rank];
+    const bool taken = entry.outbox != nullptr && entry.peer.incarnation() != peer.incarnation();
+    if (taken && peer.attempt() <= entry.peer.attempt()) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          tasks_[rank].ToString(), " is taken by ", entry.peer.process(),
+          "; two tasks must not have the same index: end one of them, or give it another index"));
+    }
+    replaced = std::exchange(entry.outbox, std::move(outbox));
+    entry.peer = peer;
+  }
+  if (replaced != nullptr) replaced->Abandon();
+  return absl::OkStatus();
+}
+
+bool Members::Leave(int rank, const wire::Peer& peer) {
+  absl::MutexLock lock(&mutex_);
+  Entry& entry = entries_[rank];
+  if (entry.peer.incarnation() != peer.incarnation()) return false;
+  entry.outbox.reset();
+  return true;
+}
+
+void Members::Send(int rank, wire::Outgoing message) {
+  std::shared_ptr<wire::Outbox> outbox;
+  {
+    absl::MutexLock lock(&mutex_);
+    outbox = entries_[rank].outbox;
+  }
+  if (outbox != nullptr) outbox->Post(std::move(message));
+}
+
+void Members::SendToAll(const wire::Frame& frame) {
+  for (int rank = 0; rank < size(); ++rank) Send(rank, {frame});
+}
+
+void Members::Disconnect() {
+  std::vector<std::shared_ptr<wire::Outbox>> open;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (Entry& entry : entries_) open.push_back(std::exchange(entry.outbox, nullptr));
+  }
+  for (const auto& outbox : open) {
+    if (outbox != nullptr) outbox->Abandon();
+  }
+}
+
+bool Members::IsConnected(int rank) const {
+  absl::MutexLock lock(&mutex_);
+  return entries_[rank].outbox != nullptr;
+}
+
+int Members::connected() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return entry.outbox != nullptr;
+  }));
+}
+
+}  // namespace muster::train

@@ -1,0 +1,258 @@
+#include "train/ps/server.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+
+namespace muster::train {
+namespace {
+
+using wire::Frame;
+
+wire::Outgoing ErrorOf(const absl::Status& status) {
+  wire::Outgoing error;
+  error.frame.set_kind(Frame::ERROR);
+  error.frame.set_code(static_cast<int>(status.code()));
+  error.frame.set_text(std::string(status.message()));
+  return error;
+}
+
+wire::Outgoing Ok(std::string text = "") {
+  wire::Outgoing ok;
+  ok.frame.set_kind(Frame::OK);
+  ok.frame.set_text(std::move(text));
+  return ok;
+}
+
+absl::Status NoGeneration() {
+  return absl::FailedPreconditionError("the chief has not said yet what this server holds");
+}
+
+}  // namespace
+
+ParameterServer::ParameterServer(Options options)
+    : options_(std::move(options)), members_(options_.training_tasks) {}
+
+ParameterServer::~ParameterServer() { members_.Disconnect(); }
+
+std::shared_ptr<Generation> ParameterServer::generation() const {
+  absl::MutexLock lock(&mutex_);
+  return generation_;
+}
+
+absl::Status ParameterServer::CheckHello(const Frame& hello) const {
+  if (hello.kind() != Frame::HELLO) {
+    return absl::InvalidArgumentError("the peer does not speak Muster's protocol");
+  }
+  if (hello.cluster() == options_.cluster) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(options_.self.ToString(), " belongs to another cluster: it knows ",
+                   options_.cluster, ", ", hello.peer().role(), ":", hello.peer().index(),
+                   " knows ", hello.cluster(), "; start all tasks with the same TF_CONFIG"));
+}
+
+void ParameterServer::Serve(wire::Connection& connection) {
+  auto hello = connection.Receive();
+  if (!hello.ok()) return;
+  absl::Status status = CheckHello(hello->frame);
+  if (status.ok()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      contacted_ = true;
+    }
+    status =
+        hello->frame.control() ? ServeControl(connection) : ServeTask(connection, hello->frame);
+  }
+  if (!status.ok() && !absl::IsUnavailable(status)) connection.Send(ErrorOf(status));
+}
+
+absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Frame& hello) {
+  const std::optional<int> rank = members_.RankOf(hello.peer());
+  const std::string name = absl::StrCat(hello.peer().role(), ":", hello.peer().index());
+  if (!rank.has_value()) {
+    return absl::NotFoundError(absl::StrCat(name, " is not a training task of this cluster"));
+  }
+  auto outbox = std::make_shared<wire::Outbox>(connection);
+  if (absl::Status taken = members_.Join(*rank, hello.peer(), outbox); !taken.ok()) {
+    outbox->CloseAfterSending();
+    return taken;
+  }
+  const std::shared_ptr<Generation> joined = generation();
+  wire::Outgoing welcome;
+  welcome.frame.set_kind(Frame::WELCOME);
+  const bool active = joined != nullptr && joined->active();
+  welcome.frame.set_active(active);
+  if (active) {
+    welcome.frame.set_generation(joined->number());
+    welcome.frame.set_version(joined->step());
+    welcome.frame.set_sequence(joined->CursorOf(*rank));
+    welcome.frame.set_limit(joined->limit());
+    options_.log(absl::StrCat(name, " joined at step ", joined->step()));
+  }
+  outbox->Post(std::move(welcome));
+  absl::Status status;
+  while (active && status.ok()) {
+    auto message = connection.Receive();
+    status = message.ok() ? HandleTask(*rank, *std::move(message), *joined) : message.status();
+  }
+  if (members_.Leave(*rank, hello.peer()) && active) {
+    joined->Leave(*rank);
+    options_.log(absl::StrCat(name, " left at step ", joined->step()));
+  }
+  if (!status.ok() && !absl::IsUnavailable(status)) outbox->Post(ErrorOf(status));
+  outbox->CloseAfterSending();
+  return absl::UnavailableError("");  // what there was to say has been said
+}
+
+absl::Status ParameterServer::HandleTask(int rank, wire::Incoming message, Generation& generation) {
+  if (message.frame.generation() != generation.number()) {
+    return absl::AbortedError("the message belongs to another generation");
+  }
+  switch (message.frame.kind()) {
+    case Frame::PUSH:
+      return generation.Push(rank, message.frame, std::move(message.payload));
+    case Frame::PULL:
+      return generation.Pull(rank, message.frame);
+    case Frame::ROWS_PULL:
+      return generation.PullRows(rank, message.frame, message.payload);
+    case Frame::CLAIM:
+      generation.Claim(rank);
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("a task does not send ", Frame::Kind_Name(message.frame.kind())));
+  }
+}
+
+absl::Status ParameterServer::ServeControl(wire::Connection& connection) {
+  if (!connection.Send(Ok())) return absl::UnavailableError("gone");
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const wire::Incoming message, connection.Receive());
+    auto answer = HandleControl(message);
+    if (!connection.Send(answer.ok() ? *std::move(answer) : ErrorOf(answer.status()))) {
+      return absl::UnavailableError("gone");
+    }
+  }
+}
+
+absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incoming& message) {
+  const Frame& frame = message.frame;
+  if (frame.kind() == Frame::STATUS) return Status();
+  if (frame.kind() == Frame::PREPARE) return Prepare(frame);
+  if (frame.kind() == Frame::FINISH) {
+    absl::MutexLock lock(&mutex_);
+    finished_ = true;
+    return Ok();
+  }
+  const std::shared_ptr<Generation> current = generation();
+  if (current == nullptr) return NoGeneration();
+  if (frame.generation() != current->number()) {
+    return absl::AbortedError("the request belongs to another generation");
+  }
+  switch (frame.kind()) {
+    case Frame::ASSIGN:
+      return Assign(message);
+    case Frame::ACTIVATE:
+      current->Activate();
+      return Ok();
+    case Frame::SNAPSHOT:
+      return Ok(current->BeginSnapshot().dump());
+    case Frame::READ:
+      return Read(frame);
+    case Frame::SET_LIMIT:
+      current->SetLimit(frame.version());
+      return Ok();
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("a control stream does not send ", Frame::Kind_Name(frame.kind())));
+  }
+}
+
+// The tasks of the generation before are sent away: they come back to this one.
+absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
+  const auto json = nlohmann::json::parse(frame.text(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::InvalidArgumentError("PREPARE without a description");
+  MUSTER_ASSIGN_OR_RETURN(GenerationSpec spec, GenerationSpec::FromJson(json));
+  options_.log(absl::StrCat("holds ", spec.shape.elements + spec.shape.table_elements,
+                            " parameters from step ", spec.step));
+  std::shared_ptr<Generation> next;
+  try {
+    MUSTER_ASSIGN_OR_RETURN(next, Generation::Create(std::move(spec), members_));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.self.ToString(),
+                     " has not enough memory for its part of the model; use more ps tasks"));
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    generation_ = std::move(next);
+  }
+  members_.Disconnect();
+  return Ok();
+}
+
+absl::StatusOr<wire::Outgoing> ParameterServer::Assign(const wire::Incoming& message) {
+  const std::shared_ptr<Generation> current = generation();
+  if (current->active()) return absl::FailedPreconditionError("the shard is in use");
+  const absl::Span<std::byte> area =
+      current->shard().Assign(static_cast<Area>(message.frame.area()));
+  const auto size = static_cast<int64_t>(message.payload.size());
+  const int64_t offset = message.frame.offset();
+  if (offset < 0 || offset > static_cast<int64_t>(area.size()) ||
+      size > static_cast<int64_t>(area.size()) - offset) {
+    return absl::OutOfRangeError("ASSIGN beyond the shard");
+  }
+  if (size > 0) std::memcpy(area.data() + offset, message.payload.data(), message.payload.size());
+  return Ok();
+}
+
+absl::StatusOr<wire::Outgoing> ParameterServer::Read(const Frame& frame) {
+  const std::shared_ptr<Generation> current = generation();
+  current->shard().FinishSnapshot();
+  const auto area = current->shard().Snapshot(static_cast<Area>(frame.area()));
+  if (frame.offset() < 0 || frame.count() < 0 ||
+      frame.offset() > static_cast<int64_t>(area.size()) ||
+      frame.count() > static_cast<int64_t>(area.size()) - frame.offset()) {
+    return absl::OutOfRangeError("READ beyond the shard");
+  }
+  wire::Outgoing data;
+  data.frame.set_kind(Frame::DATA);
+  data.payload.push_back(
+      {area.data() + frame.offset(), static_cast<size_t>(frame.count()), current});
+  return data;
+}
+
+wire::Outgoing ParameterServer::Status() {
+  const std::shared_ptr<Generation> current = generation();
+  nlohmann::json status = {{"active", current != nullptr && current->active()},
+                           {"connected", members_.connected()}};
+  if (current != nullptr) {
+    status["generation"] = current->number();
+    status["step"] = current->step();
+    status["limit"] = current->limit();
+    status["missing"] = current->Missing();
+  }
+  return Ok(status.dump());
+}
+
+absl::Status ParameterServer::Run(absl::Duration start_timeout, absl::Duration grace) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!mutex_.AwaitWithTimeout(absl::Condition(this, &ParameterServer::WasContacted),
+                                 start_timeout)) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no task has connected to ", options_.self.ToString(), " within ",
+                       absl::FormatDuration(start_timeout), "; is the chief running?"));
+    }
+    mutex_.Await(absl::Condition(this, &ParameterServer::IsFinished));
+  }
+  const absl::Time deadline = absl::Now() + grace;
+  while (members_.connected() > 0 && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::train

@@ -1,0 +1,64 @@
+// A parameter server: keeps the part of the model that the chief gives it, takes gradients, hands
+// out values, and ends when the chief says that the job is over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "cluster/task_id.h"
+#include "train/ps/generation.h"
+#include "train/ps/members.h"
+#include "train/wire/transport.h"
+
+namespace muster::train {
+
+class ParameterServer {
+ public:
+  struct Options {
+    TaskId self;
+    std::vector<TaskId> training_tasks;  // the chief first
+    std::string cluster;                 // as every task must know it
+    std::function<void(const std::string&)> log;
+  };
+  explicit ParameterServer(Options options);
+  ~ParameterServer();
+
+  // One stream, until it ends. For Transport::Listen.
+  void Serve(wire::Connection& connection);
+
+  // Waits for FINISH, then for the tasks to leave, at most `grace`. Gives up with DeadlineExceeded
+  // when nobody has connected within `start_timeout`.
+  absl::Status Run(absl::Duration start_timeout, absl::Duration grace);
+
+ private:
+  absl::Status ServeTask(wire::Connection& connection, const wire::Frame& hello);
+  absl::Status ServeControl(wire::Connection& connection);
+  absl::Status CheckHello(const wire::Frame& hello) const;
+  absl::Status HandleTask(int rank, wire::Incoming message, Generation& generation);
+  absl::StatusOr<wire::Outgoing> HandleControl(const wire::Incoming& message);
+  absl::StatusOr<wire::Outgoing> Prepare(const wire::Frame& frame);
+  absl::StatusOr<wire::Outgoing> Assign(const wire::Incoming& message);
+  absl::StatusOr<wire::Outgoing> Read(const wire::Frame& frame);
+  wire::Outgoing Status();
+  std::shared_ptr<Generation> generation() const;
+  bool IsFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; }
+  bool WasContacted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return contacted_ || finished_;
+  }
+
+  const Options options_;
+  Members members_;
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<Generation> generation_ ABSL_GUARDED_BY(mutex_);
+  bool contacted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace muster::train

@@ -1,0 +1,328 @@
+#include "train/ps_exchange.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "train/half.h"
+
+namespace muster::train {
+namespace {
+
+constexpr absl::Duration kChiefPatience = absl::Seconds(5);
+
+bool IsTransient(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+std::vector<ShardShape> ShapesOf(const std::vector<ShardPlan>& plans) {
+  std::vector<ShardShape> shapes;
+  for (const ShardPlan& plan : plans) shapes.push_back(plan.shape);
+  return shapes;
+}
+
+size_t BytesOf(wire::Frame::Precision precision, int64_t elements) {
+  return static_cast<size_t>(elements) * (precision == wire::Frame::FLOAT32 ? 4 : 2);
+}
+
+void Convert(wire::Frame::Precision precision, const float* from, std::byte* to, int64_t n) {
+  switch (precision) {
+    case wire::Frame::FLOAT16:
+      return ToFloat16(from, to, n);
+    case wire::Frame::BFLOAT16:
+      return ToBfloat16(from, to, n);
+    default:
+      std::memcpy(to, from, BytesOf(precision, n));
+  }
+}
+
+// Rows of a parameter, sorted, each once.
+std::vector<int64_t> UniqueRows(const torch::Tensor& rows) {
+  const torch::Tensor flat = rows.contiguous().view(-1);
+  const auto* data = flat.data_ptr<int64_t>();
+  const std::set<int64_t> unique(data, data + flat.numel());
+  return {unique.begin(), unique.end()};
+}
+
+}  // namespace
+
+PsExchange::PsExchange(wire::Transport& transport, Replica& replica, Options options)
+    : transport_(transport),
+      replica_(replica),
+      options_(std::move(options)),
+      plans_(Place(replica.variables(), static_cast<int>(options_.addresses.size()),
+                   options_.bucket_bytes)),
+      shared_steps_(options_.spec.strategy == Strategy::kSync) {
+  replica_.UseOwnMemory();
+  BuildRoutes();
+  client_ = std::make_unique<PsClient>(
+      transport_,
+      PsClient::Options{.hello = options_.hello,
+                        .addresses = options_.addresses,
+                        .shapes = ShapesOf(plans_),
+                        .shared_steps = shared_steps_,
+                        .owns_buffers = options_.is_chief,
+                        .log = options_.log,
+                        .receive = [this](int server, int bucket, const wire::Payload& values) {
+                          Receive(server, bucket, values);
+                        }});
+  if (!options_.is_chief) return;
+  coordinator_ = std::make_unique<PsCoordinator>(
+      transport_, PsCoordinator::Options{.hello = options_.hello,
+                                         .addresses = options_.addresses,
+                                         .variables = replica_.variables(),
+                                         .plans = plans_,
+                                         .spec = options_.spec,
+                                         .log = options_.log});
+}
+
+void PsExchange::BuildRoutes() {
+  routes_of_.resize(static_cast<size_t>(replica_.parameter_count()));
+  for (size_t server = 0; server < plans_.size(); ++server) {
+    first_route_.push_back(static_cast<int>(routes_.size()));
+    const int buckets = static_cast<int>(plans_[server].shape.buckets.size());
+    for (int bucket = 0; bucket < buckets; ++bucket) {
+      Route route{static_cast<int>(server), bucket, plans_[server].PiecesOf(bucket), 0};
+      for (const Piece& piece : route.pieces) {
+        routes_of_[piece.variable].push_back(static_cast<int>(routes_.size()));
+      }
+      routes_.push_back(std::move(route));
+    }
+  }
+}
+
+void PsExchange::Receive(int server, int bucket, const wire::Payload& values) {
+  if (!plans_[server].shape.is_dense(bucket)) {
+    replica_.UnpackBuffers({values.data(), values.size()});
+    return;
+  }
+  const Route& route = routes_[first_route_[server] + bucket];
+  const std::byte* from = values.data();
+  const std::byte* end = from + values.size();
+  for (const Piece& piece : route.pieces) {
+    const size_t bytes = static_cast<size_t>(piece.elements) * sizeof(float);
+    if (bytes > static_cast<size_t>(end - from)) return;  // a server that sends less is broken
+    std::memcpy(replica_.Next(piece.variable, piece.first), from, bytes);
+    from += bytes;
+  }
+}
+
+absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
+  const absl::Time deadline = absl::Now() + options_.start_timeout;
+  absl::Status last;
+  while (absl::Now() < deadline) {
+    const absl::Duration left = deadline - absl::Now();
+    if (options_.is_chief) {
+      last = coordinator_->EnsureActive(first, left);
+      if (IsTransient(last)) continue;
+      MUSTER_RETURN_IF_ERROR(last);
+    }
+    auto position = client_->Join(options_.is_chief ? std::min(left, kChiefPatience) : left);
+    last = position.status();
+    if (options_.is_chief && absl::IsDeadlineExceeded(last)) continue;
+    if (!last.ok()) return last;
+    last = client_->PullAll(position->step);
+    if (IsTransient(last)) continue;
+    MUSTER_RETURN_IF_ERROR(last);
+    replica_.Advance();
+    progress_ = {position->step, position->sequence, position->limit};
+    return progress_;
+  }
+  return absl::IsDeadlineExceeded(last) ? last : absl::DeadlineExceededError(last.message());
+}
+
+absl::StatusOr<bool> PsExchange::Begin(const Batch& batch) {
+  progress_.limit = client_->limit();
+  if (shared_steps_) {
+    if (progress_.step >= progress_.limit) return false;
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(const bool granted, client_->Claim());
+    progress_.step = client_->granted_step();
+    if (!granted) return false;
+  }
+  MUSTER_RETURN_IF_ERROR(PullTables(batch));
+  client_->Begin(progress_.step, progress_.sequence);
+  for (Route& route : routes_) {
+    route.waits_for = 0;
+    int last = -1;
+    for (const Piece& piece : route.pieces) {
+      if (piece.variable != last) ++route.waits_for;
+      last = piece.variable;
+    }
+  }
+  gradient_scale_ = 1;
+  return true;
+}
+
+void PsExchange::OnGradient(int parameter) {
+  if (options_.clip_norm > 0) return;  // all of them are needed first
+  int last = -1;
+  for (const int index : routes_of_[parameter]) {
+    Route& route = routes_[index];
+    if (index == last || --route.waits_for > 0) continue;
+    last = index;
+    Push(route);
+  }
+}
+
+std::vector<wire::Chunk> PsExchange::PayloadOf(const Route& route) {
+  std::vector<wire::Chunk> chunks;
+  for (const Piece& piece : route.pieces) {
+    torch::Tensor gradient = replica_.Gradient(piece.variable);
+    if (!gradient.defined()) {
+      gradient = torch::zeros(replica_.variables()[piece.variable].spec.shape);
+    }
+    if (gradient_scale_ != 1) gradient = gradient * gradient_scale_;
+    auto owner = std::make_shared<torch::Tensor>(std::move(gradient));
+    const float* data = owner->data_ptr<float>() + piece.first;
+    chunks.push_back({data, static_cast<size_t>(piece.elements) * sizeof(float), owner});
+  }
+  if (options_.precision == wire::Frame::FLOAT32) return chunks;
+  int64_t elements = 0;
+  for (const Piece& piece : route.pieces) elements += piece.elements;
+  auto packed = std::make_shared<std::vector<std::byte>>(BytesOf(options_.precision, elements));
+  std::byte* to = packed->data();
+  for (const wire::Chunk& chunk : chunks) {
+    const auto n = static_cast<int64_t>(chunk.size / sizeof(float));
+    Convert(options_.precision, static_cast<const float*>(chunk.data), to, n);
+    to += BytesOf(options_.precision, n);
+  }
+  return {{packed->data(), packed->size(), packed}};
+}
+
+void PsExchange::Push(Route& route) {
+  route.waits_for = -1;
+  client_->Push(route.server, route.bucket, PayloadOf(route), options_.precision, 0, false);
+}
+
+float PsExchange::ClipScale() const {
+  double squares = 0;
+  for (int i = 0; i < replica_.parameter_count(); ++i) {
+    const torch::Tensor gradient = replica_.Gradient(i);
+    if (!gradient.defined()) continue;
+    const torch::Tensor values = gradient.is_sparse() ? gradient.coalesce().values() : gradient;
+    const double norm = values.norm().item<double>();
+    squares += norm * norm;
+  }
+  const double norm = std::sqrt(squares);
+  return norm > options_.clip_norm ? static_cast<float>(options_.clip_norm / norm) : 1.0F;
+}
+
+// The buckets that backward did not complete: parameters without a gradient, or all of them.
+void PsExchange::PushRest(bool skipped) {
+  if (!skipped && options_.clip_norm > 0) gradient_scale_ = ClipScale();
+  for (Route& route : routes_) {
+    if (route.waits_for < 0) continue;
+    if (skipped) {
+      client_->Push(route.server, route.bucket, {}, wire::Frame::FLOAT32, 0, true);
+    } else {
+      Push(route);
+    }
+  }
+  PushTables(skipped);
+  if (options_.is_chief) PushBuffers();
+}
+
+void PsExchange::PushTables(bool skipped) {
+  for (size_t server = 0; server < plans_.size(); ++server) {
+    const ShardShape& shape = plans_[server].shape;
+    for (size_t t = 0; t < shape.tables.size(); ++t) {
+      const Table& table = shape.tables[t];
+      const int bucket = shape.table_bucket(static_cast<int>(t));
+      torch::Tensor gradient = replica_.Gradient(table.variable);
+      if (skipped || !gradient.defined()) {
+        client_->Push(static_cast<int>(server), bucket, {}, wire::Frame::FLOAT32, 0, true);
+        continue;
+      }
+      if (!gradient.is_sparse()) gradient = gradient.to_sparse(1);
+      gradient = gradient.coalesce();
+      const torch::Tensor rows = gradient.indices()[0].contiguous();
+      const torch::Tensor values = (gradient.values() * gradient_scale_).contiguous();
+      const auto* first = rows.data_ptr<int64_t>();
+      const auto* last = first + rows.numel();
+      const auto* begin = std::lower_bound(first, last, table.first_row);
+      const auto* end = std::lower_bound(begin, last, table.first_row + table.rows);
+      const int64_t count = end - begin;
+      auto packed = std::make_shared<std::vector<std::byte>>(
+          static_cast<size_t>(count) * sizeof(int64_t) +
+          BytesOf(options_.precision, count * table.width));
+      auto* local = reinterpret_cast<int64_t*>(packed->data());
+      for (const auto* row = begin; row != end; ++row) *local++ = *row - table.first_row;
+      Convert(options_.precision, values.data_ptr<float>() + (begin - first) * table.width,
+              reinterpret_cast<std::byte*>(local), count * table.width);
+      client_->Push(static_cast<int>(server), bucket, {{packed->data(), packed->size(), packed}},
+                    options_.precision, count, false);
+    }
+  }
+}
+
+void PsExchange::PushBuffers() {
+  const ShardShape& shape = plans_.front().shape;
+  if (shape.buffer_bytes == 0) return;
+  auto packed = replica_.PackBuffers();
+  client_->Push(0, shape.buffer_bucket(), {{packed->data(), packed->size(), packed}},
+                wire::Frame::FLOAT32, 0, false);
+}
+
+absl::Status PsExchange::PullTables(const Batch& batch) {
+  for (const RowUse& use : replica_.model().RowsNeeded(batch.inputs)) {
+    const std::vector<int64_t> rows = UniqueRows(use.rows);
+    for (size_t server = 0; server < plans_.size(); ++server) {
+      const ShardShape& shape = plans_[server].shape;
+      for (size_t t = 0; t < shape.tables.size(); ++t) {
+        const Table& table = shape.tables[t];
+        if (replica_.variables()[table.variable].spec.name != use.parameter) continue;
+        std::vector<int64_t> local;
+        for (const int64_t row : rows) {
+          const int64_t here = row - table.first_row;
+          if (here >= 0 && here < table.rows) local.push_back(here);
+        }
+        if (local.empty()) continue;
+        MUSTER_ASSIGN_OR_RETURN(
+            const wire::Payload values,
+            client_->PullRows(static_cast<int>(server), shape.table_bucket(static_cast<int>(t)),
+                              progress_.step, local));
+        const size_t width = static_cast<size_t>(table.width) * sizeof(float);
+        if (values.size() != local.size() * width) {
+          return absl::InternalError(absl::StrCat("ps:", server, " sent too few rows"));
+        }
+        auto* data = static_cast<std::byte*>(replica_.Tensor(table.variable).data_ptr());
+        for (size_t i = 0; i < local.size(); ++i) {
+          std::memcpy(data + static_cast<size_t>(table.first_row + local[i]) * width,
+                      values.data() + i * width, width);
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Progress> PsExchange::Finish(bool skipped) {
+  PushRest(skipped);
+  const absl::Status status = client_->Wait();
+  if (absl::IsCancelled(status)) {
+    progress_.limit = client_->limit();
+    progress_.step = progress_.limit;
+    return progress_;
+  }
+  MUSTER_RETURN_IF_ERROR(status);
+  replica_.Advance();
+  ++progress_.step;
+  ++progress_.sequence;
+  progress_.limit = client_->limit();
+  return progress_;
+}
+
+absl::StatusOr<std::unique_ptr<Snapshot>> PsExchange::TakeSnapshot() {
+  return coordinator_->TakeSnapshot();
+}
+
+absl::Status PsExchange::EndAt(int64_t step) { return coordinator_->EndAt(step); }
+
+absl::Status PsExchange::EndJob() { return coordinator_->EndJob(); }
+
+}  // namespace muster::train
