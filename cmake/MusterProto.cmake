@@ -11,6 +11,8 @@ function(muster_proto)
   set(out ${PROJECT_BINARY_DIR}/generated)
   file(MAKE_DIRECTORY ${out})
 
+  # Any of them may import any other.
+  list(TRANSFORM ARG_FILES PREPEND ${PROJECT_SOURCE_DIR}/proto/ OUTPUT_VARIABLE inputs)
   set(sources "")
   foreach(file IN LISTS ARG_FILES)
     get_filename_component(name ${file} NAME_WLE)
@@ -19,7 +21,7 @@ function(muster_proto)
       OUTPUT ${generated}
       COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${out} proto/${file}
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-      DEPENDS ${PROJECT_SOURCE_DIR}/proto/${file}
+      DEPENDS ${inputs}
       VERBATIM)
     list(APPEND sources ${generated})
   endforeach()

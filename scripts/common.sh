@@ -13,6 +13,7 @@ build_packages=(
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
   zlib1g-dev libcurl4-openssl-dev
   libtorch-dev libopenblas0-openmp
+  libprotobuf-dev protobuf-compiler
 )
 # What the tests need besides.
 test_packages=(

@@ -1,0 +1,135 @@
+#include "summary/event_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/tensorboard.pb.h"
+#include "summary/record.h"
+
+namespace muster::summary {
+namespace {
+
+// Pictures and graphs are the largest records; a length beyond is not believed.
+constexpr uint64_t kMaxDataBytes = 256 << 20;
+constexpr int64_t kReadBytes = 64 << 10;
+
+Histogram ToHistogram(const tensorboard::HistogramProto& proto) {
+  Histogram histogram;
+  histogram.min = proto.min();
+  histogram.max = proto.max();
+  histogram.count = proto.num();
+  histogram.sum = proto.sum();
+  histogram.sum_of_squares = proto.sum_squares();
+  histogram.limits.assign(proto.bucket_limit().begin(), proto.bucket_limit().end());
+  histogram.counts.assign(proto.bucket().begin(), proto.bucket().end());
+  const size_t buckets = std::min(histogram.limits.size(), histogram.counts.size());
+  histogram.limits.resize(buckets);
+  histogram.counts.resize(buckets);
+  return histogram;
+}
+
+Event ToEvent(tensorboard::Event& proto) {
+  Event event;
+  const double seconds = std::isfinite(proto.wall_time()) ? proto.wall_time() : 0;
+  event.time = absl::UnixEpoch() + absl::Seconds(seconds);
+  event.step = proto.step();
+  event.file_version = proto.file_version();
+  if (proto.has_graph_def()) event.graph_def = std::move(*proto.mutable_graph_def());
+  event.restarted =
+      proto.has_session_log() && proto.session_log().status() == tensorboard::SessionLog::START;
+  for (const tensorboard::Summary::Value& value : proto.summary().value()) {
+    if (value.has_simple_value()) event.scalars.push_back({value.tag(), value.simple_value()});
+    if (value.has_histo()) event.distributions.push_back({value.tag(), ToHistogram(value.histo())});
+  }
+  return event;
+}
+
+}  // namespace
+
+EventReader::EventReader(std::string path, UniqueFd fd)
+    : path_(std::move(path)), fd_(std::move(fd)) {}
+
+absl::StatusOr<EventReader> EventReader::Open(const std::string& path) {
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": is not a file"));
+  }
+  return EventReader(path, std::move(fd));
+}
+
+absl::StatusOr<std::optional<Event>> EventReader::Next() {
+  MUSTER_RETURN_IF_ERROR(status_);
+  auto event = ReadEvent();
+  if (!event.ok()) {
+    status_ = Annotate(event.status(), absl::StrCat(path_, ", record at byte ", offset_));
+    return status_;
+  }
+  return event;
+}
+
+absl::StatusOr<std::optional<Event>> EventReader::ReadEvent() {
+  MUSTER_ASSIGN_OR_RETURN(const auto data, ReadRecord());
+  if (!data) return std::nullopt;
+  tensorboard::Event proto;
+  if (!proto.ParseFromArray(data->data(), static_cast<int>(data->size()))) {
+    return absl::DataLossError("is not an event");
+  }
+  offset_ += kRecordHeaderBytes + static_cast<int64_t>(data->size()) + kRecordFooterBytes;
+  return ToEvent(proto);
+}
+
+absl::StatusOr<std::optional<absl::string_view>> EventReader::ReadRecord() {
+  MUSTER_ASSIGN_OR_RETURN(const auto header, Bytes(offset_, kRecordHeaderBytes));
+  if (!header) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(const uint64_t length, DataLength(*header));
+  if (length > kMaxDataBytes) {
+    return absl::DataLossError(absl::StrCat("claims to have ", length, " bytes"));
+  }
+  const auto size = static_cast<int64_t>(length);
+  MUSTER_ASSIGN_OR_RETURN(const auto rest,
+                          Bytes(offset_ + kRecordHeaderBytes, size + kRecordFooterBytes));
+  if (!rest) return std::nullopt;
+  const absl::string_view data = rest->substr(0, length);
+  MUSTER_RETURN_IF_ERROR(CheckData(data, rest->substr(length)));
+  return data;
+}
+
+absl::StatusOr<std::optional<absl::string_view>> EventReader::Bytes(int64_t offset, int64_t size) {
+  const auto buffered = [&] {
+    return buffer_offset_ + static_cast<int64_t>(buffer_.size()) - offset;
+  };
+  if (offset < buffer_offset_ || buffered() < size) {
+    struct stat info {};
+    if (::fstat(fd_.get(), &info) != 0) return absl::ErrnoToStatus(errno, "stat");
+    if (info.st_size - offset < size) return std::nullopt;
+    buffer_.resize(
+        static_cast<size_t>(std::min(std::max(size, kReadBytes), info.st_size - offset)));
+    buffer_offset_ = offset;
+    size_t filled = 0;
+    while (filled < buffer_.size()) {
+      const ssize_t n = ::pread(fd_.get(), buffer_.data() + filled, buffer_.size() - filled,
+                                offset + static_cast<int64_t>(filled));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return absl::ErrnoToStatus(errno, "read");
+      if (n == 0) break;  // somebody has cut the file
+      filled += static_cast<size_t>(n);
+    }
+    buffer_.resize(filled);
+    if (buffered() < size) return std::nullopt;
+  }
+  return absl::string_view(buffer_).substr(static_cast<size_t>(offset - buffer_offset_),
+                                           static_cast<size_t>(size));
+}
+
+}  // namespace muster::summary
