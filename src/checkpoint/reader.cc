@@ -39,6 +39,7 @@ absl::StatusOr<std::vector<std::string>> ShardsOf(const Manifest& manifest,
         absl::StrCat("its manifest lists ", found.size(), " of ", count, " ", kind, " files"));
   }
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (auto& [number, name] : found) names.push_back(std::move(name));
   return names;
 }

@@ -76,8 +76,8 @@ Writer::Writer(const std::string& model_dir, const WriteOptions& options)
 
 absl::StatusOr<std::unique_ptr<Writer>> Writer::Begin(const std::string& model_dir,
                                                       const WriteOptions& options,
-                                                      std::vector<TensorSpec> weights,
-                                                      std::vector<TensorSpec> slots) {
+                                                      const std::vector<TensorSpec>& weights,
+                                                      const std::vector<TensorSpec>& slots) {
   if (options.step < 0) return absl::InvalidArgumentError("a step is 0 or more");
   std::unique_ptr<Writer> writer(new Writer(model_dir, options));
   MUSTER_RETURN_IF_ERROR(writer->Plan(weights, slots));

@@ -38,8 +38,8 @@ class Writer {
   // for names that are double, not UTF-8 or reserved, and for impossible shapes.
   static absl::StatusOr<std::unique_ptr<Writer>> Begin(const std::string& model_dir,
                                                        const WriteOptions& options,
-                                                       std::vector<TensorSpec> weights,
-                                                       std::vector<TensorSpec> slots);
+                                                       const std::vector<TensorSpec>& weights,
+                                                       const std::vector<TensorSpec>& slots);
   // Not committed: removes what it wrote.
   ~Writer();
   Writer(const Writer&) = delete;

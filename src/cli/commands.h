@@ -18,6 +18,7 @@ void AddResumeCommand(Command& program, Context& context);
 void AddEnvCommand(Command& program, Context& context);
 void AddDataCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);
+void AddCheckpointCommand(Command& program, Context& context);
 void AddHelpCommand(Command& program, Context& context);
 void AddCompletionCommand(Command& program, Context& context);
 void AddSuperviseCommand(Command& program, Context& context);

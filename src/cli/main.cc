@@ -29,7 +29,7 @@ int Run(Context& context, int argc, char** argv) {
   for (const auto add :
        {AddInitCommand, AddRunCommand, AddShowCommand, AddJobsCommand, AddLogsCommand,
         AddStopCommand, AddResumeCommand, AddEnvCommand, AddDataCommand, AddDoctorCommand,
-        AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
+        AddCheckpointCommand, AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }
   const auto code = program.Run(argc, argv);

@@ -1,0 +1,455 @@
+// muster checkpoint: what a job has saved: list, inspect, verify, export.
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "checkpoint/format.h"
+#include "checkpoint/reader.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/store.h"
+#include "checkpoint/verify.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::Checkpoint;
+using nlohmann::ordered_json;
+
+struct CheckpointOptions {
+  std::string path;
+  std::string which = "latest";
+  std::string to;
+  bool json = false;
+  bool force = false;
+};
+
+// What PATH turned out to be.
+struct Target {
+  enum class Kind { kModelDir, kCheckpoint, kFile };
+  Kind kind = Kind::kModelDir;
+  std::string path;
+};
+
+absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& reference) {
+  const bool looks_like_path =
+      absl::StrContains(reference, '/') || absl::EndsWith(reference, ".safetensors");
+  if (looks_like_path) return absl::NotFoundError(absl::StrCat(reference, ": does not exist"));
+  const auto job = FindJob(context, reference);
+  if (!job.ok()) {
+    return absl::Status(job.status().code(),
+                        absl::StrCat("no such path, and ", job.status().message()));
+  }
+  if (job->model_dir.empty()) {
+    return absl::NotFoundError(absl::StrCat(job->id, " has no model_dir: it saves no checkpoints"));
+  }
+  if (absl::StrContains(job->model_dir, "://")) {
+    return absl::UnimplementedError(absl::StrCat(job->id, " has its checkpoints in ",
+                                                 job->model_dir, "; copy them here first"));
+  }
+  return job->model_dir;
+}
+
+// A path wins over a job of that name.
+absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference) {
+  std::error_code error;
+  Target target{.path = reference};
+  while (target.path.size() > 1 && target.path.back() == '/') target.path.pop_back();
+  if (!fs::exists(target.path, error)) {
+    MUSTER_ASSIGN_OR_RETURN(target.path, ModelDirOf(context, reference));
+    return target;
+  }
+  if (!fs::is_directory(target.path, error)) {
+    target.kind = Target::Kind::kFile;
+    return target;
+  }
+  const std::string name = fs::path(target.path).filename().string();
+  if (fs::is_directory(JoinPath(target.path, checkpoint::kFolder), error)) return target;
+  if (fs::exists(JoinPath(target.path, checkpoint::kManifestFile), error) ||
+      absl::StartsWith(name, "step-")) {
+    target.kind = Target::Kind::kCheckpoint;
+  } else if (name == checkpoint::kFolder) {
+    target.path = fs::absolute(target.path).parent_path().string();
+  }
+  return target;
+}
+
+absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& model_dir) {
+  auto entries = checkpoint::List(model_dir);
+  if (entries.empty()) return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoints"));
+  return entries;
+}
+
+// The folder that `which` means; "" for the latest.
+absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::string& which) {
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
+  int64_t step = 0;
+  if (which == "best") {
+    MUSTER_ASSIGN_OR_RETURN(const auto best, checkpoint::ReadBest(model_dir));
+    step = best.step;
+  } else if (which != "latest" && (!absl::SimpleAtoi(which, &step) || step < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--checkpoint is a step, best or latest, not '", which, "'"));
+  }
+  std::vector<std::string> usable;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->status.ok() && which == "latest") return entry->folder;
+    const bool whole =
+        checkpoint::ParseStepFolder(fs::path(entry->folder).filename().string()) == entry->step;
+    if (which != "latest" && whole && entry->step == step) return entry->folder;
+    if (entry->status.ok()) usable.push_back(absl::StrCat(entry->step));
+  }
+  if (which == "latest") return entries.back().status;
+  return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint of step ", step,
+                                          "; there are ", absl::StrJoin(usable, ", ")));
+}
+
+absl::StatusOr<Checkpoint> OpenTarget(const Target& target, const std::string& which, bool verify) {
+  if (target.kind == Target::Kind::kCheckpoint) return Checkpoint::Open(target.path, verify);
+  MUSTER_ASSIGN_OR_RETURN(const std::string folder, FolderOf(target.path, which));
+  return Checkpoint::Open(folder, verify);
+}
+
+std::string StateOf(const absl::Status& status) {
+  if (status.ok()) return "ok";
+  if (absl::IsUnavailable(status)) return "partial";
+  return absl::IsFailedPrecondition(status) ? "newer format" : "damaged";
+}
+
+std::string Rfc3339(absl::Time time) {
+  return absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone());
+}
+
+void PrintJson(Terminal& out, const ordered_json& json) {
+  out.PrintLine(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+ordered_json EntryToJson(const checkpoint::Entry& entry, bool best) {
+  const bool known = entry.written != absl::InfinitePast();
+  return {{"step", entry.step},
+          {"folder", entry.folder},
+          {"bytes", known ? ordered_json(entry.bytes) : ordered_json()},
+          {"written", known ? ordered_json(Rfc3339(entry.written)) : ordered_json()},
+          {"state", StateOf(entry.status)},
+          {"final", entry.final},
+          {"best", best},
+          {"reason", std::string(entry.status.message())}};
+}
+
+absl::StatusOr<int> List(Context& context, const CheckpointOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
+  if (target.kind != Target::Kind::kModelDir) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.path, ": is not a model dir; `muster checkpoint inspect` shows one checkpoint"));
+  }
+  const auto entries = checkpoint::List(target.path);
+  const auto best = checkpoint::ReadBest(target.path);
+  const auto is_best = [&best](const checkpoint::Entry& entry) {
+    return best.ok() && best->step == entry.step && entry.status.ok();
+  };
+  if (options.json) {
+    ordered_json json = ordered_json::array();
+    for (const auto& entry : entries) json.push_back(EntryToJson(entry, is_best(entry)));
+    PrintJson(out, json);
+    return kSuccess;
+  }
+  if (entries.empty()) {
+    out.PrintLine(absl::StrCat(target.path, " has no checkpoints yet."));
+    return kSuccess;
+  }
+  Table table({"STEP", "SIZE", "WRITTEN", "STATE", "NOTE"}, 4);
+  for (const auto& entry : entries) {
+    const bool known = entry.written != absl::InfinitePast();
+    const std::string state = out.Paint(
+        entry.status.ok() ? Style::kGreen
+                          : (absl::IsUnavailable(entry.status) ? Style::kYellow : Style::kRed),
+        StateOf(entry.status));
+    table.Add({absl::StrCat(entry.step), known ? FormatBytes(entry.bytes) : "",
+               known ? FormatLocalTime(entry.written) : "",
+               absl::StrCat(state, entry.final ? ", final" : "", is_best(entry) ? ", best" : ""),
+               is_best(entry) ? absl::StrCat(Printable(best->metric), " ", best->value)
+                              : Printable(entry.status.message())});
+  }
+  out.Print(table.Render(out));
+  return kSuccess;
+}
+
+// A tensor and the file that holds it.
+struct Row {
+  TensorSpec spec;
+  std::string file;
+};
+
+ordered_json RowsToJson(const std::vector<Row>& rows) {
+  ordered_json json = ordered_json::array();
+  for (const Row& row : rows) {
+    json.push_back({{"name", row.spec.name},
+                    {"dtype", std::string(ToString(row.spec.dtype))},
+                    {"shape", row.spec.shape},
+                    {"bytes", row.spec.bytes()},
+                    {"file", row.file}});
+  }
+  return json;
+}
+
+// The table, then the totals.
+void PrintRows(Terminal& out, const std::string& title, const std::vector<Row>& rows) {
+  Table table({title, "DTYPE", "SHAPE", "BYTES", "FILE"}, 0, {4});
+  int64_t bytes = 0, elements = 0;
+  for (const Row& row : rows) {
+    bytes += row.spec.bytes();
+    elements += ElementsOf(row.spec.shape);
+    table.Add({Printable(row.spec.name), std::string(ToString(row.spec.dtype)),
+               ToString(row.spec.shape), absl::StrCat(row.spec.bytes()), row.file});
+  }
+  if (!rows.empty()) out.Print(table.Render(out));
+  out.PrintLine(
+      absl::StrFormat("%d tensors, %d elements, %s\n", rows.size(), elements, FormatBytes(bytes)));
+}
+
+// A link that the user names is the user's own, unlike one within a checkpoint.
+std::string Resolved(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? path : real.string();
+}
+
+absl::StatusOr<int> InspectFile(Context& context, const CheckpointOptions& options,
+                                const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const auto header, checkpoint::ReadHeader(Resolved(path)));
+  const std::string name = fs::path(path).filename().string();
+  std::vector<Row> rows;
+  for (const auto& tensor : header.tensors) rows.push_back({tensor.spec, name});
+  if (options.json) {
+    PrintJson(context.out(),
+              {{"path", path}, {"metadata", header.metadata}, {"tensors", RowsToJson(rows)}});
+    return kSuccess;
+  }
+  PrintRows(context.out(), "TENSOR", rows);
+  for (const auto& [key, value] : header.metadata) {
+    context.out().PrintLine(Printable(absl::StrCat(key, ": ", value)));
+  }
+  return kSuccess;
+}
+
+ordered_json InspectionToJson(const Checkpoint& opened, const std::vector<Row>& weights,
+                              const std::vector<Row>& slots) {
+  ordered_json files = ordered_json::array();
+  for (const auto& file : opened.manifest().files) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  }
+  return {{"folder", opened.folder()},
+          {"step", opened.step()},
+          {"model", opened.model_name()},
+          {"final", opened.final()},
+          {"written", Rfc3339(opened.manifest().written)},
+          {"bytes", opened.manifest().bytes()},
+          {"files", files},
+          {"weights", RowsToJson(weights)},
+          {"slots", RowsToJson(slots)},
+          {"state", opened.state()}};
+}
+
+// One line a member; what is long is only measured.
+void PrintState(Terminal& out, const nlohmann::json& state) {
+  constexpr size_t kShown = 100;
+  for (const auto& [key, value] : state.items()) {
+    const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out.PrintLine(absl::StrCat(
+        "state ", Printable(key), ": ",
+        text.size() <= kShown ? Printable(text) : absl::StrCat(text.size(), " bytes of JSON")));
+  }
+}
+
+absl::StatusOr<int> Inspect(Context& context, const CheckpointOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
+  if (target.kind == Target::Kind::kFile) return InspectFile(context, options, target.path);
+  MUSTER_ASSIGN_OR_RETURN(const Checkpoint opened,
+                          OpenTarget(target, options.which, /*verify=*/false));
+  std::vector<Row> weights, slots;
+  for (const auto& spec : opened.weights()) weights.push_back({spec, opened.WeightFile(spec.name)});
+  for (const auto& spec : opened.slots()) slots.push_back({spec, opened.SlotFile(spec.name)});
+  if (options.json) {
+    PrintJson(out, InspectionToJson(opened, weights, slots));
+    return kSuccess;
+  }
+  out.PrintLine(absl::StrCat("step ", opened.step(), " of ", Printable(opened.model_name()),
+                             opened.final() ? ", final" : "", ", ",
+                             FormatBytes(opened.manifest().bytes()), " in ",
+                             opened.manifest().files.size(), " files, written ",
+                             FormatLocalTime(opened.manifest().written)));
+  out.PrintLine(absl::StrCat(opened.folder(), "\n"));
+  PrintRows(out, "WEIGHT", weights);
+  PrintRows(out, "SLOT", slots);
+  PrintState(out, opened.state());
+  return kSuccess;
+}
+
+// A line on a terminal that counts up while files are read.
+class Progress {
+ public:
+  Progress(Terminal& terminal, int64_t total) : terminal_(terminal), total_(total) {}
+  ~Progress() {
+    if (shown_ >= 0) terminal_.Print("\r\033[K");
+    terminal_.Flush();
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Add(int64_t bytes) {
+    done_ += bytes;
+    const int percent = total_ > 0 ? static_cast<int>(100.0 * done_ / total_) : 100;
+    if (!terminal_.can_redraw() || percent == shown_) return;
+    shown_ = percent;
+    terminal_.Print(absl::StrCat("\r\033[Kverifying: ", percent, "% of ", FormatBytes(total_)));
+    terminal_.Flush();
+  }
+
+ private:
+  Terminal& terminal_;
+  const int64_t total_;
+  int64_t done_ = 0;
+  int shown_ = -1;
+};
+
+// Hashes first: they name every damaged file; then what the files say.
+std::vector<absl::Status> DamageOf(const std::string& folder, Progress& progress) {
+  const auto manifest = checkpoint::ReadManifest(folder);
+  if (!manifest.ok()) return {manifest.status()};
+  auto damage = checkpoint::VerifyFiles(folder, *manifest,
+                                        [&progress](int64_t bytes) { progress.Add(bytes); });
+  if (!damage.empty()) return damage;
+  const auto opened = Checkpoint::Open(folder, /*verify=*/false);
+  if (!opened.ok()) damage.push_back(opened.status());
+  return damage;
+}
+
+// True when it is whole.
+bool PrintVerdict(Terminal& out, const std::string& title,
+                  const std::vector<absl::Status>& damage) {
+  if (damage.empty()) {
+    out.PrintLine(absl::StrCat(title, ": ", out.Paint(Style::kGreen, "ok")));
+    return true;
+  }
+  out.PrintLine(absl::StrCat(title, ": ", out.Paint(Style::kRed, StateOf(damage[0]))));
+  for (const absl::Status& status : damage) {
+    out.PrintLine(absl::StrCat("  ", Printable(status.message())));
+  }
+  return false;
+}
+
+absl::StatusOr<int> VerifyAll(Context& context, const std::string& model_dir) {
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
+  int64_t total = 0;
+  for (const auto& entry : entries) total += entry.bytes;
+  std::vector<std::vector<absl::Status>> damage;
+  {
+    Progress progress(context.err(), total);
+    for (const auto& entry : entries) {
+      // One that is being written has no hashes yet.
+      damage.push_back(absl::IsUnavailable(entry.status) ? std::vector<absl::Status>{entry.status}
+                                                         : DamageOf(entry.folder, progress));
+    }
+  }
+  int whole = 0, broken = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const bool ok = PrintVerdict(context.out(), absl::StrCat("step ", entries[i].step), damage[i]);
+    whole += ok ? 1 : 0;
+    broken += !ok && !absl::IsUnavailable(damage[i][0]) ? 1 : 0;
+  }
+  return whole > 0 && broken == 0 ? kSuccess : kFailure;
+}
+
+absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
+  if (target.kind == Target::Kind::kModelDir) return VerifyAll(context, target.path);
+  std::vector<absl::Status> damage;
+  if (target.kind == Target::Kind::kFile) {
+    const auto header = checkpoint::ReadHeader(Resolved(target.path));
+    if (!header.ok()) damage.push_back(header.status());
+  } else {
+    const auto manifest = checkpoint::ReadManifest(target.path);
+    Progress progress(context.err(), manifest.ok() ? manifest->bytes() : 0);
+    damage = DamageOf(target.path, progress);
+  }
+  return PrintVerdict(context.out(), target.path, damage) ? kSuccess : kFailure;
+}
+
+absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
+  if (options.to.empty()) {
+    return absl::InvalidArgumentError("say where to: --to FILE.safetensors");
+  }
+  std::error_code error;
+  if (fs::is_directory(options.to, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(options.to, ": is a folder; name a file"));
+  }
+  if (fs::exists(fs::symlink_status(options.to, error)) && !options.force) {
+    return absl::AlreadyExistsError(absl::StrCat(options.to, ": exists; --force replaces it"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
+  if (target.kind == Target::Kind::kFile) {
+    return absl::InvalidArgumentError(absl::StrCat(options.path, ": is one file already"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const Checkpoint opened,
+                          OpenTarget(target, options.which, /*verify=*/true));
+  std::vector<absl::Span<const std::byte>> bytes;
+  for (const TensorSpec& spec : opened.weights()) {
+    MUSTER_ASSIGN_OR_RETURN(const auto weight, opened.Weight(spec.name));
+    bytes.push_back(weight);
+  }
+  MUSTER_RETURN_IF_ERROR(checkpoint::WriteSafetensors(options.to, opened.weights(), bytes,
+                                                      checkpoint::TorchMetadata()));
+  context.out().PrintLine(absl::StrCat("Exported ", opened.weights().size(), " tensors of step ",
+                                       opened.step(), " to ", options.to));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddCheckpointCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("checkpoint", "Look at what a job has saved, check and export it");
+  auto options = std::make_shared<CheckpointOptions>();
+  const auto add = [&](const char* name, const char* description, const char* path, auto body) {
+    Command& sub = command.AddCommand(name, description);
+    sub.Argument("PATH", &options->path, path, Presence::kRequired);
+    sub.OnCall([&context, options, body] { return body(context, *options); });
+    return &sub;
+  };
+  Command* list = add("list", "List the checkpoints, oldest first", "A model dir or a job", List);
+  list->Flag("--json", &options->json, "Print JSON");
+  Command* inspect = add("inspect", "Show the tensors and the state of a checkpoint",
+                         "A checkpoint, a model dir, a job, or a .safetensors file", Inspect);
+  inspect->Flag("--json", &options->json, "Print JSON");
+  add("verify", "Hold every file to its hash", "A checkpoint, a model dir (all of them) or a job",
+      Verify);
+  Command* save = add("export", "Write the weights into one safetensors file",
+                      "A checkpoint, a model dir or a job", Export);
+  save->Option("--to", &options->to, "The file to write");
+  save->Flag("--force", &options->force, "Replace an existing file");
+  for (Command* sub : {inspect, save}) {
+    sub->Option("--checkpoint", &options->which, "Which of a model dir: STEP, best or latest");
+  }
+  command.OnCall([&context, &command]() -> absl::StatusOr<int> {
+    context.out().Print(command.Help());
+    return kUsage;
+  });
+}
+
+}  // namespace muster::cli
