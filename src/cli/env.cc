@@ -89,7 +89,8 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(
       TaskLaunch launch, local::LaunchOf(dir, described.submission, described.cluster, task, 0, 0));
   // Paths into a job's folder mean nothing to a task that Muster does not run.
-  for (const char* name : {"MUSTER_PROGRESS_FILE", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
+  for (const char* name :
+       {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
     launch.env.erase(name);
   }
   if (options.format == "json") {

@@ -179,6 +179,11 @@ Environment ConventionalVariables(const Launch& launch) {
   return env;
 }
 
+int Evaluators(const JobSpec& spec) {
+  const RoleSpec* role = spec.FindRole("evaluator");
+  return role == nullptr ? 0 : role->replicas;
+}
+
 Environment MusterVariables(const Launch& launch) {
   const LaunchContext& context = launch.context;
   Environment env = {
@@ -191,7 +196,9 @@ Environment MusterVariables(const Launch& launch) {
       {"MUSTER_PORT", launch.port},
       {"MUSTER_ADDRESS", launch.address},
       {"MUSTER_PROGRESS_FILE", JoinPath(context.run_dir, "progress")},
+      {"MUSTER_EVALUATORS", absl::StrCat(Evaluators(launch.spec))},
   };
+  if (!context.socket_dir.empty()) env["MUSTER_SOCKET_DIR"] = context.socket_dir;
   if (!launch.spec.model_dir.empty()) env["MUSTER_MODEL_DIR"] = launch.spec.model_dir;
   if (!launch.spec.train.is_null()) env["MUSTER_TRAIN_CONFIG"] = context.train_config;
   if (context.resumed) env["MUSTER_RESUME"] = "1";

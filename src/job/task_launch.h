@@ -21,6 +21,8 @@ struct LaunchContext {
   std::string trainer;       // path of muster-trainer, for roles without a command
   std::string train_config;  // path of the file that holds the job's train section
   std::string run_dir;       // private folder of the attempt, for MUSTER_PROGRESS_FILE and the like
+  // Private folder for Unix sockets of the job's tasks; "" when they are not all on one machine.
+  std::string socket_dir;
   int attempt = 0;
   int restart_count = 0;
   int cpus = 1;  // of this task's host

@@ -30,6 +30,7 @@ class TaskLaunchTest : public testing::Test {
     context_.trainer = "/usr/bin/muster-trainer";
     context_.train_config = "/jobs/mnist-1a2b/train.json";
     context_.run_dir = "/jobs/mnist-1a2b/run/worker-1";
+    context_.socket_dir = "/jobs/mnist-1a2b/sockets";
     context_.cpus = 8;
     context_.tasks_on_host = 3;
   }
@@ -224,6 +225,8 @@ TEST_F(TaskLaunchTest, TellsTheTaskWhoItIs) {
       {"MUSTER_ADDRESS", "w1:2223"},
       {"MUSTER_MODEL_DIR", "/runs/m"},
       {"MUSTER_PROGRESS_FILE", "/jobs/mnist-1a2b/run/worker-1/progress"},
+      {"MUSTER_SOCKET_DIR", "/jobs/mnist-1a2b/sockets"},
+      {"MUSTER_EVALUATORS", "1"},
       {"RANK", "2"},
       {"WORLD_SIZE", "3"},
       {"MASTER_ADDR", "c0"},
@@ -237,6 +240,19 @@ TEST_F(TaskLaunchTest, TellsTheTaskWhoItIs) {
   for (const char* absent : {"MUSTER_TRAIN_CONFIG", "MUSTER_RESUME", "MUSTER_RESUME_STEP"}) {
     EXPECT_THAT(launch.env, Not(Contains(Key(absent))));
   }
+}
+
+TEST_F(TaskLaunchTest, AJobWithoutAnEvaluatorSaysSo) {
+  cluster_ = cluster_.Without("evaluator");
+  Role("evaluator").replicas = 0;
+  EXPECT_THAT(Build().env, Contains(Pair("MUSTER_EVALUATORS", "0")));
+  spec_.roles.pop_back();
+  EXPECT_THAT(Build().env, Contains(Pair("MUSTER_EVALUATORS", "0")));
+}
+
+TEST_F(TaskLaunchTest, TasksOnSeveralMachinesShareNoSockets) {
+  context_.socket_dir.clear();
+  EXPECT_THAT(Build().env, Not(Contains(Key("MUSTER_SOCKET_DIR"))));
 }
 
 TEST_F(TaskLaunchTest, ResumeIsAnnounced) {

@@ -27,6 +27,8 @@ std::string JobDir::run_dir(const TaskId& task) const {
   return absl::StrCat(path_, "/run/", task.role, "-", task.index);
 }
 
+std::string JobDir::progress(const TaskId& task) const { return run_dir(task) + "/progress"; }
+
 std::string JobDir::stacks(const TaskId& task, int attempt) const {
   return absl::StrCat(path_, "/stacks/", task.role, "-", task.index, ".attempt-", attempt, ".txt");
 }
@@ -34,7 +36,7 @@ std::string JobDir::stacks(const TaskId& task, int attempt) const {
 absl::Status JobDir::Create() const {
   MUSTER_RETURN_IF_ERROR(MakeDirectories(path_.substr(0, path_.rfind('/'))));
   if (::mkdir(path_.c_str(), 0700) != 0) return absl::ErrnoToStatus(errno, path_);
-  for (const char* part : {"/logs", "/run", "/stacks"}) {
+  for (const char* part : {"/logs", "/run", "/sockets", "/stacks"}) {
     MUSTER_RETURN_IF_ERROR(MakeDirectories(path_ + part));
   }
   return absl::OkStatus();

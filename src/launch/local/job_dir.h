@@ -31,7 +31,9 @@ class JobDir {
   std::string logs() const { return path_ + "/logs"; }
   std::string supervisor_log() const { return path_ + "/supervisor.log"; }
   std::string train_config() const { return path_ + "/train.json"; }
-  std::string run_dir(const TaskId& task) const;  // for error.json and progress
+  std::string sockets() const { return path_ + "/sockets"; }  // the tasks', among themselves
+  std::string run_dir(const TaskId& task) const;              // for error.json and progress
+  std::string progress(const TaskId& task) const;             // written by the task; may be absent
   std::string stacks(const TaskId& task, int attempt) const;
 
  private:

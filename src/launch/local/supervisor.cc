@@ -175,7 +175,7 @@ void Supervisor::StartTask(const Lifecycle::Start& start) {
     const std::string run_dir = dir_.run_dir(start.task);
     MUSTER_RETURN_IF_ERROR(MakeDirectories(run_dir));
     ::unlink(JoinPath(run_dir, "error.json").c_str());
-    ::unlink(JoinPath(run_dir, "progress").c_str());
+    ::unlink(dir_.progress(start.task).c_str());
     if (slot.log == nullptr) {
       const Policies& policies = submission_.spec.policies;
       MUSTER_ASSIGN_OR_RETURN(slot.log, LogWriter::Open(dir_.logs(), start.task,
@@ -358,8 +358,7 @@ void Supervisor::CheckStalls() {
     }
     if (!stall.has_value() || lifecycle_->ending()) continue;
     const Lifecycle::Task& task = lifecycle_->tasks().at(id);
-    const absl::Time touched =
-        slot.progress.LastChange(JoinPath(dir_.run_dir(id), "progress"), now);
+    const absl::Time touched = slot.progress.LastChange(dir_.progress(id), now);
     const absl::Time last =
         std::max({task.started.value_or(now), slot.log->last_output(), touched});
     if (now - last < stall->timeout) {

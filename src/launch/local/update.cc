@@ -26,6 +26,12 @@ int ComputingTasks(const JobSpec& spec) {
   return std::max(1, count);
 }
 
+// Only the leader of the built-in trainer does anything else when there is an evaluator: other
+// tasks are not started anew because one comes or goes.
+bool HeedsEvaluators(const JobSpec& spec, const TaskId& task) {
+  return spec.FindRole(task.role)->command.empty() && ChiefTask(spec) == task;
+}
+
 }  // namespace
 
 absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submission,
@@ -37,6 +43,7 @@ absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submiss
       .trainer = submission.trainer,
       .train_config = dir.train_config(),
       .run_dir = dir.run_dir(task),
+      .socket_dir = dir.sockets(),
       .attempt = attempt,
       .restart_count = restarts,
       .cpus = UsableCpus(),
@@ -61,8 +68,11 @@ absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& curre
       plan.added.push_back(task);
       continue;
     }
-    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch before, LaunchOf(dir, previous, cluster, task, 0, 0));
+    MUSTER_ASSIGN_OR_RETURN(TaskLaunch before, LaunchOf(dir, previous, cluster, task, 0, 0));
     MUSTER_ASSIGN_OR_RETURN(const TaskLaunch after, LaunchOf(dir, next, next_cluster, task, 0, 0));
+    if (!HeedsEvaluators(next.spec, task)) {
+      before.env["MUSTER_EVALUATORS"] = after.env.at("MUSTER_EVALUATORS");
+    }
     const RoleSpec& old_role = *current.spec.FindRole(task.role);
     const RoleSpec& new_role = *next.spec.FindRole(task.role);
     // The trainer reads its section from a file, whose name tells nothing.

@@ -89,6 +89,17 @@ TEST_F(UpdateTest, AnEvaluatorComesAndGoesAlone) {
   EXPECT_THAT(removed.restarted, IsEmpty());
 }
 
+// The built-in trainer's chief evaluates when nobody else does.
+TEST_F(UpdateTest, AnEvaluatorRestartsTheChiefOfTheBuiltInTrainer) {
+  const std::string job =
+      "name: x\n"
+      "roles: {chief: 1, worker: 2, ps: 1}\n"
+      "train: {model: cnn, steps: 10, data: {format: synthetic}}\n";
+  const UpdatePlan plan = PlanOf("ps: 1}", "ps: 1, evaluator: 1}", job);
+  EXPECT_THAT(plan.restarted, ElementsAre(kChief));
+  EXPECT_THAT(plan.kept, UnorderedElementsAre(kWorker0, kWorker1, kPs));
+}
+
 TEST_F(UpdateTest, PoliciesAloneRestartNothing) {
   for (const char* policies :
        {"max_restarts: 7", "max_restarts: 3, deadline: 1h", "max_restarts: 3, stop_grace: 3s",
