@@ -49,6 +49,7 @@ const std::vector<Section>& Sections() {
       {"evaluate", "/train/evaluate"},
       {"summary", "/train/summary"},
       {"export", "/train/export"},
+      {"early_stopping", "/train/early_stopping"},
   };
   return kSections;
 }

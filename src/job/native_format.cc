@@ -194,7 +194,7 @@ class NativeReader {
   void ReadTrainSection() {
     if (train_ == nullptr) return;
     spec_.train = ReadTrain(*train_, options_.working_dir, diagnostics_);
-    CompleteStrategy(spec_, train_->mark, diagnostics_);
+    FitTrainToRoles(spec_, train_->mark, diagnostics_);
   }
 
   void ReadNotebook() {

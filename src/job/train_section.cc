@@ -35,12 +35,15 @@ struct Field {
 using Fields = std::vector<Field>;
 
 constexpr double kMany = 1e15;
+constexpr double kMaxSecs = 1e9;
 
 Field Text(const char* key, Json fallback = {}) {
   return {key, Field::Kind::kText, std::move(fallback)};
 }
 Field Path(const char* key) { return {key, Field::Kind::kPath}; }
-Field Flag(const char* key) { return {key, Field::Kind::kBool}; }
+Field Flag(const char* key, Json fallback = {}) {
+  return {key, Field::Kind::kBool, std::move(fallback)};
+}
 Field Int(const char* key, double min, double max, Json fallback = {}) {
   return {key, Field::Kind::kInt, std::move(fallback), min, max};
 }
@@ -70,6 +73,8 @@ const Fields& TrainFields() {
       Int("accumulate", 1, 1'000'000),
       Path("warm_start"),
       Choice("wire_precision", {"float32", "float16", "bfloat16"}),
+      Choice("nan_guard", {"stop", "skip", "off"}, "stop"),
+      Int("log_every_steps", 1, kMany, 100),
   };
   return kFields;
 }
@@ -140,14 +145,22 @@ const Fields& CheckpointFields() {
 
 const Fields& EvaluateFields() {
   static const auto& kFields = *new Fields{
-      Int("every_steps", 1, kMany), Int("every_secs", 1, kMany),     Text("split", "test"),
-      Int("steps", 1, kMany),       Int("batch_size", 1, 1'000'000),
+      Int("every_steps", 1, kMany),
+      Int("every_secs", 1, kMany),
+      Text("split", "test"),
+      Int("steps", 1, kMany),
+      Int("batch_size", 1, 1'000'000),
+      Int("start_delay_secs", 0, kMaxSecs),
+      Int("throttle_secs", 0, kMaxSecs),
   };
   return kFields;
 }
 
 const Fields& SummaryFields() {
-  static const auto& kFields = *new Fields{Int("every_steps", 1, kMany, 100)};
+  static const auto& kFields = *new Fields{
+      Int("every_steps", 1, kMany, 100),
+      Flag("histograms", false),
+  };
   return kFields;
 }
 
@@ -156,6 +169,15 @@ const Fields& ExportFields() {
       Choice("when", {"final", "latest", "best"}, "final"),
       Text("metric"),
       Int("keep", 1, 1'000'000),
+      Choice("format", {"torchscript", "safetensors"}, "torchscript"),
+  };
+  return kFields;
+}
+
+const Fields& EarlyStoppingFields() {
+  static const auto& kFields = *new Fields{
+      Int("patience", 1, kMany),
+      Number("min_delta", 0, kMany, 0),
   };
   return kFields;
 }
@@ -182,6 +204,7 @@ class TrainReader {
     AddSection("evaluate", EvaluateFields(), result);
     AddSection("summary", SummaryFields(), result);
     AddExport(result);
+    AddEarlyStopping(result);
     train_.Finish();
     CheckEvery("checkpoint", result);
     CheckEvery("evaluate", result);
@@ -273,8 +296,21 @@ class TrainReader {
     if (node == nullptr || node->kind != Node::Kind::kScalar) {
       AddSection("export", ExportFields(), result);
     } else if (const auto when = train_.Choice("export", ExportFields()[0].choices)) {
-      result["export"] = {{"when", *when}};
+      result["export"] = Json::object();
+      for (const Field& field : ExportFields()) {
+        if (!field.fallback.is_null()) result["export"][field.key] = field.fallback;
+      }
+      result["export"]["when"] = *when;
     }
+  }
+
+  void AddEarlyStopping(Json& result) {
+    AddSection("early_stopping", EarlyStoppingFields(), result);
+    const Node* node = train_.Find("early_stopping");
+    if (node == nullptr) return;
+    if (node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) return;
+    MapReader(*node, "'early_stopping' of train", diagnostics_)
+        .Require("patience", "the steps without improvement after which the job ends");
   }
 
   std::string ResolveModel(const std::string& model) {
@@ -366,10 +402,15 @@ nlohmann::json ReadTrain(const Node& node, absl::string_view working_dir,
   return TrainReader(node, working_dir, diagnostics).Read();
 }
 
-void CompleteStrategy(JobSpec& spec, Mark mark, Diagnostics& diagnostics) {
+void FitTrainToRoles(JobSpec& spec, Mark mark, Diagnostics& diagnostics) {
   int servers = 0;
   int trainers = 0;
   for (const RoleSpec& role : spec.roles) {
+    if (role.command.empty() && role.ready == Readiness::kListening) {
+      diagnostics.Add(mark, absl::StrCat("role '", role.name,
+                                         "' has 'ready: listening', but the built-in trainer need "
+                                         "not listen on its port; remove 'ready'"));
+    }
     if (role.name == "ps") servers += role.replicas;
     if (!IsServiceRole(role.name)) trainers += role.replicas;
   }

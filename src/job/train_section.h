@@ -19,8 +19,8 @@ bool IsTrainerRole(absl::string_view role);
 nlohmann::json ReadTrain(const codec::Node& node, absl::string_view working_dir,
                          codec::Diagnostics& diagnostics);
 
-// Holds the section's strategy to the job's roles, and chooses one when it is absent: sync with ps
+// Holds the section to the job's roles, and chooses a strategy when it names none: sync with ps
 // tasks, allreduce without. `mark` is the section's.
-void CompleteStrategy(JobSpec& spec, codec::Mark mark, codec::Diagnostics& diagnostics);
+void FitTrainToRoles(JobSpec& spec, codec::Mark mark, codec::Diagnostics& diagnostics);
 
 }  // namespace muster

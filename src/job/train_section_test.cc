@@ -20,9 +20,9 @@ TEST(TrainSectionTest, DefaultsAreFilledIn) {
   const JobSpec job = MustParse(Job(kData));
   EXPECT_EQ(job.train.dump(),
             R"({"batch_size":32,"checkpoint":{"every_secs":600,"keep":5},)"
-            R"("data":{"format":"synthetic","split":"train"},"model":"cnn",)"
-            R"("optimizer":{"learning_rate":0.01,"type":"sgd"},"steps":10,"strategy":"allreduce",)"
-            R"("summary":{"every_steps":100}})");
+            R"("data":{"format":"synthetic","split":"train"},"log_every_steps":100,"model":"cnn",)"
+            R"("nan_guard":"stop","optimizer":{"learning_rate":0.01,"type":"sgd"},"steps":10,)"
+            R"("strategy":"allreduce","summary":{"every_steps":100,"histograms":false}})");
   EXPECT_EQ(job.model_dir, "/home/me/runs/a");
   EXPECT_EQ(job.Tasks(), (std::vector<TaskId>{{"chief", 0}}));
 }
@@ -37,11 +37,58 @@ TEST(TrainSectionTest, RelativePathsAreResolved) {
 
 TEST(TrainSectionTest, ShortForms) {
   EXPECT_EQ(MustParse(Job(absl::StrCat(kData, ", export: best"))).train["export"].dump(),
-            R"({"when":"best"})");
+            R"({"format":"torchscript","when":"best"})");
   EXPECT_EQ(MustParse(Job(absl::StrCat(kData, ", evaluate: {}"))).train["evaluate"].dump(),
             R"({"every_secs":600,"split":"test"})");
   EXPECT_EQ(MustParse(Job("model: cnn, steps: 1e6, data: {format: synthetic}")).train["steps"],
             1'000'000);
+}
+
+TEST(TrainSectionTest, WhatATrainerIsTold) {
+  const JobSpec job = MustParse(Job(
+      absl::StrCat(kData,
+                   ", nan_guard: skip, log_every_steps: 5, summary: {histograms: true}, export: "
+                   "{format: safetensors}, early_stopping: {patience: 50, min_delta: 1e-4}, "
+                   "evaluate: {every_steps: 10, start_delay_secs: 0, throttle_secs: 30}")));
+  EXPECT_EQ(job.train["nan_guard"], "skip");
+  EXPECT_EQ(job.train["log_every_steps"], 5);
+  EXPECT_EQ(job.train["summary"].dump(), R"({"every_steps":100,"histograms":true})");
+  EXPECT_EQ(job.train["export"].dump(), R"({"format":"safetensors","when":"final"})");
+  EXPECT_EQ(job.train["early_stopping"].dump(), R"({"min_delta":0.0001,"patience":50})");
+  EXPECT_EQ(job.train["evaluate"].dump(),
+            R"({"every_steps":10,"split":"test","start_delay_secs":0,"throttle_secs":30})");
+}
+
+TEST(TrainSectionTest, NothingCannotBeTrained) {
+  EXPECT_EQ(MistakesOf(Job("model: cnn, steps: 0, data: {format: synthetic}")),
+            "job.yaml:2:28: 'steps' of train must be a whole number from 1 to 1000000000000000, "
+            "not the number 0");
+  EXPECT_THAT(MistakesOf(Job(absl::StrCat(kData, ", batch_size: 0"))),
+              HasSubstr("'batch_size' of train must be a whole number from 1 to 1000000, not the "
+                        "number 0"));
+  EXPECT_THAT(MistakesOf(Job(absl::StrCat(kData, ", log_every_steps: 0"))),
+              HasSubstr("'log_every_steps' of train must be a whole number from 1"));
+}
+
+TEST(TrainSectionTest, EarlyStoppingSaysWhen) {
+  const auto mistakes = [](const std::string& value) {
+    return MistakesOf(Job(absl::StrCat(kData, ", early_stopping: ", value)));
+  };
+  for (const char* value : {"{}", "{min_delta: 1}", ""}) {
+    EXPECT_THAT(mistakes(value), HasSubstr("'early_stopping' of train lacks 'patience'; expected "
+                                           "the steps without improvement"))
+        << value;
+  }
+  EXPECT_THAT(mistakes("{patience: 0}"), HasSubstr("must be a whole number from 1"));
+  EXPECT_THAT(mistakes("{patience: 5, min_delta: -1}"), HasSubstr("must be a number from 0"));
+  EXPECT_THAT(mistakes("7"), HasSubstr("'early_stopping' of train must be a map"));
+}
+
+TEST(TrainSectionTest, TheBuiltInTrainerIsNotWaitedForOnItsPort) {
+  EXPECT_THAT(MistakesOf(Job(kData, "roles: {worker: 1, ps: {ready: listening}}\n")),
+              HasSubstr("role 'ps' has 'ready: listening', but the built-in trainer need not "
+                        "listen on its port; remove 'ready'"));
+  EXPECT_EQ(MistakesOf(Job(kData, "roles: {worker: 1, x: {command: x, ready: listening}}\n")), "");
 }
 
 TEST(TrainSectionTest, EveryMistakeIsReported) {
