@@ -24,7 +24,8 @@ uint16_t HalfOf(float value) {
   const uint32_t bits = Bits(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  // As the processor does it: quiet, with the upper bits of what it carries.
+  if (magnitude > 0x7f800000) return sign | 0x7e00 | ((magnitude >> 13) & 0x3ff);
   if (magnitude >= 0x477ff000) return sign | 0x7c00;  // 65520 and above round to infinity
   if (magnitude < 0x38800000) {
     // Subnormal: adding 0.5 lets the processor round to the last bit that is left.
@@ -39,7 +40,10 @@ float FloatOfHalf(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
   const uint32_t exponent = (half >> 10) & 0x1f;
   const uint32_t mantissa = half & 0x3ff;
-  if (exponent == 0x1f) return Float(sign | 0x7f800000 | (mantissa << 13));
+  if (exponent == 0x1f) {
+    const uint32_t quiet = mantissa == 0 ? 0 : 0x400000;
+    return Float(sign | 0x7f800000 | quiet | (mantissa << 13));
+  }
   if (exponent == 0) return Float(sign | Bits(static_cast<float>(mantissa) * 0x1p-24F));
   return Float(sign | ((exponent + 112) << 23) | (mantissa << 13));
 }

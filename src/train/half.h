@@ -5,8 +5,8 @@
 
 namespace muster::train {
 
-// Round to nearest, ties to even; what is too large becomes infinite, NaN stays NaN. Pointers may
-// have any alignment.
+// Round to nearest, ties to even; what is too large becomes infinite, NaN stays NaN. The 16-bit
+// side may have any alignment.
 void ToFloat16(const float* from, void* to, int64_t n);
 void FromFloat16(const void* from, float* to, int64_t n);
 void ToBfloat16(const float* from, void* to, int64_t n);

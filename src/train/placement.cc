@@ -1,7 +1,7 @@
 #include "train/placement.h"
 
 #include <algorithm>
-#include <numeric>
+#include <stdexcept>
 
 #include "absl/status/status.h"
 
@@ -10,6 +10,17 @@ namespace {
 
 // Below this, splitting a variable costs more messages than it saves.
 constexpr int64_t kSmallestSplit = 64 << 10;
+
+// More elements than any machine holds, few enough that their bytes can be counted.
+constexpr int64_t kMostElements = int64_t{1} << 48;
+
+// A number of things. Throws std::out_of_range when it is none.
+int64_t CountIn(const nlohmann::json& json) {
+  if (!json.is_number_integer()) throw std::out_of_range("not a whole number");
+  const auto count = json.get<int64_t>();
+  if (count < 0 || count > kMostElements) throw std::out_of_range("not a number of things");
+  return count;
+}
 
 // Rows [first, first + rows) of a variable, on their way to a shard.
 struct Part {
@@ -194,25 +205,32 @@ nlohmann::json ShardShape::ToJson() const {
 }
 
 absl::StatusOr<ShardShape> ShardShape::FromJson(const nlohmann::json& json) {
+  const absl::Status damaged =
+      absl::InvalidArgumentError("the description of the shard is damaged");
   ShardShape shape;
   try {
-    shape.buffer_bytes = json.at("buffer_bytes");
-    for (const auto& elements : json.at("buckets")) {
+    shape.buffer_bytes = CountIn(json.at("buffer_bytes"));
+    for (const auto& entry : json.at("buckets")) {
+      const int64_t elements = CountIn(entry);
       shape.buckets.push_back({shape.elements, elements});
-      shape.elements += shape.buckets.back().elements;
+      if (elements < 1 || (shape.elements += elements) > kMostElements) return damaged;
     }
-    for (const auto& table : json.at("tables")) {
-      shape.tables.push_back(
-          {table.at(0), table.at(1), table.at(2), table.at(3), shape.table_elements});
-      shape.table_elements += shape.tables.back().rows * shape.tables.back().width;
+    for (const auto& entry : json.at("tables")) {
+      const int64_t rows = CountIn(entry.at(2));
+      const int64_t width = CountIn(entry.at(3));
+      if (width > 0 && rows > kMostElements / width) return damaged;
+      shape.tables.push_back({static_cast<int>(CountIn(entry.at(0))), CountIn(entry.at(1)), rows,
+                              width, shape.table_elements});
+      if ((shape.table_elements += rows * width) > kMostElements) return damaged;
     }
-    if (shape.elements == json.at("elements") &&
-        shape.table_elements == json.at("table_elements")) {
+    if (shape.elements == CountIn(json.at("elements")) &&
+        shape.table_elements == CountIn(json.at("table_elements"))) {
       return shape;
     }
   } catch (const nlohmann::json::exception&) {
+  } catch (const std::out_of_range&) {
   }
-  return absl::InvalidArgumentError("the description of the shard is damaged");
+  return damaged;
 }
 
 }  // namespace muster::train

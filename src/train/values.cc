@@ -4,6 +4,14 @@
 
 namespace muster::train {
 
+DataOrigin DataOrigin::FromJson(const nlohmann::json& json) {
+  const auto number = [&](const char* key) -> int64_t {
+    const bool valid = json.is_object() && json.contains(key) && json[key].is_number_integer();
+    return valid ? json[key].get<int64_t>() : 0;
+  };
+  return {number("base"), number("first")};
+}
+
 Area AreaOf(Variable::Kind kind, int slot) {
   if (kind == Variable::Kind::kBuffer) return Area::kBuffers;
   const Area values = kind == Variable::Kind::kTable ? Area::kTables : Area::kValues;

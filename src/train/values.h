@@ -16,11 +16,22 @@
 
 namespace muster::train {
 
+// Where the numbering of batches begins: sequence `first` of rank 0 is at position `base` of the
+// data. A job that is resumed with other tasks or batches begins anew where the last one stopped.
+struct DataOrigin {
+  int64_t base = 0;
+  int64_t first = 0;
+
+  nlohmann::json ToJson() const { return {{"base", base}, {"first", first}}; }
+  static DataOrigin FromJson(const nlohmann::json& json);
+};
+
 // Where the job stands.
 struct Progress {
   int64_t step = 0;      // completed steps of the job
   int64_t sequence = 0;  // batches that this task has contributed
   int64_t limit = 0;     // the step at which the job ends
+  DataOrigin data;
 };
 
 // The variables as they were at one step, read while training goes on.

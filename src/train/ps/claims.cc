@@ -31,11 +31,13 @@ void Claims::Leave(int rank) {
 
 void Claims::SetLimit(int64_t limit) { limit_ = std::min(limit_, limit); }
 
-bool Claims::MayGo(int rank) const {
-  if (completed_ + computing_ >= limit_) return false;
-  if (!staleness_.has_value()) return true;
-  return cursors_[rank] - *std::min_element(cursors_.begin(), cursors_.end()) <= *staleness_;
+// Too far from the slowest to go on.
+bool Claims::IsAhead(int rank) const {
+  if (!staleness_.has_value()) return false;
+  return cursors_[rank] - *std::min_element(cursors_.begin(), cursors_.end()) > *staleness_;
 }
+
+bool Claims::MayGo(int rank) const { return completed_ + computing_ < limit_ && !IsAhead(rank); }
 
 std::vector<int> Claims::TakeGrants() {
   std::vector<int> granted;
@@ -59,15 +61,21 @@ std::vector<int> Claims::TakeDone() {
   return done;
 }
 
-std::vector<int> Claims::WaitsFor(int rank) const {
+std::vector<int> Claims::WaitsFor() const {
+  bool asked = false;
+  bool ahead = false;
+  for (size_t rank = 0; rank < states_.size(); ++rank) {
+    if (states_[rank] != State::kAsking) continue;
+    asked = true;
+    ahead = ahead || IsAhead(static_cast<int>(rank));
+  }
   std::vector<int> others;
-  const bool nothing_left = completed_ + computing_ >= limit_;
+  const bool all_taken = asked && completed_ + computing_ >= limit_;
   const int64_t slowest = *std::min_element(cursors_.begin(), cursors_.end());
-  for (size_t other = 0; other < states_.size(); ++other) {
-    if (static_cast<int>(other) == rank) continue;
-    const bool last = nothing_left && states_[other] == State::kComputing;
-    const bool behind = staleness_.has_value() && cursors_[other] == slowest;
-    if (last || behind) others.push_back(static_cast<int>(other));
+  for (size_t rank = 0; rank < states_.size(); ++rank) {
+    const bool last = all_taken && states_[rank] == State::kComputing;
+    const bool behind = ahead && cursors_[rank] == slowest;
+    if (last || behind) others.push_back(static_cast<int>(rank));
   }
   return others;
 }

@@ -30,13 +30,15 @@ class Claims {
 
   int64_t completed() const { return completed_; }
   const std::vector<int64_t>& cursors() const { return cursors_; }
-  // Those for whom `rank` waits.
-  std::vector<int> WaitsFor(int rank) const;
+  bool IsComputing(int rank) const { return states_[rank] == State::kComputing; }
+  // Those for whom the tasks that ask wait.
+  std::vector<int> WaitsFor() const;
 
  private:
   enum class State { kIdle, kAsking, kComputing };
 
   bool MayGo(int rank) const;
+  bool IsAhead(int rank) const;
 
   std::vector<int64_t> cursors_;
   std::vector<State> states_;

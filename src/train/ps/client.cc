@@ -1,12 +1,15 @@
 #include "train/ps/client.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "train/wire/watchdog.h"
 
 namespace muster::train {
 namespace {
@@ -15,6 +18,7 @@ using wire::Frame;
 
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(50);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
+constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
 
 // What another try may mend.
@@ -47,19 +51,33 @@ absl::StatusOr<PsClient::Welcome> PsClient::Connect(int server, absl::Time deadl
   MUSTER_ASSIGN_OR_RETURN(link.connection,
                           transport_.Connect(options_.addresses[server],
                                              std::min(kConnectTimeout, deadline - absl::Now())));
+  const absl::Duration patience = std::min(kWelcomeTimeout, deadline - absl::Now());
+  wire::Watchdog watchdog(*link.connection);
+  watchdog.Arm(absl::Now() + patience);
+  auto welcome = Greet(*link.connection);
+  if (!watchdog.Disarm() && !welcome.ok()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no answer within ", absl::FormatDuration(patience)));
+  }
+  return welcome;
+}
+
+absl::StatusOr<PsClient::Welcome> PsClient::Greet(wire::Connection& connection) const {
   Frame hello = options_.hello;
   hello.set_kind(Frame::HELLO);
-  if (!link.connection->Send({std::move(hello)})) {
-    return absl::UnavailableError("the connection was lost");
-  }
+  connection.Send({std::move(hello)});  // when that fails, the answer says why
+  int64_t limit = std::numeric_limits<int64_t>::max();
   for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, link.connection->Receive());
-    if (answer.frame.kind() == Frame::ERROR) return StatusOf(answer.frame);
+    MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, connection.Receive());
+    const Frame& frame = answer.frame;
+    if (frame.kind() == Frame::ERROR) return StatusOf(frame);
+    if (frame.kind() == Frame::LIMIT) limit = std::min(limit, frame.version());
     // Values for an earlier attempt of this task may come first; they will be asked for again.
-    if (answer.frame.kind() != Frame::WELCOME) continue;
-    return Welcome{{answer.frame.generation(), answer.frame.version(), answer.frame.sequence(),
-                    answer.frame.limit()},
-                   answer.frame.active()};
+    if (frame.kind() != Frame::WELCOME) continue;
+    return Welcome{
+        {frame.generation(), frame.version(), frame.sequence(), std::min(limit, frame.limit()),
+         nlohmann::json::parse(frame.text(), nullptr, /*allow_exceptions=*/false)},
+        frame.active()};
   }
 }
 
@@ -87,7 +105,8 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
     }
     if (!position) {
       position = at;
-    } else {
+    } else if (options_.shapes[server].bucket_count() >
+               0) {  // one that holds nothing counts nothing
       position->step = std::min(position->step, at.step);
       position->limit = std::min(position->limit, at.limit);
       if (options_.shared_steps) position->sequence = std::min(position->sequence, at.sequence);
@@ -103,21 +122,7 @@ absl::StatusOr<Position> PsClient::Join(absl::Duration timeout) {
     std::string missing;
     MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position, TryJoin(deadline, missing));
     if (position.has_value()) {
-      generation_ = position->generation;
-      limit_ = position->limit;
-      {
-        absl::MutexLock lock(&mutex_);
-        status_ = absl::OkStatus();
-        expected_ = -1;
-        pending_ = 0;
-        rows_.reset();
-        for (auto& buckets : due_) buckets.assign(buckets.size(), false);
-      }
-      for (size_t server = 0; server < links_.size(); ++server) {
-        Link& link = links_[server];
-        link.outbox = std::make_unique<wire::Outbox>(*link.connection);
-        link.receiver = std::jthread([this, server] { ReceiveFrom(static_cast<int>(server)); });
-      }
+      Start(*position);
       return *position;
     }
     if (absl::Now() > deadline) {
@@ -132,6 +137,24 @@ absl::StatusOr<Position> PsClient::Join(absl::Duration timeout) {
   }
 }
 
+void PsClient::Start(const Position& position) {
+  generation_ = position.generation;
+  limit_ = position.limit;
+  {
+    absl::MutexLock lock(&mutex_);
+    status_ = absl::OkStatus();
+    expected_ = -1;
+    pending_ = 0;
+    rows_.reset();
+    for (auto& buckets : due_) buckets.assign(buckets.size(), false);
+  }
+  for (size_t server = 0; server < links_.size(); ++server) {
+    Link& link = links_[server];
+    link.outbox = std::make_unique<wire::Outbox>(*link.connection);
+    link.receiver = std::jthread([this, server] { ReceiveFrom(static_cast<int>(server)); });
+  }
+}
+
 void PsClient::Fail(absl::Status status) {
   absl::MutexLock lock(&mutex_);
   if (status_.ok()) status_ = std::move(status);
@@ -141,7 +164,10 @@ void PsClient::ReceiveFrom(int server) {
   for (;;) {
     auto message = links_[server].connection->Receive();
     if (!message.ok()) {
-      Fail(absl::UnavailableError(absl::StrCat("ps:", server, " was lost")));
+      const std::string name = absl::StrCat("ps:", server);
+      Fail(absl::IsInvalidArgument(message.status())
+               ? Annotate(message.status(), name)
+               : absl::UnavailableError(absl::StrCat(name, " was lost")));
       return;
     }
     Handle(server, *std::move(message));
@@ -150,20 +176,12 @@ void PsClient::ReceiveFrom(int server) {
 
 void PsClient::Handle(int server, wire::Incoming message) {
   const Frame& frame = message.frame;
+  if (frame.kind() != Frame::ERROR && frame.generation() != generation_)
+    return;  // an earlier one's
   switch (frame.kind()) {
-    case Frame::VALUES: {
-      const auto bucket = static_cast<int>(frame.bucket());
-      {
-        absl::MutexLock lock(&mutex_);
-        const bool due = bucket < static_cast<int>(due_[server].size()) && due_[server][bucket];
-        if (!due || (options_.shared_steps && frame.version() < expected_)) return;
-        due_[server][bucket] = false;
-      }
-      if (message.payload.size() > 0) options_.receive(server, bucket, message.payload);
-      absl::MutexLock lock(&mutex_);
-      --pending_;
+    case Frame::VALUES:
+      HandleValues(server, message);
       return;
-    }
     case Frame::ROWS: {
       absl::MutexLock lock(&mutex_);
       rows_ = std::move(message.payload);
@@ -177,19 +195,47 @@ void PsClient::Handle(int server, wire::Incoming message) {
       return;
     }
     case Frame::LIMIT: {
+      absl::MutexLock lock(&mutex_);
       limit_ = std::min<int64_t>(limit_, frame.version());
       if (!options_.shared_steps) granted_step_ = frame.version();
-      if (options_.shared_steps && version_ < limit_) return;  // there is more to do
-      Fail(absl::CancelledError("the job ends here"));
+      CancelAtLimit();
       return;
     }
     case Frame::ERROR:
-      Fail(StatusOf(frame));
+      Fail(Annotate(StatusOf(frame), absl::StrCat("ps:", server)));
       return;
     default:
       Fail(absl::InternalError(
           absl::StrCat("ps:", server, " sent ", Frame::Kind_Name(frame.kind()))));
   }
+}
+
+void PsClient::HandleValues(int server, const wire::Incoming& message) {
+  const Frame& frame = message.frame;
+  const size_t bucket = frame.bucket();
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool due = bucket < due_[server].size() && due_[server][bucket];
+    if (!due || (options_.shared_steps && frame.version() < expected_)) return;
+    due_[server][bucket] = false;
+    reached_ = std::min(reached_, frame.version());
+  }
+  if (message.payload.size() > 0) {
+    options_.receive(server, static_cast<int>(bucket), message.payload);
+  }
+  absl::MutexLock lock(&mutex_);
+  --pending_;
+}
+
+// With shared steps: unless there is more to do.
+void PsClient::CancelAtLimit() {
+  if (options_.shared_steps && version_ < limit_) return;
+  if (status_.ok()) status_ = absl::CancelledError("the job ends here");
+}
+
+int64_t PsClient::reached() const {
+  absl::MutexLock lock(&mutex_);
+  return reached_;
 }
 
 Frame PsClient::FrameOf(Frame::Kind kind, int bucket) const {
@@ -205,6 +251,7 @@ Frame PsClient::FrameOf(Frame::Kind kind, int bucket) const {
 void PsClient::Expect(int64_t version, bool all_buckets) {
   absl::MutexLock lock(&mutex_);
   expected_ = version;
+  reached_ = std::numeric_limits<int64_t>::max();
   pending_ = 0;
   for (size_t server = 0; server < due_.size(); ++server) {
     const ShardShape& shape = options_.shapes[server];
@@ -236,6 +283,9 @@ void PsClient::Begin(int64_t version, int64_t sequence) {
   version_ = version;
   sequence_ = sequence;
   Expect(version + 1, /*all_buckets=*/true);
+  if (!options_.shared_steps) return;
+  absl::MutexLock lock(&mutex_);
+  CancelAtLimit();  // that may have been set since the caller looked
 }
 
 void PsClient::Push(int server, int bucket, std::vector<wire::Chunk> payload,
@@ -274,10 +324,7 @@ std::string PsClient::WhoIsMissing() {
       names.insert(absl::StrCat("ps:", server, " (", status.status().message(), ")"));
       continue;
     }
-    for (const auto& entry : status->value("missing", nlohmann::json::array())) {
-      names.insert(absl::StrCat(entry.value("task", "?"),
-                                entry.value("connected", true) ? "" : " (not connected)"));
-    }
+    for (const std::string& task : status->missing) names.insert(task);
   }
   return absl::StrJoin(names, ", ");
 }
@@ -308,7 +355,8 @@ absl::StatusOr<wire::Payload> PsClient::PullRows(int server, int bucket, int64_t
   links_[server].outbox->Post(std::move(pull));
   MUSTER_RETURN_IF_ERROR(Await("rows of a table"));
   absl::MutexLock lock(&mutex_);
-  return *std::move(rows_);
+  if (!rows_.has_value()) return absl::InternalError(absl::StrCat("ps:", server, " sent no rows"));
+  return *std::exchange(rows_, std::nullopt);
 }
 
 }  // namespace muster::train

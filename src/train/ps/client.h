@@ -26,6 +26,7 @@ struct Position {
   int64_t step = 0;      // completed steps of the job
   int64_t sequence = 0;  // batches that this task has contributed
   int64_t limit = 0;     // the step at which the job ends
+  nlohmann::json data;   // where the tasks' data begins
 };
 
 // Push may be called while another thread waits; everything else from one thread.
@@ -62,6 +63,9 @@ class PsClient {
   // Aborted or Unavailable when a server was lost: Join again.
   absl::Status Wait();
   int64_t limit() const { return limit_; }
+  // The version that all buckets have come back with, or the oldest among them: with backup tasks
+  // the others may have gone on meanwhile.
+  int64_t reached() const;
 
   // async, bounded: waits for leave to compute. False when the job is over.
   absl::StatusOr<bool> Claim();
@@ -84,10 +88,14 @@ class PsClient {
   };
 
   absl::StatusOr<Welcome> Connect(int server, absl::Time deadline);
+  absl::StatusOr<Welcome> Greet(wire::Connection& connection) const;
   absl::StatusOr<std::optional<Position>> TryJoin(absl::Time deadline, std::string& missing);
+  void Start(const Position& position);
   void Disconnect();
   void ReceiveFrom(int server);
   void Handle(int server, wire::Incoming message);
+  void HandleValues(int server, const wire::Incoming& message);
+  void CancelAtLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expect(int64_t version, bool all_buckets);
   absl::Status Await(const char* what);
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -106,9 +114,10 @@ class PsClient {
   std::atomic<int64_t> limit_{0};
   std::atomic<int64_t> granted_step_{0};
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  int64_t expected_ ABSL_GUARDED_BY(mutex_) = -1;               // the version that is waited for
+  int64_t expected_ ABSL_GUARDED_BY(mutex_) = -1;  // the version that is waited for
+  int64_t reached_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::vector<bool>> due_ ABSL_GUARDED_BY(mutex_);  // by server and bucket
   int pending_ ABSL_GUARDED_BY(mutex_) = 0;                     // answers that are still to come
   std::optional<wire::Payload> rows_ ABSL_GUARDED_BY(mutex_);

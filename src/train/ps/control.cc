@@ -13,25 +13,26 @@ absl::Status StatusOf(const Frame& frame) {
   return {code == absl::StatusCode::kOk ? absl::StatusCode::kUnknown : code, frame.text()};
 }
 
-PsControl::PsControl(std::unique_ptr<wire::Connection> connection)
-    : connection_(std::move(connection)),
-      watchdog_([this](const std::stop_token& stop) { Watch(stop); }) {}
-
-PsControl::~PsControl() {
-  watchdog_.request_stop();
-  absl::MutexLock lock(&mutex_);
-  changed_.Signal();
+nlohmann::json PsStatus::ToJson() const {
+  return {{"active", active},
+          {"generation", generation},
+          {"step", step},
+          {"connected", connected},
+          {"missing", missing}};
 }
 
-void PsControl::Watch(const std::stop_token& stop) {
-  absl::MutexLock lock(&mutex_);
-  while (!stop.stop_requested()) {
-    changed_.WaitWithDeadline(&mutex_, deadline_);
-    if (absl::Now() < deadline_) continue;
-    deadline_ = absl::InfiniteFuture();
-    expired_ = true;
-    connection_->Cancel();
+absl::StatusOr<PsStatus> PsStatus::FromJson(const nlohmann::json& json) {
+  PsStatus status;
+  try {
+    status.active = json.at("active");
+    status.generation = json.at("generation");
+    status.step = json.at("step");
+    status.connected = json.at("connected");
+    status.missing = json.at("missing").get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception&) {
+    return absl::InternalError("the server's status is damaged");
   }
+  return status;
 }
 
 absl::StatusOr<std::unique_ptr<PsControl>> PsControl::Connect(wire::Transport& transport,
@@ -47,16 +48,10 @@ absl::StatusOr<std::unique_ptr<PsControl>> PsControl::Connect(wire::Transport& t
 }
 
 absl::StatusOr<wire::Incoming> PsControl::Call(wire::Outgoing request, absl::Duration timeout) {
-  const auto arm = [this](absl::Time deadline) {
-    absl::MutexLock lock(&mutex_);
-    deadline_ = deadline;
-    changed_.Signal();
-    return !expired_;
-  };
-  arm(absl::Now() + timeout);
-  absl::StatusOr<wire::Incoming> answer = absl::UnavailableError("the connection was lost");
-  if (connection_->Send(std::move(request))) answer = connection_->Receive();
-  if (!arm(absl::InfiniteFuture()) && !answer.ok()) {
+  watchdog_.Arm(absl::Now() + timeout);
+  connection_->Send(std::move(request));  // when that fails, the answer says why
+  absl::StatusOr<wire::Incoming> answer = connection_->Receive();
+  if (!watchdog_.Disarm() && !answer.ok()) {
     return absl::DeadlineExceededError(
         absl::StrCat("no answer within ", absl::FormatDuration(timeout)));
   }
@@ -64,13 +59,12 @@ absl::StatusOr<wire::Incoming> PsControl::Call(wire::Outgoing request, absl::Dur
   return answer;
 }
 
-absl::StatusOr<nlohmann::json> PsControl::Status(absl::Duration timeout) {
+absl::StatusOr<PsStatus> PsControl::Status(absl::Duration timeout) {
   wire::Outgoing request;
   request.frame.set_kind(Frame::STATUS);
   MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(std::move(request), timeout));
-  auto status = nlohmann::json::parse(answer.frame.text(), nullptr, /*allow_exceptions=*/false);
-  if (!status.is_object()) return absl::InternalError("the server's status is damaged");
-  return status;
+  return PsStatus::FromJson(
+      nlohmann::json::parse(answer.frame.text(), nullptr, /*allow_exceptions=*/false));
 }
 
 }  // namespace muster::train

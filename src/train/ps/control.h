@@ -1,19 +1,31 @@
 // Requests to one parameter server, each answered before the next.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "train/wire/transport.h"
+#include "train/wire/watchdog.h"
 
 namespace muster::train {
+
+// What a server says of itself.
+struct PsStatus {
+  bool active = false;
+  uint64_t generation = 0;
+  int64_t step = 0;
+  int connected = 0;
+  // "worker:1", "worker:2 (not connected)": for whom the next update waits.
+  std::vector<std::string> missing;
+
+  nlohmann::json ToJson() const;
+  static absl::StatusOr<PsStatus> FromJson(const nlohmann::json& json);
+};
 
 // Not thread-safe. After an error other than the server's own the connection is of no more use.
 class PsControl {
@@ -23,22 +35,17 @@ class PsControl {
                                                             const std::string& address,
                                                             wire::Frame hello,
                                                             absl::Duration timeout);
-  ~PsControl();
 
   // DeadlineExceeded when no answer comes in time.
   absl::StatusOr<wire::Incoming> Call(wire::Outgoing request, absl::Duration timeout);
-  absl::StatusOr<nlohmann::json> Status(absl::Duration timeout);
+  absl::StatusOr<PsStatus> Status(absl::Duration timeout);
 
  private:
-  explicit PsControl(std::unique_ptr<wire::Connection> connection);
-  void Watch(const std::stop_token& stop);
+  explicit PsControl(std::unique_ptr<wire::Connection> connection)
+      : connection_(std::move(connection)), watchdog_(*connection_) {}
 
   std::unique_ptr<wire::Connection> connection_;
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
-  absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  bool expired_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread watchdog_;
+  wire::Watchdog watchdog_;
 };
 
 // The error that a frame of kind ERROR carries.

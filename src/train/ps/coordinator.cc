@@ -17,28 +17,35 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(50);
 constexpr absl::Duration kCallTimeout = absl::Seconds(60);
 constexpr int64_t kChunkBytes = 4 << 20;
 
+std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
+
 // Reads the copies that the servers keep, while they go on.
 class PsSnapshot final : public Snapshot {
  public:
-  PsSnapshot(nlohmann::json state, uint64_t generation,
-             std::vector<std::unique_ptr<PsControl>> controls)
-      : state_(std::move(state)), generation_(generation), controls_(std::move(controls)) {}
+  // A reader of one server's copy.
+  struct Reader {
+    std::unique_ptr<PsControl> control;
+    int64_t number = 0;
+  };
+  PsSnapshot(nlohmann::json state, uint64_t generation, std::vector<Reader> readers)
+      : state_(std::move(state)), generation_(generation), readers_(std::move(readers)) {}
 
   const nlohmann::json& state() const override { return state_; }
 
   absl::Status Read(const Extent& extent, Area area,
                     absl::FunctionRef<absl::Status(absl::Span<const std::byte>)> take) override {
+    const Reader& reader = readers_[static_cast<size_t>(extent.server)];
     for (int64_t done = 0; done < extent.bytes; done += kChunkBytes) {
       wire::Outgoing request;
       request.frame.set_kind(Frame::READ);
       request.frame.set_generation(generation_);
+      request.frame.set_sequence(reader.number);
       request.frame.set_area(static_cast<Frame::Area>(area));
       request.frame.set_offset(extent.offset + done);
       request.frame.set_count(std::min(kChunkBytes, extent.bytes - done));
-      MUSTER_ASSIGN_OR_RETURN(
-          const wire::Incoming data,
-          controls_[static_cast<size_t>(extent.server)]->Call(std::move(request), kCallTimeout));
-      MUSTER_RETURN_IF_ERROR(take({data.payload.data(), data.payload.size()}));
+      const auto data = reader.control->Call(std::move(request), kCallTimeout);
+      if (!data.ok()) return Annotate(data.status(), NameOf(static_cast<size_t>(extent.server)));
+      MUSTER_RETURN_IF_ERROR(take({data->payload.data(), data->payload.size()}));
     }
     return absl::OkStatus();
   }
@@ -46,10 +53,8 @@ class PsSnapshot final : public Snapshot {
  private:
   const nlohmann::json state_;
   const uint64_t generation_;
-  std::vector<std::unique_ptr<PsControl>> controls_;
+  const std::vector<Reader> readers_;
 };
-
-std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
 
 }  // namespace
 
@@ -99,8 +104,8 @@ absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<nlohmann::json>> PsCoordinator::StatusOfAll() {
-  std::vector<nlohmann::json> all;
+absl::StatusOr<std::vector<PsStatus>> PsCoordinator::StatusOfAll() {
+  std::vector<PsStatus> all;
   for (size_t server = 0; server < controls_.size(); ++server) {
     auto status = controls_[server]->Status(kCallTimeout);
     if (!status.ok()) return Annotate(status.status(), NameOf(server));
@@ -111,14 +116,12 @@ absl::StatusOr<std::vector<nlohmann::json>> PsCoordinator::StatusOfAll() {
 
 absl::Status PsCoordinator::EnsureActive(FirstValues first, absl::Duration timeout) {
   MUSTER_RETURN_IF_ERROR(ConnectAll(timeout));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<nlohmann::json> all, StatusOfAll());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<PsStatus> all, StatusOfAll());
   bool active = true;
   uint64_t newest = 0;
-  for (const nlohmann::json& status : all) {
-    const auto generation = status.value("generation", uint64_t{0});
-    active = active && status.value("active", false) &&
-             generation == all.front().value("generation", uint64_t{0});
-    newest = std::max(newest, generation);
+  for (const PsStatus& status : all) {
+    active = active && status.active && status.generation == all.front().generation;
+    newest = std::max(newest, status.generation);
   }
   if (active) {
     generation_ = newest;
@@ -133,6 +136,7 @@ absl::Status PsCoordinator::Start(const ValueSource& first, uint64_t generation)
   GenerationSpec spec = options_.spec;
   spec.generation = generation;
   spec.step = first.progress().step;
+  spec.data = first.progress().data.ToJson();
   if (const auto cursors = first.cursors(); cursors.size() == spec.cursors.size()) {
     spec.cursors = cursors;
   }
@@ -166,17 +170,19 @@ absl::Status PsCoordinator::Start(const ValueSource& first, uint64_t generation)
 
 absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
   nlohmann::json state;
+  std::vector<PsSnapshot::Reader> readers(controls_.size());
   for (size_t server = 0; server < controls_.size(); ++server) {
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(server, RequestOf(Frame::SNAPSHOT)));
+    readers[server].number = answer.frame.sequence();
     if (server > 0) continue;  // the first counts the steps
     state = nlohmann::json::parse(answer.frame.text(), nullptr, /*allow_exceptions=*/false);
     if (!state.is_object()) return absl::InternalError("ps:0 does not say at which step it is");
   }
-  std::vector<std::unique_ptr<PsControl>> readers;
-  for (const std::string& address : options_.addresses) {
-    MUSTER_ASSIGN_OR_RETURN(auto reader,
-                            PsControl::Connect(transport_, address, options_.hello, kCallTimeout));
-    readers.push_back(std::move(reader));
+  for (size_t server = 0; server < readers.size(); ++server) {
+    auto control =
+        PsControl::Connect(transport_, options_.addresses[server], options_.hello, kCallTimeout);
+    if (!control.ok()) return Annotate(control.status(), NameOf(server));
+    readers[server].control = *std::move(control);
   }
   return std::make_unique<PsSnapshot>(std::move(state), generation_, std::move(readers));
 }

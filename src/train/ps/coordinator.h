@@ -42,7 +42,7 @@ class PsCoordinator {
 
  private:
   absl::Status ConnectAll(absl::Duration timeout);
-  absl::StatusOr<std::vector<nlohmann::json>> StatusOfAll();
+  absl::StatusOr<std::vector<PsStatus>> StatusOfAll();
   absl::Status Start(const ValueSource& first, uint64_t generation);
   absl::StatusOr<wire::Incoming> Call(size_t server, wire::Outgoing request);
   wire::Outgoing RequestOf(wire::Frame::Kind kind) const;

@@ -21,6 +21,10 @@ std::optional<int64_t> StalenessOf(const GenerationSpec& spec) {
 
 bool IsAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 8 == 0; }
 
+absl::Status NoBucket(uint32_t bucket) {
+  return absl::InvalidArgumentError(absl::StrCat("there is no bucket ", bucket));
+}
+
 }  // namespace
 
 const float* Generation::Contribution::gradients() const {
@@ -47,7 +51,7 @@ Generation::Generation(GenerationSpec spec, Schedule schedule, Members& members)
       shard_(spec_.shape, {.optimizer = spec_.optimizer,
                            .schedule = schedule,
                            .version = spec_.step,
-                           .keep_previous = shared_steps()}),
+                           .keep_previous = in_step()}),
       limit_(spec_.limit),
       rounds_(static_cast<size_t>(spec_.shape.bucket_count())),
       claims_(spec_.cursors, spec_.step, spec_.limit, StalenessOf(spec_)),
@@ -60,6 +64,7 @@ Generation::Generation(GenerationSpec spec, Schedule schedule, Members& members)
 }
 
 void Generation::Activate() {
+  if (active_) return;
   shard_.Activate();
   active_ = true;
 }
@@ -69,11 +74,12 @@ int64_t Generation::step() const {
     absl::MutexLock lock(&claims_mutex_);
     return claims_.completed();
   }
-  int64_t step = std::numeric_limits<int64_t>::max();
+  std::optional<int64_t> step;
   for (int bucket = 0; bucket < spec_.shape.bucket_count(); ++bucket) {
-    step = std::min(step, shard_.version(bucket));
+    if (is_buffers(bucket) && !in_step()) continue;  // they come when the chief comes
+    step = std::min(step.value_or(shard_.version(bucket)), shard_.version(bucket));
   }
-  return spec_.shape.bucket_count() == 0 ? spec_.step : step;
+  return step.value_or(spec_.step);
 }
 
 int64_t Generation::CursorOf(int rank) const {
@@ -84,15 +90,18 @@ int64_t Generation::CursorOf(int rank) const {
 
 // Buffers are the chief's alone.
 int Generation::Needed(int bucket) const {
-  if (spec_.shape.buffer_bytes > 0 && bucket == spec_.shape.buffer_bucket()) return 1;
-  return std::max(1, members_.size() - spec_.backup_tasks);
+  if (is_buffers(bucket)) return 1;
+  return static_cast<int>(std::max<int64_t>(1, members_.size() - spec_.backup_tasks));
 }
 
 absl::Status Generation::Check(int rank, const wire::Frame& frame, size_t bytes) const {
   const ShardShape& shape = spec_.shape;
   const auto bucket = static_cast<int>(frame.bucket());
   if (frame.bucket() >= static_cast<uint32_t>(shape.bucket_count())) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no bucket ", frame.bucket()));
+    return NoBucket(frame.bucket());
+  }
+  if (!wire::Frame::Precision_IsValid(frame.precision())) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no precision ", frame.precision()));
   }
   int64_t expected = shape.buffer_bytes;
   if (shape.is_dense(bucket)) {
@@ -119,9 +128,8 @@ absl::StatusOr<Generation::Contribution> Generation::Read(int rank, const wire::
   MUSTER_RETURN_IF_ERROR(Check(rank, frame, payload.size()));
   Contribution contribution{.here = true, .skipped = frame.skipped()};
   const auto bucket = static_cast<int>(frame.bucket());
-  const bool is_buffer = !spec_.shape.is_dense(bucket) && !spec_.shape.is_table(bucket);
-  if (!is_buffer && !frame.skipped()) {
-    contribution.rows = frame.count();
+  if (!is_buffers(bucket) && !frame.skipped()) {
+    contribution.rows = spec_.shape.is_table(bucket) ? frame.count() : 0;
     if (!IsAligned(payload.data())) {
       std::shared_ptr<std::byte> copy(static_cast<std::byte*>(std::malloc(payload.size())),
                                       std::free);
@@ -157,7 +165,9 @@ absl::Status Generation::PushShared(int rank, const wire::Frame& frame, Contribu
   const auto bucket = static_cast<int>(frame.bucket());
   Round& round = rounds_[bucket];
   absl::MutexLock lock(&round.mutex);
-  const int64_t version = shard_.version(bucket);
+  // Without backups the chief's buffers come once a step; with them, whenever it takes part.
+  const int64_t version =
+      is_buffers(bucket) && !in_step() ? frame.version() : shard_.version(bucket);
   if (frame.version() > version) {
     return absl::InternalError(absl::StrCat("a gradient of version ", frame.version(),
                                             " for a bucket of version ", version));
@@ -217,6 +227,7 @@ absl::Status Generation::PushAlone(int rank, const wire::Frame& frame, Contribut
       SendValues(rank, bucket, shard_.version(bucket));
       return absl::OkStatus();
     }
+    MUSTER_RETURN_IF_ERROR(CheckClaim(rank, frame.sequence()));
     round.sequences[rank] = frame.sequence() + 1;
     std::vector<Contribution> one;
     one.push_back(std::move(contribution));
@@ -227,12 +238,21 @@ absl::Status Generation::PushAlone(int rank, const wire::Frame& frame, Contribut
   return absl::OkStatus();
 }
 
+// Whoever counts the steps takes only those that it has granted.
+absl::Status Generation::CheckClaim(int rank, int64_t sequence) const {
+  if (!spec_.counts_steps) return absl::OkStatus();
+  absl::MutexLock lock(&claims_mutex_);
+  if (claims_.IsComputing(rank) && claims_.cursors()[rank] == sequence) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("step ", sequence, " of ", members_.task(rank).ToString(), " was not granted"));
+}
+
 // A task's step is complete when all its buckets are.
 void Generation::CountAlone(int rank) {
   if (!spec_.counts_steps) return;
   absl::MutexLock lock(&claims_mutex_);
-  const bool has_buffers = spec_.shape.buffer_bytes > 0;
-  const int expected = spec_.shape.bucket_count() - (has_buffers && rank != 0 ? 1 : 0);
+  const bool others_buffers = spec_.shape.buffer_bytes > 0 && rank != 0;
+  const int expected = spec_.shape.bucket_count() - (others_buffers ? 1 : 0);
   if (++buckets_done_[rank] < expected) return;
   buckets_done_[rank] = 0;
   claims_.Complete(rank);
@@ -248,21 +268,18 @@ void Generation::Claim(int rank) {
 void Generation::Leave(int rank) {
   absl::MutexLock lock(&claims_mutex_);
   claims_.Leave(rank);
-  buckets_done_[rank] = 0;
   SendGrants();
 }
 
 void Generation::SendGrants() {
   for (const int rank : claims_.TakeGrants()) {
-    wire::Outgoing grant;
-    grant.frame.set_kind(wire::Frame::GRANT);
+    wire::Outgoing grant = MessageOf(wire::Frame::GRANT);
     grant.frame.set_version(claims_.completed());
     grant.frame.set_sequence(claims_.cursors()[rank]);
     members_.Send(rank, std::move(grant));
   }
   for (const int rank : claims_.TakeDone()) {
-    wire::Outgoing limit;
-    limit.frame.set_kind(wire::Frame::LIMIT);
+    wire::Outgoing limit = MessageOf(wire::Frame::LIMIT);
     limit.frame.set_version(claims_.completed());
     members_.Send(rank, std::move(limit));
   }
@@ -270,11 +287,10 @@ void Generation::SendGrants() {
 
 void Generation::SetLimit(int64_t limit) {
   limit_ = std::min<int64_t>(limit_, limit);
-  wire::Frame frame;
-  frame.set_kind(wire::Frame::LIMIT);
-  frame.set_version(limit_);
   if (shared_steps()) {
-    members_.SendToAll(frame);
+    wire::Outgoing message = MessageOf(wire::Frame::LIMIT);
+    message.frame.set_version(limit_);
+    members_.SendToAll(message.frame);
     return;
   }
   absl::MutexLock lock(&claims_mutex_);
@@ -282,17 +298,23 @@ void Generation::SetLimit(int64_t limit) {
   SendGrants();
 }
 
-// With shared steps nothing changes these values while they are sent; otherwise they are copied.
+wire::Outgoing Generation::MessageOf(wire::Frame::Kind kind) const {
+  wire::Outgoing message;
+  message.frame.set_kind(kind);
+  message.frame.set_generation(spec_.generation);
+  return message;
+}
+
+// Where all are in step nothing changes these values while they are sent; otherwise they are
+// copied.
 void Generation::SendValues(int rank, int bucket, int64_t version) {
-  wire::Outgoing values;
-  values.frame.set_kind(wire::Frame::VALUES);
-  values.frame.set_generation(spec_.generation);
+  wire::Outgoing values = MessageOf(wire::Frame::VALUES);
   values.frame.set_bucket(bucket);
   values.frame.set_version(version);
   if (spec_.shape.is_dense(bucket)) {
     const float* data = shard_.Values(bucket, version);
     const size_t size = spec_.shape.buckets[bucket].elements * sizeof(float);
-    if (shared_steps() && spec_.backup_tasks == 0) {
+    if (in_step()) {
       values.payload.push_back({data, size, shared_from_this()});
     } else {
       std::shared_ptr<void> copy(std::malloc(size), std::free);
@@ -303,28 +325,30 @@ void Generation::SendValues(int rank, int bucket, int64_t version) {
   members_.Send(rank, std::move(values));
 }
 
+// The version to send when `wanted` is asked for; under the bucket's lock.
+absl::StatusOr<int64_t> Generation::KeptVersion(int bucket, int64_t wanted) const {
+  const int64_t newest = shard_.version(bucket);
+  if (!in_step()) return newest;
+  if (wanted == newest || wanted == newest - 1) return wanted;
+  return absl::AbortedError(absl::StrCat("version ", wanted, " of bucket ", bucket,
+                                         " is not kept: the newest is ", newest));
+}
+
 absl::Status Generation::Pull(int rank, const wire::Frame& frame) {
   const auto bucket = static_cast<int>(frame.bucket());
   if (frame.bucket() >= static_cast<uint32_t>(spec_.shape.bucket_count())) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no bucket ", frame.bucket()));
+    return NoBucket(frame.bucket());
   }
   Round& round = rounds_[bucket];
   absl::MutexLock lock(&round.mutex);
-  const int64_t newest = shard_.version(bucket);
-  const int64_t version = shared_steps() ? frame.version() : newest;
-  if (version > newest || version < newest - 1) {
-    return absl::AbortedError(absl::StrCat("version ", version, " of bucket ", bucket,
-                                           " is not kept: the newest is ", newest));
-  }
+  MUSTER_ASSIGN_OR_RETURN(const int64_t version, KeptVersion(bucket, frame.version()));
   if (spec_.shape.is_dense(bucket)) {
     SendValues(rank, bucket, version);
     return absl::OkStatus();
   }
-  wire::Outgoing buffers;
-  buffers.frame.set_kind(wire::Frame::VALUES);
-  buffers.frame.set_generation(spec_.generation);
+  wire::Outgoing buffers = MessageOf(wire::Frame::VALUES);
   buffers.frame.set_bucket(bucket);
-  buffers.frame.set_version(version);
+  buffers.frame.set_version(in_step() ? version : frame.version());
   if (!spec_.shape.is_table(bucket)) {
     auto copy = std::make_shared<std::vector<std::byte>>(shard_.Buffers(version));
     buffers.payload.push_back({copy->data(), copy->size(), copy});
@@ -340,14 +364,21 @@ absl::Status Generation::PullRows(int rank, const wire::Frame& frame,
                         spec_.shape.is_table(bucket);
   if (!is_table) return absl::InvalidArgumentError(absl::StrCat("there is no table ", bucket));
   const int table = bucket - spec_.shape.table_bucket(0);
-  std::vector<int64_t> rows(payload.count<int64_t>());
+  const int64_t count = static_cast<int64_t>(payload.count<int64_t>());
+  if (payload.size() % sizeof(int64_t) != 0 || count > spec_.shape.tables[table].rows) {
+    return absl::InvalidArgumentError(absl::StrCat("rows of table ", bucket, " in ", payload.size(),
+                                                   " bytes: each may be asked for once"));
+  }
+  std::vector<int64_t> rows(static_cast<size_t>(count));
   if (!rows.empty()) std::memcpy(rows.data(), payload.data(), rows.size() * sizeof(int64_t));
   MUSTER_RETURN_IF_ERROR(shard_.CheckRows(table, rows));
   auto values = std::make_shared<std::vector<float>>(rows.size() * spec_.shape.tables[table].width);
-  shard_.ReadRows(table, frame.version(), rows, values->data());
-  wire::Outgoing answer;
-  answer.frame.set_kind(wire::Frame::ROWS);
-  answer.frame.set_generation(spec_.generation);
+  {
+    absl::MutexLock lock(&rounds_[bucket].mutex);
+    MUSTER_ASSIGN_OR_RETURN(const int64_t version, KeptVersion(bucket, frame.version()));
+    shard_.ReadRows(table, version, rows, values->data());
+  }
+  wire::Outgoing answer = MessageOf(wire::Frame::ROWS);
   answer.frame.set_bucket(bucket);
   answer.payload.push_back({values->data(), values->size() * sizeof(float), values});
   members_.Send(rank, std::move(answer));
@@ -355,16 +386,18 @@ absl::Status Generation::PullRows(int rank, const wire::Frame& frame,
 }
 
 nlohmann::json Generation::BeginSnapshot() {
-  shard_.BeginSnapshot();
   absl::MutexLock lock(&claims_mutex_);
+  const int64_t shared_step = shared_steps() ? step() : 0;
+  shard_.BeginSnapshot();
+  ++snapshot_number_;
   if (shared_steps()) {
-    std::vector<int64_t> cursors(spec_.cursors.size(), step());
-    return {{"step", step()}, {"cursors", cursors}};
+    return {{"step", shared_step},
+            {"cursors", std::vector<int64_t>(spec_.cursors.size(), shared_step)}};
   }
   return {{"step", claims_.completed()}, {"cursors", claims_.cursors()}};
 }
 
-nlohmann::json Generation::Missing() const {
+std::vector<std::string> Generation::Missing() const {
   std::vector<bool> missing(spec_.cursors.size(), false);
   if (shared_steps()) {
     const int64_t now = step();
@@ -378,16 +411,16 @@ nlohmann::json Generation::Missing() const {
     }
   } else {
     absl::MutexLock lock(&claims_mutex_);
-    for (const int rank : claims_.WaitsFor(-1)) missing[rank] = true;
+    for (const int rank : claims_.WaitsFor()) missing[rank] = true;
   }
-  nlohmann::json list = nlohmann::json::array();
+  std::vector<std::string> names;
   for (size_t rank = 0; rank < missing.size(); ++rank) {
     const bool connected = members_.IsConnected(static_cast<int>(rank));
     if (!missing[rank] && connected) continue;
-    list.push_back(
-        {{"task", members_.task(static_cast<int>(rank)).ToString()}, {"connected", connected}});
+    names.push_back(absl::StrCat(members_.task(static_cast<int>(rank)).ToString(),
+                                 connected ? "" : " (not connected)"));
   }
-  return list;
+  return names;
 }
 
 }  // namespace muster::train

@@ -21,9 +21,11 @@ namespace muster::train {
 
 // Called from the threads of the tasks' streams. Answers go to the members.
 //
-// With `sync` a bucket goes from version v to v + 1 when the gradients of all tasks (but the
-// backups) are there. A task pushes for v + 1 only when it has every bucket's v + 1, so no two
-// buckets of a job are ever more than one version apart.
+// With `sync` a bucket goes from version v to v + 1 when the gradients of all tasks are there. A
+// task pushes for v + 1 only when it has every bucket's v + 1, so no two buckets of a job are ever
+// more than one version apart: one that lost its memory gets the older version and computes its
+// share again. With backup tasks a bucket does not wait for the last ones, who go on with the
+// newest.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   static absl::StatusOr<std::shared_ptr<Generation>> Create(GenerationSpec spec, Members& members);
@@ -37,6 +39,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   int64_t step() const;
   int64_t CursorOf(int rank) const;
   int64_t limit() const { return limit_; }
+  const nlohmann::json& data() const { return spec_.data; }
 
   // A task's messages. An error ends its stream.
   absl::Status Push(int rank, const wire::Frame& frame, wire::Payload payload);
@@ -46,10 +49,12 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void Leave(int rank);
 
   void SetLimit(int64_t limit);
-  // Keeps a copy of what is now; the cursors that belong to it.
+  // Keeps a copy of what is now; the step and the cursors that belong to it. Copies are numbered: a
+  // later one replaces those before.
   nlohmann::json BeginSnapshot();
+  int64_t snapshot_number() const { return snapshot_number_; }
   // Those whose gradients the next update waits for.
-  nlohmann::json Missing() const;
+  std::vector<std::string> Missing() const;
 
  private:
   // Gradients of one task for one bucket.
@@ -70,6 +75,11 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   Generation(GenerationSpec spec, Schedule schedule, Members& members);
   bool shared_steps() const { return spec_.strategy == Strategy::kSync; }
+  // No task is left behind: what a task may ask for is kept.
+  bool in_step() const { return shared_steps() && spec_.backup_tasks == 0; }
+  bool is_buffers(int bucket) const {
+    return !spec_.shape.is_dense(bucket) && !spec_.shape.is_table(bucket);
+  }
   int Needed(int bucket) const;
   absl::Status Check(int rank, const wire::Frame& frame, size_t bytes) const;
   absl::StatusOr<Contribution> Read(int rank, const wire::Frame& frame,
@@ -78,8 +88,11 @@ class Generation : public std::enable_shared_from_this<Generation> {
   absl::Status PushAlone(int rank, const wire::Frame& frame, Contribution contribution);
   void ApplyShared(int bucket, std::vector<Contribution>& contributions);
   void ApplyRows(int bucket, absl::Span<const Contribution* const> contributions);
+  absl::StatusOr<int64_t> KeptVersion(int bucket, int64_t wanted) const;
   void SendValues(int rank, int bucket, int64_t version);
   void CountAlone(int rank);
+  absl::Status CheckClaim(int rank, int64_t sequence) const;
+  wire::Outgoing MessageOf(wire::Frame::Kind kind) const;
   void SendGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(claims_mutex_);
 
   const GenerationSpec spec_;
@@ -87,10 +100,13 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Shard shard_;
   std::atomic<bool> active_{false};
   std::atomic<int64_t> limit_;
+  std::atomic<int64_t> snapshot_number_{0};
   std::vector<Round> rounds_;
   mutable absl::Mutex claims_mutex_;
   Claims claims_ ABSL_GUARDED_BY(claims_mutex_);
-  std::vector<int> buckets_done_ ABSL_GUARDED_BY(claims_mutex_);  // of the step in hand, by rank
+  // Of the step in hand, by rank. What a task that left has done stays done: it is not applied
+  // again.
+  std::vector<int> buckets_done_ ABSL_GUARDED_BY(claims_mutex_);
 };
 
 }  // namespace muster::train

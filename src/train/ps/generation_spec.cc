@@ -7,6 +7,14 @@ namespace muster::train {
 namespace {
 
 constexpr absl::string_view kStrategies[] = {"sync", "async", "bounded", "allreduce"};
+constexpr int64_t kMostSteps = int64_t{1} << 52;
+
+absl::StatusOr<int64_t> CountIn(const nlohmann::json& json) {
+  const bool whole = json.is_number_integer();
+  const int64_t count = whole ? json.get<int64_t>() : -1;
+  if (count >= 0 && count <= kMostSteps) return count;
+  return absl::InvalidArgumentError("the chief's description of the shard is damaged");
+}
 
 }  // namespace
 
@@ -33,6 +41,7 @@ nlohmann::json GenerationSpec::ToJson() const {
           {"optimizer", optimizer.ToJson()},
           {"weight_decay", optimizer.weight_decay},
           {"schedule", schedule},
+          {"data", data},
           {"shape", shape.ToJson()}};
 }
 
@@ -41,16 +50,20 @@ absl::StatusOr<GenerationSpec> GenerationSpec::FromJson(const nlohmann::json& js
   try {
     spec.generation = json.at("generation");
     MUSTER_ASSIGN_OR_RETURN(spec.strategy, ParseStrategy(json.at("strategy").get<std::string>()));
-    spec.step = json.at("step");
-    spec.limit = json.at("limit");
-    spec.total_steps = json.at("total_steps");
-    spec.backup_tasks = json.at("backup_tasks");
-    spec.staleness = json.at("staleness");
+    MUSTER_ASSIGN_OR_RETURN(spec.step, CountIn(json.at("step")));
+    MUSTER_ASSIGN_OR_RETURN(spec.limit, CountIn(json.at("limit")));
+    MUSTER_ASSIGN_OR_RETURN(spec.total_steps, CountIn(json.at("total_steps")));
+    MUSTER_ASSIGN_OR_RETURN(spec.backup_tasks, CountIn(json.at("backup_tasks")));
+    MUSTER_ASSIGN_OR_RETURN(spec.staleness, CountIn(json.at("staleness")));
     spec.counts_steps = json.at("counts_steps");
-    spec.cursors = json.at("cursors").get<std::vector<int64_t>>();
+    for (const auto& entry : json.at("cursors")) {
+      MUSTER_ASSIGN_OR_RETURN(const int64_t cursor, CountIn(entry));
+      spec.cursors.push_back(cursor);
+    }
     MUSTER_ASSIGN_OR_RETURN(
         spec.optimizer, OptimizerConfig::FromJson(json.at("optimizer"), json.at("weight_decay")));
     spec.schedule = json.at("schedule");
+    spec.data = json.at("data");
     MUSTER_ASSIGN_OR_RETURN(spec.shape, ShardShape::FromJson(json.at("shape")));
   } catch (const nlohmann::json::exception& error) {
     return absl::InvalidArgumentError(

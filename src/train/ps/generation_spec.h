@@ -24,12 +24,13 @@ struct GenerationSpec {
   int64_t step = 0;         // that the values belong to
   int64_t limit = 0;        // the step at which the job ends
   int64_t total_steps = 0;  // for the schedule
-  int backup_tasks = 0;
+  int64_t backup_tasks = 0;
   int64_t staleness = 0;
   bool counts_steps = false;     // ps:0
   std::vector<int64_t> cursors;  // batches that each task has contributed
   OptimizerConfig optimizer;
   nlohmann::json schedule;
+  nlohmann::json data;  // for the tasks: where their data begins
   ShardShape shape;
 
   nlohmann::json ToJson() const;

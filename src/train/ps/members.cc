@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace muster::train {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+}  // namespace
 
 std::optional<int> Members::RankOf(const wire::Peer& peer) const {
   const TaskId task{peer.role(), static_cast<int>(peer.index())};
@@ -14,29 +21,31 @@ std::optional<int> Members::RankOf(const wire::Peer& peer) const {
 }
 
 absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox) {
-  std::shared_ptr<wire::Outbox> replaced;
-  {
-    absl::MutexLock lock(&mutex_);
-    Entry& entry = entries_[rank];
-    const bool taken = entry.outbox != nullptr && entry.peer.incarnation() != peer.incarnation();
-    if (taken && peer.attempt() <= entry.peer.attempt()) {
+  const absl::Time deadline = absl::Now() + kPatience;
+  absl::MutexLock lock(&mutex_);
+  Entry& entry = entries_[rank];
+  while (entry.outbox != nullptr) {
+    const bool other = entry.peer.incarnation() != peer.incarnation();
+    if (other && peer.attempt() <= entry.peer.attempt()) {
       return absl::AlreadyExistsError(absl::StrCat(
           tasks_[rank].ToString(), " is taken by ", entry.peer.process(),
           "; two tasks must not have the same index: end one of them, or give it another index"));
     }
-    replaced = std::exchange(entry.outbox, std::move(outbox));
-    entry.peer = peer;
+    entry.outbox->Abandon();
+    const auto left = [&entry, earlier = entry.outbox] { return entry.outbox != earlier; };
+    if (!mutex_.AwaitWithDeadline(absl::Condition(&left), deadline)) {
+      return absl::UnavailableError(
+          absl::StrCat("the earlier stream of ", tasks_[rank].ToString(), " does not end"));
+    }
   }
-  if (replaced != nullptr) replaced->Abandon();
+  entry = {peer, std::move(outbox)};
   return absl::OkStatus();
 }
 
-bool Members::Leave(int rank, const wire::Peer& peer) {
+void Members::Leave(int rank, const wire::Outbox* outbox) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[rank];
-  if (entry.peer.incarnation() != peer.incarnation()) return false;
-  entry.outbox.reset();
-  return true;
+  if (entry.outbox.get() == outbox) entry.outbox.reset();
 }
 
 void Members::Send(int rank, wire::Outgoing message) {

@@ -23,11 +23,12 @@ class Members {
   const TaskId& task(int rank) const { return tasks_[rank]; }
   std::optional<int> RankOf(const wire::Peer& peer) const;
 
-  // Takes the peer's place. A later attempt of a task replaces an earlier one, whose stream is
-  // ended; AlreadyExists when another process has the place and is not older.
+  // Takes the peer's place. A later attempt of a task, or the same process once more, replaces an
+  // earlier stream: that one is ended, and waited for until it has left. AlreadyExists when another
+  // process has the place and is not older; Unavailable when the earlier stream does not end.
   absl::Status Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox);
-  // False when the place was taken over meanwhile.
-  bool Leave(int rank, const wire::Peer& peer);
+  // Who joined with this outbox has nothing more to do.
+  void Leave(int rank, const wire::Outbox* outbox);
 
   // To whoever has that rank; dropped when nobody does.
   void Send(int rank, wire::Outgoing message);

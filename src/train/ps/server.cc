@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "train/ps/control.h"
 
 namespace muster::train {
 namespace {
@@ -24,6 +25,10 @@ wire::Outgoing Ok(std::string text = "") {
   ok.frame.set_kind(Frame::OK);
   ok.frame.set_text(std::move(text));
   return ok;
+}
+
+absl::Status NoArea(int area) {
+  return absl::InvalidArgumentError(absl::StrCat("there is no area ", area));
 }
 
 absl::Status NoGeneration() {
@@ -55,8 +60,7 @@ absl::Status ParameterServer::CheckHello(const Frame& hello) const {
 
 void ParameterServer::Serve(wire::Connection& connection) {
   auto hello = connection.Receive();
-  if (!hello.ok()) return;
-  absl::Status status = CheckHello(hello->frame);
+  absl::Status status = hello.ok() ? CheckHello(hello->frame) : hello.status();
   if (status.ok()) {
     {
       absl::MutexLock lock(&mutex_);
@@ -89,6 +93,7 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Fram
     welcome.frame.set_version(joined->step());
     welcome.frame.set_sequence(joined->CursorOf(*rank));
     welcome.frame.set_limit(joined->limit());
+    welcome.frame.set_text(joined->data().dump());
     options_.log(absl::StrCat(name, " joined at step ", joined->step()));
   }
   outbox->Post(std::move(welcome));
@@ -97,10 +102,11 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Fram
     auto message = connection.Receive();
     status = message.ok() ? HandleTask(*rank, *std::move(message), *joined) : message.status();
   }
-  if (members_.Leave(*rank, hello.peer()) && active) {
+  if (active) {
     joined->Leave(*rank);
     options_.log(absl::StrCat(name, " left at step ", joined->step()));
   }
+  members_.Leave(*rank, outbox.get());  // from here on it may join again
   if (!status.ok() && !absl::IsUnavailable(status)) outbox->Post(ErrorOf(status));
   outbox->CloseAfterSending();
   return absl::UnavailableError("");  // what there was to say has been said
@@ -157,8 +163,11 @@ absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incomi
     case Frame::ACTIVATE:
       current->Activate();
       return Ok();
-    case Frame::SNAPSHOT:
-      return Ok(current->BeginSnapshot().dump());
+    case Frame::SNAPSHOT: {
+      wire::Outgoing begun = Ok(current->BeginSnapshot().dump());
+      begun.frame.set_sequence(current->snapshot_number());
+      return begun;
+    }
     case Frame::READ:
       return Read(frame);
     case Frame::SET_LIMIT:
@@ -196,6 +205,7 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
 absl::StatusOr<wire::Outgoing> ParameterServer::Assign(const wire::Incoming& message) {
   const std::shared_ptr<Generation> current = generation();
   if (current->active()) return absl::FailedPreconditionError("the shard is in use");
+  if (!Frame::Area_IsValid(message.frame.area())) return NoArea(message.frame.area());
   const absl::Span<std::byte> area =
       current->shard().Assign(static_cast<Area>(message.frame.area()));
   const auto size = static_cast<int64_t>(message.payload.size());
@@ -210,6 +220,10 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Assign(const wire::Incoming& mes
 
 absl::StatusOr<wire::Outgoing> ParameterServer::Read(const Frame& frame) {
   const std::shared_ptr<Generation> current = generation();
+  if (!Frame::Area_IsValid(frame.area())) return NoArea(frame.area());
+  if (frame.sequence() != current->snapshot_number()) {
+    return absl::AbortedError("the copy was replaced by a later one");
+  }
   current->shard().FinishSnapshot();
   const auto area = current->shard().Snapshot(static_cast<Area>(frame.area()));
   if (frame.offset() < 0 || frame.count() < 0 ||
@@ -226,15 +240,15 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Read(const Frame& frame) {
 
 wire::Outgoing ParameterServer::Status() {
   const std::shared_ptr<Generation> current = generation();
-  nlohmann::json status = {{"active", current != nullptr && current->active()},
-                           {"connected", members_.connected()}};
+  PsStatus status;
+  status.connected = members_.connected();
   if (current != nullptr) {
-    status["generation"] = current->number();
-    status["step"] = current->step();
-    status["limit"] = current->limit();
-    status["missing"] = current->Missing();
+    status.active = current->active();
+    status.generation = current->number();
+    status.step = current->step();
+    status.missing = current->Missing();
   }
-  return Ok(status.dump());
+  return Ok(status.ToJson().dump());
 }
 
 absl::Status ParameterServer::Run(absl::Duration start_timeout, absl::Duration grace) {

@@ -5,6 +5,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/method_handler.h>
 #include <grpcpp/support/sync_stream.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -83,6 +84,7 @@ class Gather {
     size_t size = slices_[at_].size() - offset_;
     for (size_t i = at_ + 1; i < slices_.size(); ++i) size += slices_[i].size();
     std::shared_ptr<std::byte> copy(static_cast<std::byte*>(std::malloc(size)), std::free);
+    if (copy == nullptr) throw std::bad_alloc();
     Copy(copy.get(), size);
     return {copy.get(), size, copy};
   }
@@ -156,9 +158,29 @@ struct Target {
   UniqueFd folder;
 };
 
+std::string PathOf(const std::string& address) {
+  return absl::StartsWith(address, kUnixPrefix) ? address.substr(kUnixPrefix.size()) : "";
+}
+
+absl::Status Taken(const std::string& address) {
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen at ", address, ": another program may be using it"));
+}
+
+// gRPC takes a socket's path away from whoever listens there. A lock beside it, which ends with its
+// process, says whether somebody does.
+absl::StatusOr<UniqueFd> Reserve(const std::string& address) {
+  const std::string path = PathOf(address);
+  if (path.empty()) return UniqueFd();
+  const std::string lock_path = path + ".lock";
+  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) return absl::ErrnoToStatus(errno, lock_path);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return Taken(address);
+  return lock;
+}
+
 absl::StatusOr<Target> Resolve(const std::string& address) {
-  if (!absl::StartsWith(address, kUnixPrefix)) return Target{address, UniqueFd()};
-  const std::filesystem::path path(address.substr(kUnixPrefix.size()));
+  const std::filesystem::path path(PathOf(address));
   if (path.native().size() <= kMaxUnixPath) return Target{address, UniqueFd()};
   UniqueFd folder(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return absl::ErrnoToStatus(errno, path.parent_path().string());
@@ -218,6 +240,7 @@ class GrpcListener final : public Listener {
   }
 
   absl::Status Start(const std::string& address) {
+    MUSTER_ASSIGN_OR_RETURN(lock_, Reserve(address));
     grpc::ServerBuilder builder;
     BuilderArguments arguments{builder};
     Configure(arguments);
@@ -228,12 +251,12 @@ class GrpcListener final : public Listener {
     server_ = builder.BuildAndStart();
     if (server_ != nullptr && port != 0) return absl::OkStatus();
     server_.reset();
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen at ", address, ": another program may be using it"));
+    return Taken(address);
   }
 
  private:
   Target target_;
+  UniqueFd lock_;
   StreamService service_;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -272,7 +295,9 @@ class ClientConnection final : public Connection {
 
 absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::string& address,
                                                                    absl::Duration timeout) {
-  MUSTER_ASSIGN_OR_RETURN(Target target, Resolve(address));
+  auto resolved = Resolve(address);
+  if (!resolved.ok()) return absl::UnavailableError(resolved.status().message());
+  Target target = *std::move(resolved);
   grpc::ChannelArguments arguments;
   Configure(arguments);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);

@@ -31,6 +31,13 @@ void Outbox::CloseAfterSending() {
     closing_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+}
+
+void Outbox::Abandon() {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_) connection_.Cancel();
 }
 
 void Outbox::Close() {

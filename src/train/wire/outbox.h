@@ -23,8 +23,8 @@ class Outbox {
   void Post(Outgoing message);
   // Waits until everything posted was handed over, or the stream has ended; then stops.
   void CloseAfterSending();
-  // Cancels the stream: whoever waits for it goes on. Any thread.
-  void Abandon() { connection_.Cancel(); }
+  // Cancels the stream: whoever waits for it goes on. Any thread; nothing once it has stopped.
+  void Abandon();
   // Cancels the stream and stops.
   void Close();
 
@@ -37,6 +37,7 @@ class Outbox {
   std::deque<Outgoing> queue_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // the connection may be gone
   std::jthread thread_;
 };
 
