@@ -31,6 +31,9 @@ class Exchange {
   // has its next values.
   virtual absl::StatusOr<Progress> Finish(bool skipped) = 0;
 
+  // How the variables are spread.
+  virtual const std::vector<ShardPlan>& plans() const = 0;
+
   // The chief's.
   virtual absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() = 0;
   virtual absl::Status EndAt(int64_t step) = 0;

@@ -129,7 +129,8 @@ absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
     if (IsTransient(last)) continue;
     MUSTER_RETURN_IF_ERROR(last);
     replica_.Advance();
-    progress_ = {position->step, position->sequence, position->limit};
+    progress_ = {position->step, position->sequence, position->limit,
+                 DataOrigin::FromJson(position->data)};
     return progress_;
   }
   return absl::IsDeadlineExceeded(last) ? last : absl::DeadlineExceededError(last.message());

@@ -36,6 +36,7 @@ class PsExchange final : public Exchange {
   absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() override;
   absl::Status EndAt(int64_t step) override;
   absl::Status EndJob() override;
+  const std::vector<ShardPlan>& plans() const override { return plans_; }
 
  private:
   // A bucket and the parts of parameters in it.

@@ -164,6 +164,7 @@ struct RunConfig {
   std::string model_dir;  // checkpoints, summaries, exports; MUSTER_MODEL_DIR when empty
   uint64_t seed = 0;
   int64_t save_summary_steps = 100;
+  bool save_histograms = false;  // of the parameters, with the summaries
   int64_t log_step_count_steps = 100;
   // Whichever is set; every 600 s when neither is.
   std::optional<int64_t> save_checkpoints_steps;
@@ -221,6 +222,7 @@ struct Exporter {
 };
 
 struct EvalSpec {
+  bool enabled = true;
   std::string split = "test";
   std::optional<int64_t> steps;  // batches; all when absent
   std::optional<int64_t> batch_size;

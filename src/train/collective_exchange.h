@@ -1,0 +1,76 @@
+// Every task has all variables and updates them itself, with the sum of all tasks' gradients. Also
+// what a single process does.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "train/exchange.h"
+#include "train/optimizer.h"
+#include "train/rendezvous.h"
+#include "train/replica.h"
+#include "train/shard.h"
+
+namespace c10d {
+class Work;
+}  // namespace c10d
+
+namespace muster::train {
+
+// A task that is lost cannot be replaced: errors are final, and the job starts again as a whole.
+class CollectiveExchange final : public Exchange {
+ public:
+  struct Options {
+    RendezvousOptions rendezvous;
+    OptimizerConfig optimizer;
+    nlohmann::json schedule;
+    int64_t total_steps = 0;
+    double clip_norm = 0;
+    int64_t bucket_bytes = 8 << 20;
+  };
+  CollectiveExchange(Replica& replica, Options options);
+  ~CollectiveExchange() override;
+
+  absl::StatusOr<Progress> Join(FirstValues first) override;
+  absl::StatusOr<bool> Begin(const Batch& batch) override;
+  void OnGradient(int parameter) override;
+  absl::StatusOr<Progress> Finish(bool skipped) override;
+  const std::vector<ShardPlan>& plans() const override { return plans_; }
+  absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() override;
+  absl::Status EndAt(int64_t step) override;
+  absl::Status EndJob() override { return absl::OkStatus(); }
+
+ private:
+  int world() const { return static_cast<int>(options_.rendezvous.tasks.size()); }
+  bool alone() const { return world() == 1; }
+  absl::Status Share(std::unique_ptr<ValueSource> first);
+  void Broadcast(absl::Span<std::byte> bytes);
+  void Launch(int bucket);
+  void FillBucket(int bucket);
+  absl::Status Reduce(bool skipped);
+  const float* GradientOf(int bucket);
+  float ClipScale(float scale) const;
+
+  Replica& replica_;
+  const Options options_;
+  const std::vector<ShardPlan> plans_;
+  std::unique_ptr<Shard> shard_;
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;  // null: alone
+  std::vector<std::vector<Piece>> pieces_;        // by bucket
+  std::vector<std::vector<int>> buckets_of_;      // by parameter
+  std::vector<int> waits_for_;                    // parameters, by bucket
+  // Gradients of all buckets, and before them what the tasks tell each other in the first one.
+  FlatMemory gradients_;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+  int next_bucket_ = 0;  // all tasks reduce the buckets in the same order
+  bool skipped_ = false;
+  bool end_requested_ = false;
+  Progress progress_;
+};
+
+}  // namespace muster::train

@@ -1,0 +1,314 @@
+#include "train/evaluation.h"
+
+#include <torch/utils.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/compare.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/store.h"
+#include "data/dataset.h"
+#include "data/stream.h"
+#include "nlohmann/json.hpp"
+#include "train/dataset_adapter.h"
+#include "train/export.h"
+#include "train/losses.h"
+#include "train/tensors.h"
+#include "train/torch_status.h"
+
+namespace muster::train {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
+constexpr int kPrefetch = 4;
+
+NamedTensors AllTensors(Model& model) {
+  NamedTensors tensors = model.Parameters();
+  for (auto& buffer : model.Buffers()) tensors.push_back(std::move(buffer));
+  return tensors;
+}
+
+absl::StatusOr<std::vector<TensorSpec>> SpecsOf(const NamedTensors& tensors) {
+  std::vector<TensorSpec> specs;
+  for (const auto& [name, tensor] : tensors) {
+    MUSTER_ASSIGN_OR_RETURN(const DType dtype, DTypeOf(tensor.scalar_type()));
+    specs.push_back({name, dtype, tensor.sizes().vec()});
+  }
+  return specs;
+}
+
+std::vector<MetricSpec> MetricsOf(const Experiment& experiment) {
+  std::vector<MetricSpec> metrics = experiment.metrics;
+  const bool has_loss = std::any_of(metrics.begin(), metrics.end(),
+                                    [](const MetricSpec& spec) { return spec.name == "loss"; });
+  if (!has_loss) metrics.push_back(MeanLoss(experiment.loss));
+  return metrics;
+}
+
+// Calls `use` with each batch of a split.
+absl::Status ForEachBatch(const Experiment& experiment, const std::string& split,
+                          const std::function<void(Batch)>& use) {
+  MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data(split));
+  const int64_t batch_size = std::min(
+      experiment.evaluate.batch_size.value_or(std::max<int64_t>(experiment.train.batch_size, 256)),
+      dataset->size());
+  MUSTER_ASSIGN_OR_RETURN(const auto stream, data::EvalStream(dataset, batch_size, kPrefetch));
+  const int64_t limit = experiment.evaluate.steps.value_or(std::numeric_limits<int64_t>::max());
+  for (int64_t i = 0; i < limit; ++i) {
+    auto batch = stream->Next();
+    if (absl::IsOutOfRange(batch.status())) break;
+    MUSTER_RETURN_IF_ERROR(batch.status());
+    MUSTER_RETURN_IF_ERROR(CatchTorch([&] { use(ToTensors(*std::move(batch))); }));
+  }
+  return absl::OkStatus();
+}
+
+std::string NameOf(Exporter::When when) {
+  switch (when) {
+    case Exporter::When::kFinal:
+      return "final";
+    case Exporter::When::kLatest:
+      return "latest";
+    case Exporter::When::kBest:
+      return "best";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<EvalResult> EvaluateModel(const Experiment& experiment, Model& model,
+                                         const std::string& split) {
+  torch::NoGradGuard no_grad;
+  model.SetTraining(false);
+  const std::vector<MetricSpec> specs = MetricsOf(experiment);
+  std::vector<std::unique_ptr<Metric>> metrics;
+  for (const MetricSpec& spec : specs) metrics.push_back(spec.make());
+  EvalResult result;
+  const absl::Status status = ForEachBatch(experiment, split, [&](const Batch& batch) {
+    const torch::Tensor outputs = model.Forward(batch.inputs);
+    for (const auto& metric : metrics) metric->Add(outputs, batch);
+    result.examples += batch.inputs.size(0);
+  });
+  model.SetTraining(true);
+  MUSTER_RETURN_IF_ERROR(status);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    result.metrics.emplace_back(specs[i].name, metrics[i]->Value());
+  }
+  return result;
+}
+
+std::string ToString(const EvalResult& result, const std::string& name, const std::string& split) {
+  std::vector<std::string> rest;
+  for (size_t i = 1; i < result.metrics.size(); ++i) {
+    rest.push_back(absl::StrFormat("%s %.4f", result.metrics[i].first, result.metrics[i].second));
+  }
+  return absl::StrFormat("%s %s: %.4f%s%s (step %d, %d examples of %s)", name,
+                         result.metrics.front().first, result.metrics.front().second,
+                         rest.empty() ? "" : ", ", absl::StrJoin(rest, ", "), result.step,
+                         result.examples, split);
+}
+
+absl::Status PredictToFile(const Experiment& experiment, Model& model, const std::string& split,
+                           const std::string& path) {
+  torch::NoGradGuard no_grad;
+  model.SetTraining(false);
+  MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data(split));
+  const bool classes = dataset->classes() > 0;
+  std::string text = classes ? "example,class,probability\n" : "example,outputs\n";
+  int64_t example = 0;
+  const absl::Status status = ForEachBatch(experiment, split, [&](const Batch& batch) {
+    torch::Tensor outputs = model.Forward(batch.inputs).flatten(1).to(torch::kFloat32);
+    if (classes && outputs.size(1) > 1) {
+      const auto [probability, index] = torch::softmax(outputs, 1).max(1);
+      for (int64_t i = 0; i < outputs.size(0); ++i) {
+        absl::StrAppend(&text, example++, ",", index[i].item<int64_t>(), ",",
+                        absl::StrFormat("%.6f\n", probability[i].item<double>()));
+      }
+      return;
+    }
+    outputs = outputs.contiguous();
+    const auto* values = outputs.data_ptr<float>();
+    for (int64_t i = 0; i < outputs.size(0); ++i) {
+      absl::StrAppend(&text, example++);
+      for (int64_t k = 0; k < outputs.size(1); ++k) {
+        absl::StrAppendFormat(&text, ",%.6g", values[i * outputs.size(1) + k]);
+      }
+      text.push_back('\n');
+    }
+  });
+  model.SetTraining(true);
+  MUSTER_RETURN_IF_ERROR(status);
+  return WriteFileAtomically(path, text, 0644);
+}
+
+absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) {
+  const NamedTensors tensors = AllTensors(model);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, SpecsOf(tensors));
+  const auto differences = checkpoint::Differences(specs, stored.weights());
+  if (!differences.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(stored.folder(), " is of another model: ", absl::StrJoin(differences, "; ")));
+  }
+  torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const auto bytes, stored.Weight(specs[i].name));
+    torch::Tensor values = torch::empty_like(tensors[i].second, at::MemoryFormat::Contiguous);
+    if (!bytes.empty()) std::memcpy(values.data_ptr(), bytes.data(), bytes.size());
+    torch::Tensor(tensors[i].second).copy_(values);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_dir,
+                                                      const std::string& which) {
+  std::optional<int64_t> step;
+  int64_t number = 0;
+  if (which == "best") {
+    MUSTER_ASSIGN_OR_RETURN(const checkpoint::Best best, checkpoint::ReadBest(model_dir));
+    step = best.step;
+  } else if (absl::SimpleAtoi(which, &number) && number >= 0) {
+    step = number;
+  } else if (which != "latest") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", which, "' is no checkpoint: a step, best or latest"));
+  }
+  return checkpoint::Restore(model_dir, step, nullptr);
+}
+
+EvalRecorder::EvalRecorder(const Experiment& experiment, std::string model_dir,
+                           std::function<void(const std::string&)> log)
+    : experiment_(experiment), model_dir_(std::move(model_dir)), log_(std::move(log)) {
+  if (model_dir_.empty()) return;
+  auto events = summary::EventWriter::Open(JoinPath(model_dir_, "eval"), "eval");
+  if (events.ok()) events_ = *std::move(events);
+}
+
+absl::Status EvalRecorder::Record(const EvalResult& result, Model& model, bool final) {
+  log_(ToString(result, experiment_.name, experiment_.evaluate.split));
+  if (model_dir_.empty()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(WriteResult(result));
+  MUSTER_ASSIGN_OR_RETURN(const bool best, UpdateBest(result));
+  for (const Exporter& exporter : experiment_.evaluate.exporters) {
+    const bool due = exporter.when == Exporter::When::kLatest ||
+                     (exporter.when == Exporter::When::kBest && best) ||
+                     (exporter.when == Exporter::When::kFinal && final);
+    if (due) MUSTER_RETURN_IF_ERROR(Export(exporter, model));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvalRecorder::WriteResult(const EvalResult& result) {
+  const std::string folder = JoinPath(model_dir_, "eval");
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
+  nlohmann::json json = {{"name", experiment_.name},
+                         {"step", result.step},
+                         {"examples", result.examples},
+                         {"split", experiment_.evaluate.split},
+                         {"metrics", nlohmann::json::array()}};
+  for (const auto& [name, value] : result.metrics) {
+    json["metrics"].push_back({name, value});
+    if (events_ != nullptr) events_->Scalar(name, result.step, value);
+  }
+  if (events_ != nullptr) events_->Flush().IgnoreError();  // results are in the files below
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(
+      JoinPath(folder, absl::StrCat("step-", result.step, ".json")), json.dump(2), 0644));
+  return WriteFileAtomically(JoinPath(folder, "latest.json"), json.dump(2), 0644);
+}
+
+// By the first metric.
+absl::StatusOr<bool> EvalRecorder::UpdateBest(const EvalResult& result) {
+  const MetricSpec metric = MetricsOf(experiment_).front();
+  const double value = result.metrics.front().second;
+  if (std::isnan(value)) return false;
+  const auto best = checkpoint::ReadBest(model_dir_);
+  const bool better = !best.ok() || best->metric != metric.name ||
+                      (metric.higher_is_better ? value > best->value : value < best->value);
+  if (!better) return false;
+  MUSTER_RETURN_IF_ERROR(checkpoint::WriteBest(model_dir_, {result.step, metric.name, value}));
+  return true;
+}
+
+absl::Status EvalRecorder::Export(const Exporter& exporter, Model& model) {
+  const std::string folder = JoinPath(JoinPath(model_dir_, "export"), NameOf(exporter.when));
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
+  if (exporter.format == Exporter::Format::kSafetensors) {
+    const std::string path = JoinPath(folder, "model.safetensors");
+    MUSTER_RETURN_IF_ERROR(ExportSafetensors(model, path));
+    log_(absl::StrCat("exported ", path));
+    return absl::OkStatus();
+  }
+  const std::string path = JoinPath(folder, "model.pt");
+  MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment_.data(experiment_.evaluate.split));
+  data::Batch example;
+  MUSTER_RETURN_IF_ERROR(dataset->Read({0}, example));
+  const Batch batch = ToTensors(std::move(example));
+  MUSTER_ASSIGN_OR_RETURN(const ExportedModel exported,
+                          ExportTorchScript(model, batch.inputs, path));
+  log_(absl::StrCat("exported ", path,
+                    exported.any_batch_size ? "" : " (it takes batches of one example only)"));
+  return absl::OkStatus();
+}
+
+absl::Status ExportSafetensors(Model& model, const std::string& path) {
+  NamedTensors tensors = AllTensors(model);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, SpecsOf(tensors));
+  std::vector<absl::Span<const std::byte>> bytes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].second = tensors[i].second.detach().contiguous();
+    bytes.emplace_back(static_cast<const std::byte*>(tensors[i].second.data_ptr()),
+                       static_cast<size_t>(specs[i].bytes()));
+  }
+  return checkpoint::WriteSafetensors(path, specs, bytes, {{"format", "pt"}});
+}
+
+absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,
+                                const std::function<void(const std::string&)>& log) {
+  if (model_dir.empty()) {
+    return absl::InvalidArgumentError("an evaluator needs a model_dir, where the checkpoints are");
+  }
+  torch::manual_seed(experiment.run.seed);
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, experiment.model());
+  EvalRecorder recorder(experiment, model_dir, log);
+  int64_t evaluated = -1;
+  absl::SleepFor(experiment.evaluate.start_delay);
+  absl::Time not_before = absl::InfinitePast();
+  for (;;) {
+    const std::vector<checkpoint::Entry> entries = checkpoint::List(model_dir);
+    const checkpoint::Entry* newest = nullptr;
+    for (const checkpoint::Entry& entry : entries) {
+      if (entry.status.ok()) newest = &entry;
+    }
+    const bool is_last =
+        newest != nullptr && (newest->final || newest->step >= experiment.train.max_steps);
+    const bool is_new = newest != nullptr && newest->step > evaluated;
+    if (is_new && (is_last || absl::Now() >= not_before)) {
+      not_before = absl::Now() + experiment.evaluate.throttle;
+      auto stored = checkpoint::Checkpoint::Open(newest->folder);
+      if (!stored.ok()) {  // removed or damaged meanwhile: the next one will do
+        log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));
+        evaluated = newest->step;
+      } else {
+        MUSTER_RETURN_IF_ERROR(LoadCheckpoint(*stored, *model));
+        MUSTER_ASSIGN_OR_RETURN(EvalResult result,
+                                EvaluateModel(experiment, *model, experiment.evaluate.split));
+        result.step = newest->step;
+        MUSTER_RETURN_IF_ERROR(recorder.Record(result, *model, is_last));
+        evaluated = newest->step;
+      }
+    }
+    if (is_last && evaluated >= newest->step) return absl::OkStatus();
+    absl::SleepFor(kPollInterval);
+  }
+}
+
+}  // namespace muster::train

@@ -1,0 +1,69 @@
+// How good a model is: metrics over a split, kept beside the checkpoints; and what is exported.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "checkpoint/reader.h"
+#include "muster/train.h"
+#include "summary/event_writer.h"
+
+namespace muster::train {
+
+struct EvalResult {
+  int64_t step = 0;
+  int64_t examples = 0;
+  std::vector<std::pair<std::string, double>> metrics;  // the most important first
+};
+
+// One pass over `split`, at most `steps` batches. The model is in training mode afterwards.
+absl::StatusOr<EvalResult> EvaluateModel(const Experiment& experiment, Model& model,
+                                         const std::string& split);
+
+// "MNIST accuracy: 0.9912, loss 0.0301 (step 2000, 10000 examples of test)"
+std::string ToString(const EvalResult& result, const std::string& name, const std::string& split);
+
+// Writes the model's outputs for a split as CSV: of classes, the likeliest and its probability.
+absl::Status PredictToFile(const Experiment& experiment, Model& model, const std::string& split,
+                           const std::string& path);
+
+// Gives the model the values of a checkpoint. FailedPrecondition when it is of another model.
+absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model);
+
+// Writes the model's tensors as one safetensors file.
+absl::Status ExportSafetensors(Model& model, const std::string& path);
+
+// The results of a model dir: <model_dir>/eval, the best checkpoint, exports.
+class EvalRecorder {
+ public:
+  EvalRecorder(const Experiment& experiment, std::string model_dir,
+               std::function<void(const std::string&)> log);
+
+  // Prints and keeps the result, and exports the model as the experiment asks. `final`: it is the
+  // job's last.
+  absl::Status Record(const EvalResult& result, Model& model, bool final);
+
+ private:
+  absl::Status WriteResult(const EvalResult& result);
+  absl::StatusOr<bool> UpdateBest(const EvalResult& result);
+  absl::Status Export(const Exporter& exporter, Model& model);
+
+  const Experiment& experiment_;
+  const std::string model_dir_;
+  std::function<void(const std::string&)> log_;
+  std::unique_ptr<summary::EventWriter> events_;
+};
+
+// An evaluator's life: evaluates each new checkpoint of the model dir until the last.
+absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,
+                                const std::function<void(const std::string&)>& log);
+
+// The checkpoint that a user names: "latest", "best" or a step.
+absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_dir,
+                                                      const std::string& which);
+
+}  // namespace muster::train

@@ -1,0 +1,146 @@
+#include "train/first_values.h"
+
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/compare.h"
+#include "checkpoint/reader.h"
+#include "checkpoint/store.h"
+
+namespace muster::train {
+namespace {
+
+std::vector<TensorSpec> SpecsOf(const std::vector<Variable>& variables) {
+  std::vector<TensorSpec> specs;
+  for (const Variable& variable : variables) specs.push_back(variable.spec);
+  return specs;
+}
+
+// The model as it is made; some of its variables from elsewhere.
+class InitialValues final : public ValueSource {
+ public:
+  InitialValues(const FirstValuesOptions& options, std::optional<checkpoint::Checkpoint> lender)
+      : initial_(options.initial), lender_(std::move(lender)) {
+    if (!lender_) return;
+    std::vector<std::string> taken;
+    for (size_t i = 0; i < options.variables.size(); ++i) {
+      const TensorSpec& wanted = options.variables[i].spec;
+      for (const TensorSpec& stored : lender_->weights()) {
+        if (stored != wanted) continue;
+        auto bytes = lender_->Weight(wanted.name);
+        if (bytes.ok()) lent_[static_cast<int>(i)] = *bytes;
+      }
+    }
+    options.log(absl::StrCat("warm start from step ", lender_->step(), " in ", lender_->folder(),
+                             ": ", lent_.size(), " of ", options.variables.size(), " tensors"));
+  }
+  bool lends() const { return !lent_.empty(); }
+
+  Progress progress() const override { return {}; }
+  std::vector<int64_t> cursors() const override { return {}; }
+  absl::Span<const std::byte> Values(int variable) const override {
+    const auto found = lent_.find(variable);
+    return found == lent_.end() ? initial_(variable) : found->second;
+  }
+  absl::Span<const std::byte> Slot(int /*variable*/, int /*slot*/) const override { return {}; }
+
+ private:
+  std::function<absl::Span<const std::byte>(int)> initial_;
+  std::optional<checkpoint::Checkpoint> lender_;
+  std::map<int, absl::Span<const std::byte>> lent_;
+};
+
+class CheckpointValues final : public ValueSource {
+ public:
+  CheckpointValues(const FirstValuesOptions& options, checkpoint::Checkpoint stored)
+      : variables_(options.variables), slots_(options.slots), stored_(std::move(stored)) {
+    const nlohmann::json& state = stored_.state();
+    const auto world = state.value("world", 0);
+    const auto examples = state.value("examples_per_step", int64_t{0});
+    progress_.step = stored_.step();
+    progress_.data = DataOrigin::FromJson(state.value("data", nlohmann::json::object()));
+    if (world == options.world && examples == options.examples_per_step) {
+      cursors_ = state.value("cursors", std::vector<int64_t>());
+      return;
+    }
+    // Other tasks or batches: the data goes on after all examples that were used.
+    for (const int64_t cursor : state.value("cursors", std::vector<int64_t>())) {
+      progress_.data.base += (cursor - progress_.data.first) * examples;
+    }
+    progress_.data.first = progress_.step;
+    cursors_.assign(static_cast<size_t>(options.world), progress_.step);
+  }
+
+  Progress progress() const override { return progress_; }
+  std::vector<int64_t> cursors() const override { return cursors_; }
+  absl::Span<const std::byte> Values(int variable) const override {
+    return stored_.Weight(variables_[variable].spec.name).value_or(absl::Span<const std::byte>());
+  }
+  absl::Span<const std::byte> Slot(int variable, int slot) const override {
+    return stored_.Slot(absl::StrCat(variables_[variable].spec.name, "/", slots_[slot]))
+        .value_or(absl::Span<const std::byte>());
+  }
+
+ private:
+  const std::vector<Variable> variables_;
+  const std::vector<std::string> slots_;
+  const checkpoint::Checkpoint stored_;
+  Progress progress_;
+  std::vector<int64_t> cursors_;
+};
+
+absl::StatusOr<checkpoint::Checkpoint> OpenLender(const std::string& path) {
+  const bool is_checkpoint = std::filesystem::exists(JoinPath(path, "manifest.json"));
+  auto lender = is_checkpoint ? checkpoint::Checkpoint::Open(path)
+                              : checkpoint::Restore(path, std::nullopt, nullptr);
+  if (lender.ok()) return lender;
+  return Annotate(lender.status(), absl::StrCat("cannot warm start from ", path));
+}
+
+// Slots that the checkpoint lacks begin as zeros: said, since the optimizer then starts anew.
+void ReportSlots(const FirstValuesOptions& options, const checkpoint::Checkpoint& stored) {
+  for (const std::string& slot : options.slots) {
+    for (const Variable& variable : options.variables) {
+      if (variable.kind == Variable::Kind::kBuffer) continue;
+      if (stored.Slot(absl::StrCat(variable.spec.name, "/", slot)).ok()) continue;
+      options.log(absl::StrCat("the checkpoint has no '", slot,
+                               "' of the optimizer: another one made it; it begins anew"));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ValueSource>> ReadFirstValues(const FirstValuesOptions& options) {
+  std::vector<std::string> skipped;
+  auto stored = options.model_dir.empty()
+                    ? absl::NotFoundError("no model dir")
+                    : checkpoint::Restore(options.model_dir, options.step, &skipped);
+  for (const std::string& line : skipped) options.log(absl::StrCat("skipped a checkpoint: ", line));
+  if (stored.ok()) {
+    const auto differences = checkpoint::Differences(SpecsOf(options.variables), stored->weights());
+    if (!differences.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.model_dir, " holds another model: ", absl::StrJoin(differences, "; "),
+          "; use another model_dir, or train the model it was made with"));
+    }
+    options.log(absl::StrCat("restored step ", stored->step(), " from ", stored->folder()));
+    ReportSlots(options, *stored);
+    return std::make_unique<CheckpointValues>(options, *std::move(stored));
+  }
+  if (options.step.has_value() || !absl::IsNotFound(stored.status())) return stored.status();
+  if (options.warm_start.empty()) return std::make_unique<InitialValues>(options, std::nullopt);
+  MUSTER_ASSIGN_OR_RETURN(checkpoint::Checkpoint lender, OpenLender(options.warm_start));
+  auto values = std::make_unique<InitialValues>(options, std::move(lender));
+  if (values->lends()) return values;
+  return absl::FailedPreconditionError(
+      absl::StrCat(options.warm_start, " has no tensor of this model's names and shapes"));
+}
+
+}  // namespace muster::train

@@ -1,0 +1,238 @@
+#include "train/main.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "train/dataset_adapter.h"
+#include "train/evaluation.h"
+#include "train/export.h"
+#include "train/models.h"
+#include "train/peer.h"
+#include "train/ps/server.h"
+#include "train/specs.h"
+#include "train/torch_status.h"
+#include "train/trainer.h"
+#include "train/wire/grpc_transport.h"
+
+namespace muster::train {
+namespace {
+
+constexpr int kFailed = 1;
+// 128 + SIGUSR1: an error that another attempt may mend, to every launcher that follows the TFJob
+// rules.
+constexpr int kLostPeers = 138;
+constexpr absl::Duration kServerGrace = absl::Seconds(10);
+constexpr absl::Duration kServerPatience = absl::Minutes(30);
+
+void Log(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+struct Arguments {
+  TaskFlags flags;
+  bool has_flags = false;
+  std::string split;
+  std::string checkpoint = "latest";
+  std::string to;
+  std::string model_dir;
+  bool json = false;
+};
+
+// Blocks of a few MB come and go with every step: given back to the system each time, they would
+// cost a page fault for each page.
+void KeepMemory() {
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+absl::Status Serve(const Environment& environment) {
+  wire::GrpcTransport transport;
+  ParameterServer server({.self = environment.self,
+                          .training_tasks = environment.TrainingTasks(),
+                          .cluster = ClusterText(environment),
+                          .log = Log});
+  const std::string address = environment.AddressOf(environment.self);
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto listener,
+      transport.Listen(address, [&](wire::Connection& connection) { server.Serve(connection); }));
+  Log(absl::StrCat("serves at ", address));
+  return server.Run(kServerPatience, kServerGrace);
+}
+
+absl::Status RunTask(const Environment& environment, const ExperimentFactory& make) {
+  if (environment.self.role == "ps") return Serve(environment);
+  MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
+  MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
+  if (environment.self.role == "evaluator") {
+    return EvaluateUntilFinal(experiment, environment.model_dir, Log);
+  }
+  if (environment.Rank() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(environment.self.ToString(),
+                     " has no part in training: roles are chief, worker, ps and evaluator"));
+  }
+  if (experiment.train.strategy.empty()) {
+    experiment.train.strategy = environment.Servers() > 0 ? "sync" : "allreduce";
+  }
+  wire::GrpcTransport transport;
+  return Trainer(experiment, environment, transport, Log).Run();
+}
+
+struct Loaded {
+  Experiment experiment;
+  std::unique_ptr<Model> model;
+  int64_t step = 0;
+};
+
+// The model with the values of the checkpoint that the user asks for.
+absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFactory& make,
+                            const Arguments& arguments) {
+  Loaded loaded;
+  MUSTER_ASSIGN_OR_RETURN(loaded.experiment, make(environment));
+  if (!arguments.split.empty()) loaded.experiment.evaluate.split = arguments.split;
+  if (environment.model_dir.empty()) {
+    return absl::InvalidArgumentError("no model dir: say which with --model_dir");
+  }
+  MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,
+                          FindCheckpoint(environment.model_dir, arguments.checkpoint));
+  loaded.step = stored.step();
+  MUSTER_ASSIGN_OR_RETURN(loaded.model, loaded.experiment.model());
+  MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, *loaded.model));
+  return loaded;
+}
+
+absl::Status RunEvaluate(const Environment& environment, const ExperimentFactory& make,
+                         const Arguments& arguments) {
+  MUSTER_ASSIGN_OR_RETURN(const Loaded loaded, Load(environment, make, arguments));
+  const std::string& split = loaded.experiment.evaluate.split;
+  MUSTER_ASSIGN_OR_RETURN(EvalResult result,
+                          EvaluateModel(loaded.experiment, *loaded.model, split));
+  result.step = loaded.step;
+  if (!arguments.json) {
+    Log(ToString(result, loaded.experiment.name, split));
+    return absl::OkStatus();
+  }
+  nlohmann::json json = {{"step", result.step}, {"examples", result.examples}, {"split", split}};
+  for (const auto& [name, value] : result.metrics) json["metrics"][name] = value;
+  Log(json.dump());
+  return absl::OkStatus();
+}
+
+absl::Status RunPredict(const Environment& environment, const ExperimentFactory& make,
+                        const Arguments& arguments) {
+  MUSTER_ASSIGN_OR_RETURN(const Loaded loaded, Load(environment, make, arguments));
+  MUSTER_RETURN_IF_ERROR(PredictToFile(loaded.experiment, *loaded.model,
+                                       loaded.experiment.evaluate.split, arguments.to));
+  Log(absl::StrCat("wrote ", arguments.to));
+  return absl::OkStatus();
+}
+
+absl::Status RunExport(const Environment& environment, const ExperimentFactory& make,
+                       const Arguments& arguments) {
+  MUSTER_ASSIGN_OR_RETURN(const Loaded loaded, Load(environment, make, arguments));
+  if (arguments.to.ends_with(".safetensors")) {
+    MUSTER_RETURN_IF_ERROR(ExportSafetensors(*loaded.model, arguments.to));
+  } else {
+    MUSTER_ASSIGN_OR_RETURN(const auto dataset, loaded.experiment.data("train"));
+    data::Batch example;
+    MUSTER_RETURN_IF_ERROR(dataset->Read({0}, example));
+    const Batch batch = ToTensors(std::move(example));
+    MUSTER_RETURN_IF_ERROR(ExportTorchScript(*loaded.model, batch.inputs, arguments.to).status());
+  }
+  Log(absl::StrCat("wrote ", arguments.to));
+  return absl::OkStatus();
+}
+
+int Report(const absl::Status& status, const Environment& environment) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
+  const bool lost = absl::IsUnavailable(status) || absl::IsAborted(status);
+  if (!environment.error_file.empty()) {
+    const nlohmann::json error = {
+        {"message",
+         {{"message", std::string(status.message())},
+          {"extraInfo", {{"timestamp", absl::StrCat(absl::ToUnixSeconds(absl::Now()))}}}}}};
+    ReplaceFile(environment.error_file,
+                error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+        .IgnoreError();
+  }
+  return lost ? kLostPeers : kFailed;
+}
+
+void AddOptions(CLI::App& app, Arguments& arguments) {
+  app.add_option("--job_name", arguments.flags.job_name, "This task's role: ps, worker, chief");
+  app.add_option("--task_index", arguments.flags.task_index, "Its index in the role");
+  app.add_option("--ps_hosts", arguments.flags.ps_hosts, "host:port,… of the ps tasks");
+  app.add_option("--worker_hosts", arguments.flags.worker_hosts, "host:port,… of the workers");
+  app.add_option("--model_dir", arguments.model_dir, "Where checkpoints are");
+  const auto checkpointed = [&](const char* name, const char* what) {
+    CLI::App* command = app.add_subcommand(name, what);
+    command->add_option("--checkpoint", arguments.checkpoint, "A step, best or latest");
+    command->add_option("--model_dir", arguments.model_dir, "Where checkpoints are");
+    return command;
+  };
+  CLI::App* evaluate = checkpointed("evaluate", "Evaluate a checkpoint");
+  evaluate->add_option("--split", arguments.split, "The split to evaluate on");
+  evaluate->add_flag("--json", arguments.json, "Print one JSON object");
+  CLI::App* predict = checkpointed("predict", "Write the model's outputs for a split");
+  predict->add_option("--split", arguments.split, "The split to predict");
+  predict->add_option("--to", arguments.to, "The CSV file to write")->required();
+  CLI::App* exporting = checkpointed("export", "Write a checkpoint's model");
+  exporting->add_option("--to", arguments.to, "FILE.pt (TorchScript) or FILE.safetensors")
+      ->required();
+  app.require_subcommand(0, 1);
+}
+
+}  // namespace
+
+int RunMain(int argc, char** argv, const ExperimentFactory& make) {
+  KeepMemory();
+  ::signal(SIGPIPE, SIG_IGN);
+  Arguments arguments;
+  CLI::App app("Plays one task of a training job; its role comes from TF_CONFIG or from the flags");
+  AddOptions(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  std::optional<TaskFlags> flags;
+  if (!arguments.flags.job_name.empty()) flags = arguments.flags;
+  auto environment = Environment::FromEnv(flags);
+  if (!environment.ok()) return Report(environment.status(), {});
+  if (!arguments.model_dir.empty()) environment->model_dir = arguments.model_dir;
+  absl::Status status;
+  const absl::Status caught = CatchTorch([&] {
+    if (app.got_subcommand("evaluate")) {
+      status = RunEvaluate(*environment, make, arguments);
+    } else if (app.got_subcommand("predict")) {
+      status = RunPredict(*environment, make, arguments);
+    } else if (app.got_subcommand("export")) {
+      status = RunExport(*environment, make, arguments);
+    } else {
+      status = RunTask(*environment, make);
+    }
+  });
+  return Report(caught.ok() ? status : caught, *environment);
+}
+
+int Main(int argc, char** argv, const Experiment& experiment) {
+  return RunMain(argc, argv, [&](const Environment& environment) -> absl::StatusOr<Experiment> {
+    Experiment copy = experiment;
+    if (copy.name == "model" && !environment.job_name.empty()) copy.name = environment.job_name;
+    return copy;
+  });
+}
+
+}  // namespace muster::train

@@ -1,0 +1,173 @@
+// For tests: a model whose gradients are made up, the same training computed by one loop, and a job
+// of servers and tasks in one process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/testing.h"
+#include "train/ps/client.h"
+#include "train/ps/coordinator.h"
+#include "train/ps/server.h"
+#include "train/values.h"
+#include "train/wire/fake_transport.h"
+#include "train/wire/grpc_transport.h"
+
+namespace muster::train {
+
+// Dense variables that are split, shared, scalar and empty; tables small and split; buffers.
+std::vector<Variable> AllKinds();
+std::vector<Variable> DenseOnly();
+
+// All values and slots of the variables.
+struct ModelState {
+  std::vector<std::vector<float>> values;    // by variable; empty for buffers
+  std::vector<std::vector<float>> slots[2];  // by variable
+  std::vector<std::vector<std::byte>> buffers;
+
+  friend bool operator==(const ModelState&, const ModelState&) = default;
+};
+ModelState FirstState(const std::vector<Variable>& variables, int slots);
+
+// What a task computes for its `batch`-th batch.
+float GradientOf(int rank, int64_t batch, int64_t element, float value);
+std::vector<int64_t> RowsOf(int rank, int64_t batch, int64_t rows);  // sorted
+std::vector<std::byte> BuffersOf(int64_t batch, int64_t bytes);
+// `values` as they arrive when they are sent in that precision.
+void Round(wire::Frame::Precision precision, std::vector<float>& values);
+
+// Training by one loop, without servers.
+struct Serial {
+  std::vector<Variable> variables;
+  OptimizerConfig optimizer;
+  wire::Frame::Precision precision = wire::Frame::FLOAT32;
+  ModelState state;
+
+  // Step `step`, counted from 0, with the gradients of these tasks.
+  void Step(int64_t step, const std::set<int>& ranks);
+
+ private:
+  void StepDense(int variable, int64_t step, const std::set<int>& ranks);
+  void StepTable(int variable, int64_t step, const std::set<int>& ranks);
+};
+
+struct JobOptions {
+  int tasks = 2;
+  int servers = 1;
+  bool grpc = false;
+  std::vector<Variable> variables = AllKinds();
+  Strategy strategy = Strategy::kSync;
+  int64_t limit = 5;
+  int64_t staleness = 0;
+  int backup_tasks = 0;
+  wire::Frame::Precision precision = wire::Frame::FLOAT32;
+  OptimizerConfig optimizer = {.kind = OptimizerConfig::Kind::kAdam, .learning_rate = 0.01};
+  absl::Duration report_interval = absl::Seconds(10);
+};
+
+// The servers of a job, and what its tasks have in common. Tasks: chief:0, worker:0, worker:1 …
+class Job {
+ public:
+  explicit Job(JobOptions options);
+  ~Job();
+
+  const JobOptions& options() const { return options_; }
+  const std::vector<ShardPlan>& plans() const { return plans_; }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  wire::Transport& transport();
+  wire::FakeTransport& fake() { return fake_; }
+  ParameterServer& server(int index) { return *servers_[index].server; }
+  TaskId task(int rank) const { return rank == 0 ? TaskId{"chief", 0} : TaskId{"worker", rank - 1}; }
+  wire::Frame HelloOf(int rank, int attempt, uint64_t incarnation) const;
+
+  void StartServer(int index);
+  void StopServer(int index);
+
+  std::unique_ptr<PsCoordinator> NewCoordinator();
+  // Gives the servers their first values.
+  absl::Status Start(PsCoordinator& coordinator, int64_t step = 0);
+  absl::StatusOr<ModelState> Read(Snapshot& snapshot) const;
+  // All that the servers hold now.
+  ModelState Now();
+
+  // The serial computation of the same, from the same beginning.
+  Serial NewSerial() const;
+  ModelState SerialResult(int64_t steps) const;
+
+  void Log(const std::string& line);
+  bool Logged(const std::string& part) const;
+
+ private:
+  struct Server {
+    std::unique_ptr<ParameterServer> server;
+    std::unique_ptr<wire::Listener> listener;
+  };
+
+  const JobOptions options_;
+  TempDir folder_;
+  wire::GrpcTransport grpc_;
+  wire::FakeTransport fake_;
+  std::vector<std::string> addresses_;
+  std::vector<ShardPlan> plans_;
+  std::vector<Server> servers_;
+  mutable absl::Mutex mutex_;
+  std::vector<std::string> logs_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A training task: what the trainer does, with made-up gradients.
+class Task {
+ public:
+  Task(Job& job, int rank, int attempt = 0);
+
+  absl::Status Join(absl::Duration timeout = absl::Seconds(30));
+  // False: the job is over.
+  absl::StatusOr<bool> Step();
+  // To the end, whatever is lost on the way.
+  absl::Status Run();
+
+  // The parts of a step.
+  absl::StatusOr<bool> Begin();
+  void Push(int server, int bucket);
+  absl::Status Finish();
+  // All that this task has to push in a step, in random order.
+  std::vector<std::pair<int, int>> Buckets();
+
+  PsClient& client() { return client_; }
+  int64_t step() const { return step_; }
+  int64_t sequence() const { return sequence_; }
+  uint64_t generation() const { return generation_; }
+  const std::vector<std::vector<float>>& values() const { return values_; }
+  // Waits a random time before each push, at most this.
+  void set_delay(absl::Duration delay) { delay_ = delay; }
+  void set_skips(std::function<bool(int64_t step)> skips) { skips_ = std::move(skips); }
+
+ private:
+  PsClient::Options ClientOptions(int attempt);
+  void Receive(int server, int bucket, const wire::Payload& values);
+  absl::Status PullTables();
+  void PushDense(int server, int bucket, bool skipped);
+  void PushTable(int server, int bucket, bool skipped);
+  int64_t batch() const { return shared_ ? step_ : sequence_; }
+
+  Job& job_;
+  const int rank_;
+  const bool shared_;
+  std::mt19937 random_;
+  absl::Duration delay_;
+  std::function<bool(int64_t)> skips_ = [](int64_t) { return false; };
+  uint64_t generation_ = 0;
+  int64_t step_ = 0;
+  int64_t sequence_ = 0;
+  std::vector<std::vector<float>> values_;  // that the gradients are computed from
+  std::vector<std::vector<float>> next_;    // that are coming
+  PsClient client_;                         // the last: its threads use the others
+};
+
+}  // namespace muster::train

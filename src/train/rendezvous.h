@@ -1,0 +1,34 @@
+// How the tasks of a job without parameter servers find each other.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cluster/task_id.h"
+
+namespace c10d {
+class ProcessGroup;
+}  // namespace c10d
+
+namespace muster::train {
+
+struct RendezvousOptions {
+  int rank = 0;
+  std::vector<TaskId> tasks;           // by rank
+  std::vector<std::string> addresses;  // by rank, host:port
+  // A private folder that all tasks share: they meet through a file in it. Empty: they meet at the
+  // address of rank 0.
+  std::string folder;
+  absl::Duration timeout = absl::Minutes(5);
+  std::function<void(const std::string&)> log;
+};
+
+// Waits for all tasks. DeadlineExceeded names those that did not come.
+absl::StatusOr<c10::intrusive_ptr<c10d::ProcessGroup>> Meet(const RendezvousOptions& options);
+
+}  // namespace muster::train

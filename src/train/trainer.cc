@@ -1,0 +1,451 @@
+#include "train/trainer.h"
+
+#include <torch/utils.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/store.h"
+#include "train/collective_exchange.h"
+#include "train/dataset_adapter.h"
+#include "train/finite.h"
+#include "train/first_values.h"
+#include "train/models.h"
+#include "train/peer.h"
+#include "train/ps_exchange.h"
+#include "train/specs.h"
+#include "train/torch_status.h"
+
+namespace muster::train {
+namespace {
+
+bool IsTransient(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+// Random numbers of a step depend on these alone, so that a step that is computed again, by another
+// process, is the same.
+uint64_t Mix(uint64_t seed, int rank, int64_t sequence) {
+  uint64_t x = seed + 0x9e3779b97f4a7c15 * (static_cast<uint64_t>(sequence) * 4096 +
+                                            static_cast<uint64_t>(rank) + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Trainer::Trainer(const Experiment& experiment, const Environment& environment,
+                 wire::Transport& transport, std::function<void(const std::string&)> log)
+    : experiment_(experiment),
+      environment_(environment),
+      transport_(transport),
+      log_(std::move(log)),
+      name_(environment.self.ToString()),
+      rank_(environment.Rank()),
+      world_(static_cast<int>(environment.TrainingTasks().size())) {}
+
+Trainer::~Trainer() = default;
+
+std::string Trainer::At() const { return absl::StrCat(name_, ", step ", progress_.step); }
+
+void Trainer::AddScalar(const std::string& tag, double value) {
+  if (events_ != nullptr) events_->Scalar(tag, progress_.step, value);
+}
+
+absl::Status Trainer::Run() {
+  MUSTER_RETURN_IF_ERROR(Prepare());
+  MUSTER_RETURN_IF_ERROR(Join());
+  for (const auto& hook : experiment_.train.hooks) hook->Begin(*this);
+  MUSTER_RETURN_IF_ERROR(Loop());
+  for (const auto& hook : experiment_.train.hooks) hook->End(*this);
+  if (environment_.is_chief) return End();
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Prepare() {
+  MUSTER_ASSIGN_OR_RETURN(dataset_, experiment_.data("train"));
+  torch::manual_seed(experiment_.run.seed);
+  MUSTER_ASSIGN_OR_RETURN(model_, experiment_.model());
+  model_->SetTraining(true);
+  MUSTER_RETURN_IF_ERROR(CheckModel(*model_, InputOf(*dataset_), experiment_.loss));
+  MUSTER_ASSIGN_OR_RETURN(const std::set<std::string> tables, FindTables());
+  MUSTER_ASSIGN_OR_RETURN(replica_, Replica::Create(*model_, tables));
+  MUSTER_ASSIGN_OR_RETURN(const OptimizerConfig optimizer, OptimizerOf(experiment_.train));
+  MUSTER_RETURN_IF_ERROR(Schedule::FromJson(ScheduleOf(experiment_.train), optimizer.learning_rate,
+                                            experiment_.train.max_steps)
+                             .status());
+  for (const absl::string_view slot : SlotNames(optimizer)) slots_.emplace_back(slot);
+  exchange_ = MakeExchange(optimizer);
+  replica_->OnGradient([this](int parameter) { OnGradient(parameter); });
+  // Found out now, not after the model was spread over the servers.
+  MUSTER_ASSIGN_OR_RETURN(
+      stream_, data::TrainStream(dataset_, {.batch_size = experiment_.train.batch_size}));
+  if (!environment_.is_chief) return absl::OkStatus();
+  return SetAsideNewer();
+}
+
+absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
+  data::Batch example;
+  MUSTER_RETURN_IF_ERROR(dataset_->Read({0}, example));
+  std::set<std::string> tables;
+  MUSTER_RETURN_IF_ERROR(CatchTorch([&] {
+    const Batch batch = ToTensors(std::move(example));
+    for (const RowUse& use : model_->RowsNeeded(batch.inputs)) tables.insert(use.parameter);
+  }));
+  return tables;
+}
+
+std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer) {
+  const TrainSpec& train = experiment_.train;
+  if (environment_.Servers() == 0) {
+    CollectiveExchange::Options options{.optimizer = optimizer,
+                                        .schedule = ScheduleOf(train),
+                                        .total_steps = train.max_steps,
+                                        .clip_norm = train.clip_norm};
+    options.rendezvous = {.rank = std::max(0, rank_),
+                          .tasks = environment_.TrainingTasks(),
+                          .folder = environment_.socket_dir,
+                          .timeout = experiment_.run.start_timeout,
+                          .log = log_};
+    for (const TaskId& task : options.rendezvous.tasks) {
+      options.rendezvous.addresses.emplace_back(environment_.cluster.AddressOf(task));
+    }
+    return std::make_unique<CollectiveExchange>(*replica_, std::move(options));
+  }
+  PsExchange::Options options{.hello = HelloOf(environment_),
+                              .is_chief = environment_.is_chief,
+                              .precision = PrecisionOf(train),
+                              .clip_norm = train.clip_norm,
+                              .start_timeout = experiment_.run.start_timeout,
+                              .log = log_};
+  for (int i = 0; i < environment_.Servers(); ++i) {
+    options.addresses.push_back(environment_.AddressOf({"ps", i}));
+  }
+  options.spec.strategy = StrategyOf(train);
+  options.spec.limit = train.max_steps;
+  options.spec.total_steps = train.max_steps;
+  options.spec.backup_tasks = train.backup_tasks;
+  options.spec.staleness = train.staleness;
+  options.spec.cursors.assign(static_cast<size_t>(world_), 0);
+  options.spec.optimizer = optimizer;
+  options.spec.schedule = ScheduleOf(train);
+  return std::make_unique<PsExchange>(transport_, *replica_, std::move(options));
+}
+
+// A run resumed from a step must not find the checkpoints that came after it, not even when its
+// chief is started again. The mark says that they were set aside for this job.
+absl::Status Trainer::SetAsideNewer() {
+  if (!environment_.resume_step.has_value()) return absl::OkStatus();
+  const std::string mark =
+      JoinPath(environment_.model_dir, absl::StrCat("resumed-", environment_.job_id));
+  if (ReadFile(mark).ok()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(checkpoint::SetAside(environment_.model_dir, *environment_.resume_step));
+  return WriteFileAtomically(mark, absl::StrCat(*environment_.resume_step, "\n"), 0644);
+}
+
+absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
+  // Once the model was trained, the values it was made with are made again.
+  struct Fresh {
+    std::unique_ptr<Model> model;
+    std::unique_ptr<Replica> replica;
+  };
+  auto fresh = std::make_shared<Fresh>();
+  if (!pristine_) {
+    torch::manual_seed(experiment_.run.seed);
+    MUSTER_ASSIGN_OR_RETURN(fresh->model, experiment_.model());
+    MUSTER_ASSIGN_OR_RETURN(fresh->replica, Replica::Create(*fresh->model, {}));
+  }
+  Replica* replica = pristine_ ? replica_.get() : fresh->replica.get();
+  const TrainSpec& train = experiment_.train;
+  return ReadFirstValues(
+      {.model_dir = environment_.model_dir,
+       .model_name = experiment_.name,
+       .warm_start = train.warm_start,
+       .variables = replica_->variables(),
+       .slots = slots_,
+       .world = world_,
+       .examples_per_step = train.batch_size * train.accumulate,
+       .log = log_,
+       .initial = [replica, fresh](int variable) { return replica->Bytes(variable); }});
+}
+
+absl::Status Trainer::Join() {
+  MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Join([this] { return FirstValuesOf(); }));
+  pristine_ = false;
+  const TrainSpec& train = experiment_.train;
+  stream_origin_ = progress_.data;
+  MUSTER_ASSIGN_OR_RETURN(stream_, data::TrainStream(dataset_, {.batch_size = train.batch_size,
+                                                                .rank = std::max(0, rank_),
+                                                                .world = world_,
+                                                                .seed = experiment_.run.seed,
+                                                                .shuffle = train.shuffle,
+                                                                .base = stream_origin_.base}));
+  MUSTER_RETURN_IF_ERROR(
+      stream_->Seek((progress_.sequence - stream_origin_.first) * train.accumulate));
+  first_step_ = progress_.step;
+  saved_step_ = progress_.step;
+  saved_at_ = absl::Now();
+  report_ = std::make_unique<ProgressReport>(
+      ProgressReport::Options{.file = environment_.progress_file,
+                              .log_every_steps = experiment_.run.log_step_count_steps,
+                              .log_steps = environment_.is_chief,
+                              .log = log_},
+      progress_.step, absl::Now());
+  if (!environment_.is_chief) {
+    log_(absl::StrCat("joined at step ", progress_.step));
+    return absl::OkStatus();
+  }
+  if (saver_ == nullptr && !environment_.model_dir.empty()) {
+    saver_ = std::make_unique<Saver>(
+        Saver::Options{.model_dir = environment_.model_dir,
+                       .model_name = experiment_.name,
+                       .keep = experiment_.run.keep_checkpoint_max,
+                       .variables = replica_->variables(),
+                       .plans = exchange_->plans(),
+                       .slots = slots_,
+                       .state = {{"seed", experiment_.run.seed},
+                                 {"world", world_},
+                                 {"examples_per_step", train.batch_size * train.accumulate},
+                                 {"strategy", train.strategy},
+                                 {"data", stream_origin_.ToJson()}},
+                       .log = log_});
+    recorder_ = std::make_unique<EvalRecorder>(experiment_, environment_.model_dir, log_);
+    OpenSummaries();
+  }
+  return absl::OkStatus();
+}
+
+void Trainer::OpenSummaries() {
+  auto events = summary::EventWriter::Open(environment_.model_dir, "train");
+  if (!events.ok()) {
+    log_(absl::StrCat("no summaries: ", events.status().message()));
+    return;
+  }
+  events_ = *std::move(events);
+  if (progress_.step > 0) events_->Restarted(progress_.step + 1);
+  WriteGraph();
+}
+
+// The variables with the tasks that keep them, and the tasks that compute with them.
+void Trainer::WriteGraph() {
+  std::vector<summary::GraphNode> nodes;
+  const std::string worker =
+      absl::StrCat("/job:", environment_.self.role, "/task:", environment_.self.index);
+  summary::GraphNode loss{.name = "loss", .op = "Loss", .device = worker};
+  const auto& variables = replica_->variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const TensorSpec& spec = variables[i].spec;
+    const std::string name = absl::StrReplaceAll(spec.name, {{".", "/"}});
+    const std::vector<Extent> extents = ExtentsOf(exchange_->plans(), static_cast<int>(i));
+    for (const Extent& extent : extents) {
+      summary::GraphNode node{
+          .name = name, .op = "VariableV2", .dtype = spec.dtype, .shape = spec.shape};
+      if (extents.size() > 1) absl::StrAppend(&node.name, "/part_", extent.server);
+      node.device =
+          environment_.Servers() == 0 ? worker : absl::StrCat("/job:ps/task:", extent.server);
+      loss.inputs.push_back(node.name);
+      nodes.push_back(std::move(node));
+    }
+  }
+  nodes.push_back(std::move(loss));
+  events_->Graph(nodes);
+  events_->Flush().IgnoreError();
+}
+
+absl::Status Trainer::Loop() {
+  for (;;) {
+    const absl::StatusOr<bool> more = Step();
+    if (more.ok()) {
+      if (!*more) return absl::OkStatus();
+      continue;
+    }
+    if (!IsTransient(more.status()) || environment_.Servers() == 0) return more.status();
+    log_(absl::StrCat(At(), ": ", more.status().message(), "; joining again"));
+    replica_->ClearGradients();
+    MUSTER_RETURN_IF_ERROR(Join());
+  }
+}
+
+absl::StatusOr<std::vector<Batch>> Trainer::NextBatches() {
+  std::vector<Batch> batches;
+  for (int64_t i = 0; i < experiment_.train.accumulate; ++i) {
+    MUSTER_ASSIGN_OR_RETURN(data::Batch batch, stream_->Next());
+    batches.push_back(ToTensors(std::move(batch)));
+  }
+  return batches;
+}
+
+absl::StatusOr<bool> Trainer::Step() {
+  const absl::Time start = absl::Now();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Batch> batches, NextBatches());
+  const absl::Time have_input = absl::Now();
+  MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches.front()));
+  if (!more) return false;
+  for (const auto& hook : experiment_.train.hooks) hook->BeforeStep(*this);
+  torch::manual_seed(Mix(experiment_.run.seed, rank_, progress_.sequence));
+  bool skipped = false;
+  MUSTER_ASSIGN_OR_RETURN(const double loss, Compute(batches, skipped));
+  const absl::Time computed = absl::Now();
+  MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Finish(skipped));
+  replica_->ClearGradients();
+  MUSTER_RETURN_IF_ERROR(
+      AfterStep({.step = progress_.step,
+                 .loss = loss,
+                 .examples = experiment_.train.batch_size * experiment_.train.accumulate,
+                 .input_time = have_input - start,
+                 .compute_time = computed - have_input,
+                 .exchange_time = absl::Now() - computed}));
+  return true;
+}
+
+absl::StatusOr<double> Trainer::Compute(const std::vector<Batch>& batches, bool& skipped) {
+  double total = 0;
+  bad_gradient_.clear();
+  for (size_t i = 0; i < batches.size() && !skipped; ++i) {
+    backward_is_last_ = i + 1 == batches.size();
+    absl::Status checked;
+    MUSTER_RETURN_IF_ERROR(CatchTorch([&] {
+      const torch::Tensor outputs = model_->Forward(batches[i].inputs);
+      const torch::Tensor loss = experiment_.loss(outputs, batches[i]);
+      const double value = loss.item<double>();
+      total += value;
+      checked = CheckFinite(value, skipped);
+      if (!checked.ok() || skipped) return;
+      (batches.size() == 1 ? loss : loss / static_cast<double>(batches.size())).backward();
+    }));
+    MUSTER_RETURN_IF_ERROR(checked);
+  }
+  if (!bad_gradient_.empty() && experiment_.train.nan_guard == "stop") {
+    return absl::FailedPreconditionError(absl::StrCat(
+        At(), ": the gradient of ", bad_gradient_,
+        " is not finite; lower learning_rate, set clip_norm, or skip such gradients with "
+        "nan_guard: skip"));
+  }
+  return total / static_cast<double>(batches.size());
+}
+
+absl::Status Trainer::CheckFinite(double loss, bool& skipped) {
+  if (std::isfinite(loss) || experiment_.train.nan_guard == "off") return absl::OkStatus();
+  if (experiment_.train.nan_guard == "skip") {
+    log_(absl::StrCat(At(), ": the loss is ", loss, "; its gradient is left out"));
+    skipped = true;
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(At(), ": the loss is ", loss,
+                   "; lower learning_rate, set clip_norm, or skip such batches with "
+                   "nan_guard: skip"));
+}
+
+void Trainer::OnGradient(int parameter) {
+  if (!backward_is_last_) return;
+  if (experiment_.train.nan_guard != "off") {
+    const torch::Tensor gradient = replica_->Gradient(parameter);
+    const torch::Tensor values = gradient.is_sparse() ? gradient._values() : gradient;
+    if (values.is_contiguous() && !AllFinite(values.data_ptr<float>(), values.numel())) {
+      const std::string& name = replica_->variables()[parameter].spec.name;
+      if (bad_gradient_.empty()) bad_gradient_ = name;
+      if (experiment_.train.nan_guard == "stop") return;  // nothing of this step is sent on
+      log_(absl::StrCat(At(), ": the gradient of ", name, " is not finite; it is left out"));
+      torch::NoGradGuard no_grad;
+      torch::Tensor(values).zero_();
+    }
+  }
+  exchange_->OnGradient(parameter);
+}
+
+absl::Status Trainer::AfterStep(const StepResult& result) {
+  const int64_t examples = result.examples * world_;
+  report_->Step(progress_.step, progress_.limit, result.loss, examples, absl::Now());
+  for (const auto& hook : experiment_.train.hooks) hook->AfterStep(*this, result);
+  if (!environment_.is_chief) return absl::OkStatus();
+  const RunConfig& run = experiment_.run;
+  if (events_ != nullptr && progress_.step % run.save_summary_steps == 0) {
+    AddScalar("loss", result.loss);
+    AddScalar("examples_per_second", report_->rate());
+    if (run.save_histograms) {
+      for (int i = 0; i < replica_->parameter_count(); ++i) {
+        const auto bytes = replica_->Bytes(i);
+        events_->Histogram(
+            replica_->variables()[i].spec.name, progress_.step,
+            {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
+      }
+    }
+    events_->Flush().IgnoreError();
+  }
+  if (!stop_reason_.empty() && !stop_sent_) {
+    stop_sent_ = true;
+    log_(absl::StrCat("stopping after step ", progress_.step, ": ", stop_reason_));
+    MUSTER_RETURN_IF_ERROR(exchange_->EndAt(progress_.step));
+  }
+  if (saver_ == nullptr) return absl::OkStatus();
+  if (saver_->saved_step() > announced_step_) {
+    announced_step_ = saver_->saved_step();
+    for (const auto& hook : experiment_.train.hooks) hook->AfterSave(*this, saver_->folder());
+  }
+  if (progress_.step < progress_.limit && CheckpointDue()) return Save(/*final=*/false);
+  return absl::OkStatus();
+}
+
+bool Trainer::CheckpointDue() const {
+  const RunConfig& run = experiment_.run;
+  if (run.save_checkpoints_steps.has_value()) {
+    const int64_t every = *run.save_checkpoints_steps;
+    return progress_.step / every > saved_step_ / every;
+  }
+  return absl::Now() - saved_at_ > absl::Seconds(run.save_checkpoints_secs.value_or(600));
+}
+
+absl::Status Trainer::Save(bool final) {
+  if (saver_->busy() && !final) return absl::OkStatus();  // the next step asks again
+  MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Snapshot> snapshot, exchange_->TakeSnapshot());
+  saved_step_ = progress_.step;
+  saved_at_ = absl::Now();
+  saver_->Save(std::move(snapshot), final);
+  if (final || !environment_.ChiefEvaluates()) return absl::OkStatus();
+  return Evaluate(/*final=*/false);
+}
+
+absl::Status Trainer::Evaluate(bool final) {
+  if (!experiment_.evaluate.enabled) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(EvalResult result,
+                          EvaluateModel(experiment_, *model_, experiment_.evaluate.split));
+  result.step = progress_.step;
+  return recorder_->Record(result, *model_, final);
+}
+
+absl::Status Trainer::End() {
+  absl::Status saved;
+  if (saver_ != nullptr) {
+    const bool trained =
+        progress_.step > first_step_ || checkpoint::List(environment_.model_dir).empty();
+    if (trained) {
+      if (const absl::Status status = Save(/*final=*/true); !status.ok()) {
+        log_(absl::StrCat("the last checkpoint: ", status.message()));
+      }
+    } else {
+      log_(absl::StrCat("trained to step ", progress_.step, " already; nothing to do"));
+    }
+    saved = saver_->Wait();
+  }
+  MUSTER_RETURN_IF_ERROR(exchange_->EndJob());
+  if (!saved.ok()) return Annotate(saved, "the last checkpoint could not be saved");
+  if (saver_ != nullptr && environment_.ChiefEvaluates()) {
+    MUSTER_RETURN_IF_ERROR(Evaluate(/*final=*/true));
+  }
+  if (saver_ != nullptr) {
+    log_(absl::StrCat("trained to step ", progress_.step, "; checkpoints in ",
+                      environment_.model_dir));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::train
