@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -12,7 +13,9 @@
 #include "base/unique_fd.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/training.h"
 
 namespace muster::cli {
 namespace {
@@ -21,6 +24,11 @@ namespace {
 constexpr absl::Duration kPartialInterval = absl::Seconds(1);
 // Whether the supervisor still lives is looked at this often when it says nothing.
 constexpr absl::Duration kLivenessInterval = absl::Seconds(5);
+// How often progress is looked for: where there is some, and where there is none.
+constexpr absl::Duration kProgressInterval = absl::Milliseconds(200);
+constexpr absl::Duration kNoProgressInterval = absl::Seconds(1);
+// Progress stays on the terminal this long when it cannot be read: it may be being written.
+constexpr absl::Duration kProgressMemory = absl::Seconds(2);
 
 class Attachment {
  public:
@@ -29,7 +37,10 @@ class Attachment {
         job_(std::move(job)),
         options_(options),
         view_(context.out(), options.view) {}
-  ~Attachment() { ::sigprocmask(SIG_SETMASK, &previous_mask_, nullptr); }
+  ~Attachment() {
+    context_.err().SetStatus("");
+    ::sigprocmask(SIG_SETMASK, &previous_mask_, nullptr);
+  }
 
   absl::StatusOr<int> Run(std::unique_ptr<LogStream> stream);
 
@@ -41,6 +52,7 @@ class Attachment {
   bool IsInTable(const Event& event, const std::vector<TaskRecord>& tasks) const;
   void Note(const std::string& text);
   void ShowOutput();
+  void ShowProgress();
   void Wait();
   absl::Status HandleInterrupt();
   int Finish();
@@ -61,6 +73,11 @@ class Attachment {
   int table_lines_ = 0;         // of the table on the terminal
   absl::Time partial_at_ = absl::InfiniteFuture();
   absl::Time liveness_at_;
+  std::vector<TaskRecord> tasks_;
+  std::optional<Progress> progress_;  // what the terminal shows
+  ProgressMeter meter_;
+  absl::Time progress_at_ = absl::InfiniteFuture();
+  absl::Time progress_read_;
 };
 
 absl::Status Attachment::Start(std::unique_ptr<LogStream> stream) {
@@ -80,6 +97,7 @@ absl::Status Attachment::Start(std::unique_ptr<LogStream> stream) {
   // In a file or a pipe a line that is shown early would be broken in two for good.
   if (context_.out().is_terminal()) partial_at_ = absl::Now() + kPartialInterval;
   liveness_at_ = absl::Now() + kLivenessInterval;
+  if (context_.err().can_redraw() && !options_.view.json) progress_at_ = absl::Now();
   table_is_live_ = options_.show_events && context_.err().can_redraw();
   return absl::OkStatus();
 }
@@ -134,19 +152,19 @@ absl::StatusOr<std::vector<Event>> Attachment::NewEvents() {
 
 absl::Status Attachment::ReadNews() {
   MUSTER_ASSIGN_OR_RETURN(const auto events, NewEvents());
-  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history_->Tasks(job_.id));
+  MUSTER_ASSIGN_OR_RETURN(tasks_, history_->Tasks(job_.id));
   // Tasks may join while the job runs.
-  for (const TaskRecord& task : tasks) {
+  for (const TaskRecord& task : tasks_) {
     if (!options_.tasks.empty()) break;
     view_.Expect(task.id);
     stream_->AddTask(task.id);
   }
   for (const TaskId& task : options_.tasks) view_.Expect(task);
   if (!options_.show_events) return absl::OkStatus();
-  if (table_lines_ == 0 || !events.empty()) ShowStarting(tasks);
+  if (table_lines_ == 0 || !events.empty()) ShowStarting(tasks_);
   std::vector<const Event*> untold;
   for (const Event& event : events) {
-    if (!IsInTable(event, tasks)) untold.push_back(&event);
+    if (!IsInTable(event, tasks_)) untold.push_back(&event);
   }
   for (const Event* event : untold) {
     Note(event->subject.empty() ? event->message
@@ -160,9 +178,14 @@ void Attachment::Wait() {
   pollfd waiting[3] = {{.fd = stream_->fd(), .events = POLLIN},
                        {.fd = signals_.get(), .events = POLLIN},
                        {.fd = watch_ == nullptr ? -1 : watch_->fd(), .events = POLLIN}};
-  const absl::Duration patience = std::min(partial_at_, liveness_at_) - absl::Now();
-  const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(patience) + 1, 0, 10'000);
-  ::poll(waiting, 3, static_cast<int>(ms));
+  const absl::Time until = std::min(partial_at_, liveness_at_);
+  int ready = 0;
+  do {
+    ShowProgress();
+    const absl::Duration patience = std::min(until, progress_at_) - absl::Now();
+    const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(patience) + 1, 0, 10'000);
+    ready = ::poll(waiting, 3, static_cast<int>(ms));
+  } while (ready == 0 && absl::Now() < until);
   if (watch_ != nullptr && waiting[2].revents != 0 && !watch_->Drain()) watch_.reset();
 }
 
@@ -178,6 +201,23 @@ absl::Status Attachment::HandleInterrupt() {
     if (!status.ok() && watch_ != nullptr) return status;
   }
   return absl::OkStatus();
+}
+
+void Attachment::ShowProgress() {
+  const absl::Time now = absl::Now();
+  if (progress_at_ == absl::InfiniteFuture()) return;
+  if (progress_at_ <= now) {
+    if (auto progress = ReadJobProgress(job_, tasks_)) {
+      progress_ = progress;
+      progress_read_ = now;
+      meter_.Update(*progress, now);
+    } else if (now - progress_read_ > kProgressMemory) {
+      progress_.reset();
+    }
+    progress_at_ = now + (progress_.has_value() ? kProgressInterval : kNoProgressInterval);
+  }
+  Terminal& err = context_.err();
+  err.SetStatus(progress_.has_value() ? ProgressLine(err, *progress_, meter_.Left(now)) : "");
 }
 
 void Attachment::ShowOutput() {
@@ -219,6 +259,7 @@ absl::StatusOr<int> Attachment::Run(std::unique_ptr<LogStream> stream) {
 }
 
 int Attachment::Finish() {
+  context_.err().SetStatus("");
   if (context_.out().ok()) view_.PrintPartials(*stream_);
   const absl::Status refreshed = Refresh(context_, job_);
   Terminal& err = context_.err();
@@ -227,7 +268,7 @@ int Attachment::Finish() {
                            "/supervisor.log may tell. ", refreshed.message()));
     return kFailure;
   }
-  if (options_.show_events) err.Print(Verdict(err, job_));
+  if (options_.show_events) err.Print(absl::StrCat(Verdict(err, job_), TrainingResult(job_)));
   err.Flush();
   if (interrupts_ > 0) return kInterrupted;
   return job_.state == JobState::kSucceeded ? kSuccess : kFailure;

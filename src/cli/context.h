@@ -44,7 +44,9 @@ class Context {
   absl::StatusOr<std::string> FindTrainer() const;
 
  private:
-  Context() : out_(stdout), err_(stderr) {}
+  Context() : out_(stdout), err_(stderr) {
+    if (out_.is_terminal()) out_.SharesScreenWith(err_);
+  }
 
   std::string home_;
   std::string program_;

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/submit.h"
+#include "cli/training.h"
 #include "launch/local/job_dir.h"
 
 namespace muster::cli {
@@ -38,6 +39,9 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   // The stored submission has absolute paths, so where `resume` is called does not matter.
   MUSTER_ASSIGN_OR_RETURN(Submission submission,
                           local::JobDir(previous.directory).LoadSubmission());
+  if (options.step >= 0 && !submission.spec.train.is_null()) {
+    MUSTER_RETURN_IF_ERROR(CheckCheckpoint(previous.model_dir, options.step));
+  }
   submission.id = NewJobId(submission.spec.name);
   submission.created = absl::Now();
   submission.resumed_from = previous.id;

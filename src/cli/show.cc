@@ -8,7 +8,9 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/training.h"
 
 namespace muster::cli {
 namespace {
@@ -28,6 +30,18 @@ void PrintEvents(Terminal& out, const std::vector<Event>& events) {
   out.Print(table.Render(out));
 }
 
+nlohmann::json EventsToJson(const std::vector<Event>& events) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const Event& event : events) {
+    json.push_back({{"sequence", event.sequence},
+                    {"time", absl::FormatTime(absl::RFC3339_full, event.time, absl::UTCTimeZone())},
+                    {"kind", event.kind},
+                    {"task", event.subject},
+                    {"message", event.message}});
+  }
+  return json;
+}
+
 absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   Terminal& out = context.out();
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
@@ -35,29 +49,24 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto events, history->Events(job.id));
+  const auto progress = ReadJobProgress(job, tasks);
   if (options.json) {
     nlohmann::json json = JobToJson(job);
+    json["progress"] = progress.has_value() ? ProgressToJson(*progress) : nlohmann::json();
     json["tasks"] = nlohmann::json::array();
     for (const TaskRecord& task : tasks) json["tasks"].push_back(TaskToJson(task));
-    json["events"] = nlohmann::json::array();
-    for (const Event& event : events) {
-      json["events"].push_back(
-          {{"sequence", event.sequence},
-           {"time", absl::FormatTime(absl::RFC3339_full, event.time, absl::UTCTimeZone())},
-           {"kind", event.kind},
-           {"task", event.subject},
-           {"message", event.message}});
-    }
+    json["events"] = EventsToJson(events);
     out.PrintLine(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return kSuccess;
   }
   if (IsFinal(job.state)) {
-    out.Print(Verdict(out, job));
+    out.Print(absl::StrCat(Verdict(out, job), TrainingResult(job)));
   } else {
     out.PrintLine(absl::StrCat(out.Paint(Style::kBold, job.id), " ", PaintState(out, job.state),
                                ", created ", FormatAge(absl::Now() - job.created),
                                job.reason.empty() ? "" : ": ", job.reason));
   }
+  if (progress.has_value()) out.PrintLine(absl::StrCat("Progress: ", DescribeProgress(*progress)));
   out.PrintLine("");
   out.Print(TaskTable(out, tasks, absl::Now()));
   if (options.events) PrintEvents(out, events);

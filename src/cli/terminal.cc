@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/terminal_text.h"
 
@@ -29,6 +30,16 @@ bool ColourWanted() {
 bool IsDumb() {
   const char* term = std::getenv("TERM");
   return term != nullptr && absl::string_view(term) == "dumb";
+}
+
+bool LocaleIsUtf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string locale = absl::AsciiStrToLower(value);
+    return absl::StrContains(locale, "utf-8") || absl::StrContains(locale, "utf8");
+  }
+  return false;
 }
 
 winsize SizeOf(FILE* stream) {
@@ -67,7 +78,8 @@ Terminal::Terminal(FILE* stream)
     : stream_(stream),
       is_terminal_(::isatty(::fileno(stream)) != 0),
       can_redraw_(is_terminal_ && !IsDumb()),
-      colour_(can_redraw_ && ColourWanted()) {}
+      colour_(can_redraw_ && ColourWanted()),
+      unicode_(is_terminal_ && LocaleIsUtf8()) {}
 
 int Terminal::width() const {
   const int columns = SizeOf(stream_).ws_col;
@@ -84,7 +96,20 @@ std::string Terminal::Paint(Style style, absl::string_view text) const {
   return absl::StrCat(Code(style), text, "\x1b[0m");
 }
 
+void Terminal::SetStatus(const std::string& text) {
+  if (!can_redraw_ || text == status_) return;
+  status_ = text;
+  Write(absl::StrCat("\r", text, "\x1b[K"));
+  Flush();
+}
+
 void Terminal::Print(absl::string_view text) {
+  if (other_ != nullptr) other_->SetStatus("");
+  SetStatus("");
+  Write(text);
+}
+
+void Terminal::Write(absl::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size() && ok()) error_ = errno;
 }
 

@@ -19,9 +19,16 @@ class Terminal {
   bool is_terminal() const { return is_terminal_; }
   // A terminal on which lines can be drawn anew: not a dumb one.
   bool can_redraw() const { return can_redraw_; }
-  int width() const;   // cells; 80 when it is not a terminal
-  int height() const;  // lines; 24 when it is not a terminal
+  bool unicode() const { return unicode_; }  // by the locale; false when it is not a terminal
+  int width() const;                         // cells; 80 when it is not a terminal
+  int height() const;                        // lines; 24 when it is not a terminal
   std::string Paint(Style style, absl::string_view text) const;
+
+  // One line below all that is printed, drawn anew in its place, when can_redraw(); at most width()
+  // - 1 cells. "" takes it away, and so does whatever is printed.
+  void SetStatus(const std::string& text);
+  // What is printed here takes away the status of `other`, which must outlive this.
+  void SharesScreenWith(Terminal& other) { other_ = &other; }
 
   void Print(absl::string_view text);
   void PrintLine(absl::string_view text);
@@ -34,10 +41,15 @@ class Terminal {
   int error() const { return error_; }  // the errno of the first failure; 0 = none
 
  private:
+  void Write(absl::string_view text);
+
   FILE* stream_;
   bool is_terminal_;
   bool can_redraw_;
   bool colour_;
+  bool unicode_;
+  std::string status_;
+  Terminal* other_ = nullptr;
   int error_ = 0;
 };
 

@@ -66,6 +66,57 @@ TEST(TerminalTest, AFullDiskIsNoticed) {
   std::fclose(full);
 }
 
+TEST(TerminalTest, AStatusStaysBelowAllOutput) {
+  const ScopedVariable term("TERM", "xterm");
+  const ScopedVariable plain("NO_COLOR", "1");
+  Screen screen(100);
+  Terminal& terminal = screen.terminal();
+  terminal.SetStatus("10%");
+  terminal.SetStatus("10%");  // is there already
+  terminal.SetStatus("20%");
+  EXPECT_EQ(screen.Text(), "\r10%\x1b[K\r20%\x1b[K");
+  terminal.Note("hello");
+  terminal.Note("again");
+  terminal.SetStatus("20%");
+  terminal.SetStatus("");
+  EXPECT_EQ(screen.Text(), "\r\x1b[Kmuster: hello\nmuster: again\n\r20%\x1b[K\r\x1b[K");
+}
+
+TEST(TerminalTest, OutputOfTheSameScreenTakesAStatusAway) {
+  const ScopedVariable term("TERM", "xterm");
+  Screen err(100);
+  FileOutput out;
+  out.terminal().SharesScreenWith(err.terminal());
+  err.terminal().SetStatus("10%");
+  out.terminal().PrintLine("a");
+  out.terminal().PrintLine("b");
+  EXPECT_EQ(err.Text(), "\r10%\x1b[K\r\x1b[K");
+}
+
+TEST(TerminalTest, OnlyATerminalThatCanRedrawHasAStatus) {
+  FileOutput file;
+  file.terminal().SetStatus("10%");
+  EXPECT_EQ(file.Text(), "");
+  const ScopedVariable dumb("TERM", "dumb");
+  Screen screen(100);
+  screen.terminal().SetStatus("10%");
+  EXPECT_EQ(screen.Text(), "");
+}
+
+TEST(TerminalTest, TheLocaleSaysWhatCanBeShown) {
+  const ScopedVariable all("LC_ALL", "");
+  const ScopedVariable ctype("LC_CTYPE", nullptr);
+  const ScopedVariable lang("LANG", "de_DE.utf8");
+  EXPECT_TRUE(Screen(80).terminal().unicode());
+  EXPECT_FALSE(FileOutput().terminal().unicode());
+  {
+    const ScopedVariable posix("LC_ALL", "POSIX");
+    EXPECT_FALSE(Screen(80).terminal().unicode());
+  }
+  const ScopedVariable none("LANG", nullptr);
+  EXPECT_FALSE(Screen(80).terminal().unicode());
+}
+
 TEST(TableTest, ColumnsAreAsWideAsTheirContent) {
   FileOutput file;
   Table table({"TASK", "STATE", "NOTE"}, 2);

@@ -1,0 +1,106 @@
+#include "cli/training.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "checkpoint/format.h"
+#include "checkpoint/store.h"
+#include "cli/untrusted_file.h"
+#include "launch/local/job_dir.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+constexpr int kNameWidth = 40;
+constexpr char kLatestEvaluation[] = "eval/latest.json";  // in the model dir
+
+bool IsLocal(const std::string& model_dir) {
+  return !model_dir.empty() && !absl::StrContains(model_dir, "://");
+}
+
+// A word of somebody else's file, for a terminal.
+std::string Word(const nlohmann::json& json) {
+  const std::string text = absl::StrReplaceAll(json.get<std::string>(), {{"\x1b", "?"}});
+  return Ellipsize(Printable(text), kNameWidth);
+}
+
+std::string CheckpointLine(const std::string& model_dir) {
+  std::optional<int64_t> latest;
+  for (const checkpoint::Entry& entry : checkpoint::List(model_dir)) {
+    if (entry.status.ok()) latest = entry.step;
+  }
+  if (!latest.has_value()) return "";
+  return absl::StrCat("  checkpoints: ", JoinPath(model_dir, checkpoint::kFolder), " (latest step ",
+                      *latest, ")\n");
+}
+
+// {"step": 2000, "name": "MNIST", "metrics": [["accuracy", 0.9912], …]}, the most important first.
+std::string EvaluationLine(const JobRecord& job) {
+  const auto text = ReadUntrustedFile(JoinPath(job.model_dir, kLatestEvaluation));
+  if (!text.has_value()) return "";
+  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return "";
+  const auto metrics = json.find("metrics");
+  if (metrics == json.end() || !metrics->is_array() || metrics->empty()) return "";
+  const nlohmann::json& first = metrics->front();
+  if (!first.is_array() || first.size() != 2 || !first[0].is_string() || !first[1].is_number()) {
+    return "";
+  }
+  const auto value = first[1].get<double>();
+  const auto name = json.find("name");
+  const bool named = name != json.end() && name->is_string();
+  std::string line = absl::StrCat("  ", named ? Word(*name) : job.name, " ", Word(first[0]), ": ",
+                                  absl::StrFormat(std::abs(value) < 1e9 ? "%.4f" : "%.4g", value));
+  const auto step = json.find("step");
+  if (step != json.end() && step->is_number_unsigned()) {
+    absl::StrAppend(&line, " (step ", step->get<uint64_t>(), ")");
+  }
+  return absl::StrCat(line, "\n");
+}
+
+}  // namespace
+
+absl::StatusOr<Submission> TrainSubmission(const JobRecord& job) {
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, local::JobDir(job.directory).LoadSubmission());
+  if (!submission.spec.train.is_null()) return submission;
+  return absl::FailedPreconditionError(
+      absl::StrCat(job.id,
+                   " has no `train` section: its tasks ran programs of their own, and only "
+                   "a model of the built-in trainer can be used here"));
+}
+
+std::string TrainingResult(const JobRecord& job) {
+  if (!IsLocal(job.model_dir) || !TrainSubmission(job).ok()) return "";
+  return absl::StrCat(CheckpointLine(job.model_dir), EvaluationLine(job));
+}
+
+absl::Status CheckCheckpoint(const std::string& model_dir, int64_t step) {
+  if (!IsLocal(model_dir)) return absl::OkStatus();
+  std::vector<std::string> usable;
+  std::string unusable;
+  for (const checkpoint::Entry& entry : checkpoint::List(model_dir)) {
+    if (entry.status.ok()) {
+      if (entry.step == step) return absl::OkStatus();
+      usable.push_back(absl::StrCat(entry.step));
+    } else if (entry.step == step) {
+      unusable = absl::StrCat(" that can be used (", entry.status.message(), ")");
+    }
+  }
+  return absl::NotFoundError(absl::StrCat(
+      model_dir, " has no checkpoint of step ", step, unusable, "; there ",
+      usable.empty()
+          ? "are none"
+          : absl::StrCat(usable.size() == 1 ? "is only " : "are ", absl::StrJoin(usable, ", "))));
+}
+
+}  // namespace muster::cli
