@@ -15,6 +15,8 @@ void AddJobsCommand(Command& program, Context& context);
 void AddLogsCommand(Command& program, Context& context);
 void AddStopCommand(Command& program, Context& context);
 void AddResumeCommand(Command& program, Context& context);
+void AddEvaluateCommand(Command& program, Context& context);
+void AddPredictCommand(Command& program, Context& context);
 void AddEnvCommand(Command& program, Context& context);
 void AddDataCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);

@@ -36,7 +36,8 @@ struct CompletionOptions {
 };
 
 bool TakesJob(const Command& command) {
-  const std::set<std::string> names = {"show", "logs", "stop", "resume", "env"};
+  const std::set<std::string> names = {"show",     "logs",    "stop", "resume",
+                                       "evaluate", "predict", "env"};
   return names.contains(command.name());
 }
 

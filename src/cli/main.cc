@@ -28,8 +28,9 @@ int Run(Context& context, int argc, char** argv) {
   program.Footer(kFooter);
   for (const auto add :
        {AddInitCommand, AddRunCommand, AddShowCommand, AddJobsCommand, AddLogsCommand,
-        AddStopCommand, AddResumeCommand, AddEnvCommand, AddDataCommand, AddDoctorCommand,
-        AddCheckpointCommand, AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
+        AddStopCommand, AddResumeCommand, AddEvaluateCommand, AddPredictCommand, AddEnvCommand,
+        AddDataCommand, AddDoctorCommand, AddCheckpointCommand, AddHelpCommand,
+        AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }
   const auto code = program.Run(argc, argv);

@@ -4,7 +4,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "show", "jobs", "logs", "stop", "resume", "env", "data", "doctor", "checkpoint", "help", "completion"]
+COMMANDS = ["init", "run", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "help", "completion"]
 
 
 class HelpTest(MusterTest):
@@ -104,7 +104,7 @@ class CompletionTest(MusterTest):
     def test_jobs(self):
         self.muster("run", self.write("job.yaml", "name: train\nroles: {worker: {command: 'true'}}\n"))
         job = self.jobs()[0]["id"]
-        for command in ("show", "logs", "stop", "resume", "env"):
+        for command in ("show", "logs", "stop", "resume", "evaluate", "predict", "env"):
             self.assertEqual(sorted(self.candidates(command, "tr")), ["train", job], command)
 
     def test_bash_completes(self):

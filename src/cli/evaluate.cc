@@ -1,0 +1,138 @@
+// muster evaluate, muster predict: what the built-in trainer does with a model that it has trained.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/job_lookup.h"
+#include "cli/training.h"
+#include "launch/local/job_dir.h"
+#include "process/exit_status.h"
+#include "process/spawn.h"
+
+namespace muster::cli {
+namespace {
+
+struct EvaluateOptions {
+  std::string job;
+  std::string split;
+  std::string which = "latest";
+  std::string to;
+  bool json = false;
+};
+
+// Ctrl-C reaches the trainer too, whose exit code says what became of it.
+class IgnoredInterrupts {
+ public:
+  IgnoredInterrupts() : previous_(::signal(SIGINT, SIG_IGN)) {}
+  ~IgnoredInterrupts() { ::signal(SIGINT, previous_); }
+  IgnoredInterrupts(const IgnoredInterrupts&) = delete;
+  IgnoredInterrupts& operator=(const IgnoredInterrupts&) = delete;
+
+ private:
+  sighandler_t previous_;
+};
+
+absl::Status CheckChoice(const std::string& which) {
+  int64_t step = 0;
+  if (which == "best" || which == "latest") return absl::OkStatus();
+  if (absl::SimpleAtoi(which, &step) && step >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--checkpoint is a step, best or latest, not '", which, "'"));
+}
+
+// That of a task without a part in a cluster: whatever this shell was made for is left out.
+std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
+  std::map<std::string, std::string> env = CurrentEnvironment();
+  std::erase_if(env, [](const auto& variable) {
+    return variable.first == "TF_CONFIG" ||
+           (absl::StartsWith(variable.first, "MUSTER_") && variable.first != "MUSTER_HOME");
+  });
+  env["MUSTER_TRAIN_CONFIG"] = local::JobDir(job.directory).train_config();
+  env["MUSTER_MODEL_DIR"] = job.model_dir;
+  env["MUSTER_JOB_NAME"] = job.name;
+  env["MUSTER_JOB_ID"] = job.id;
+  return env;
+}
+
+// Runs it on this terminal, to its end.
+absl::StatusOr<int> RunTrainer(Context& context, const SpawnOptions& options) {
+  context.out().Flush();
+  const IgnoredInterrupts ignored;
+  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
+  int wait_status = 0;
+  while (::waitpid(pid, &wait_status, 0) < 0) {
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, "waiting for muster-trainer");
+  }
+  const ExitStatus status = ExitStatus::FromWait(wait_status);
+  if (status.signal() != 0 && status.signal() != SIGINT) {
+    context.err().Error(absl::StrCat("muster-trainer was ", status.Describe()));
+  }
+  return status.code();
+}
+
+absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
+                             const EvaluateOptions& options) {
+  MUSTER_RETURN_IF_ERROR(CheckChoice(options.which));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job));
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, TrainSubmission(job));
+  const auto trainer = context.FindTrainer();
+  if (!trainer.ok()) {
+    return absl::NotFoundError(
+        "muster-trainer, which does this, is neither beside muster nor in PATH; install it");
+  }
+  std::string split = options.split;
+  if (split.empty()) {
+    const auto section = submission.spec.train.value("evaluate", nlohmann::json::object());
+    split = section.value("split", "test");
+  }
+  SpawnOptions spawn{.argv = {*trainer, verb, "--split", split, "--checkpoint", options.which},
+                     .env = TrainerEnvironment(job),
+                     .working_dir = submission.working_dir,
+                     .parent_death_signal = SIGTERM};
+  if (options.json) spawn.argv.push_back("--json");
+  if (!options.to.empty()) {
+    MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
+    spawn.argv.insert(spawn.argv.end(), {"--to", AbsolutePath(options.to, context.working_dir())});
+  }
+  return RunTrainer(context, spawn);
+}
+
+void AddOptions(Command& command, EvaluateOptions& options) {
+  command.Argument("JOB", &options.job, "The job; it may still be running", Presence::kRequired);
+  command.Option("--split", &options.split,
+                 "Part of the data (default: that of the job's evaluations, else test)");
+  command.Option("--checkpoint", &options.which, "Which model: STEP, best or latest");
+}
+
+}  // namespace
+
+void AddEvaluateCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("evaluate", "Measure the model that a job has trained");
+  auto options = std::make_shared<EvaluateOptions>();
+  AddOptions(command, *options);
+  command.Flag("--json", &options->json, "Print JSON");
+  command.OnCall([&context, options] { return Evaluate(context, "evaluate", *options); });
+}
+
+void AddPredictCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("predict", "Write what the model of a job says of each example");
+  auto options = std::make_shared<EvaluateOptions>();
+  AddOptions(command, *options);
+  command.Option("--to", &options->to, "The file to write");
+  command.OnCall([&context, options]() -> absl::StatusOr<int> {
+    if (!options->to.empty()) return Evaluate(context, "predict", *options);
+    return absl::InvalidArgumentError("predict needs --to FILE, the file to write");
+  });
+}
+
+}  // namespace muster::cli
