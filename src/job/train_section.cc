@@ -97,9 +97,12 @@ const Fields& DataFields() {
   return kFields;
 }
 
-// The keys that only synthetic data has, and the kinds that have them.
-const std::map<std::string, std::vector<std::string>>& SyntheticKeys() {
-  static const auto& kKeys = *new std::map<std::string, std::vector<std::string>>{
+// Keys that only some kinds of a section have -> those kinds.
+using Owners = std::map<std::string, std::vector<std::string>>;
+
+// All of these only synthetic data has.
+const Owners& SyntheticKeys() {
+  static const auto& kKeys = *new Owners{
       {"kind", {"images", "tabular", "tokens", "sequence"}},
       {"classes", {"images", "tabular", "tokens", "sequence"}},
       {"features", {"tabular", "sequence"}},
@@ -123,6 +126,17 @@ const Fields& OptimizerFields() {
   return kFields;
 }
 
+const Owners& OptimizerKeys() {
+  static const auto& kKeys = *new Owners{
+      {"momentum", {"sgd", "rmsprop"}},
+      {"nesterov", {"sgd"}},
+      {"beta1", {"adam", "adamw"}},
+      {"beta2", {"adam", "adamw"}},
+      {"epsilon", {"adam", "adamw", "adagrad", "rmsprop"}},
+  };
+  return kKeys;
+}
+
 const Fields& ScheduleFields() {
   static const auto& kFields = *new Fields{
       Choice("type", {"constant", "linear", "cosine", "exponential", "step"}, "constant"),
@@ -132,6 +146,15 @@ const Fields& ScheduleFields() {
       Number("end_learning_rate", 0, 1000),
   };
   return kFields;
+}
+
+const Owners& ScheduleKeys() {
+  static const auto& kKeys = *new Owners{
+      {"decay_steps", {"linear", "cosine", "exponential", "step"}},
+      {"decay_rate", {"exponential", "step"}},
+      {"end_learning_rate", {"linear", "cosine", "exponential", "step"}},
+  };
+  return kKeys;
 }
 
 const Fields& CheckpointFields() {
@@ -209,6 +232,8 @@ class TrainReader {
     CheckEvery("checkpoint", result);
     CheckEvery("evaluate", result);
     CheckStrategyKeys(result);
+    CheckOptimizer(result);
+    CheckSchedule(result);
     return result;
   }
 
@@ -331,10 +356,10 @@ class TrainReader {
     const std::string format = section.value("format", "");
     if (format == "mnist" || format == "idx") data.Require("path", "where the data is");
     if (format == "synthetic") {
-      CheckSynthetic(section, *node);
+      CheckSynthetic(section);
     } else if (!format.empty()) {
       for (const auto& [key, kinds] : SyntheticKeys()) {
-        RefuseKey(section, *node, key, "format: synthetic", format);
+        RefuseKey("data", section, key, "format: synthetic", format);
       }
     }
     const std::string split = section.value("split", "train");
@@ -344,22 +369,52 @@ class TrainReader {
                                   format, "', not text '", split, "'"));
   }
 
-  void CheckSynthetic(const Json& section, const Node& node) {
-    RefuseKey(section, node, "path", "format: mnist | idx", "synthetic");
-    if (!section.contains("kind") && node.Find("kind") != nullptr) return;  // reported already
-    const std::string kind = section.value("kind", "images");
-    for (const auto& [key, kinds] : SyntheticKeys()) {
-      if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
-      RefuseKey(section, node, key, absl::StrCat("kind: ", absl::StrJoin(kinds, " | ")), kind);
+  void CheckSynthetic(const Json& section) {
+    RefuseKey("data", section, "path", "format: mnist | idx", "synthetic");
+    RefuseForeignKeys("data", section, SyntheticKeys(), "kind", "images");
+  }
+
+  void CheckOptimizer(const Json& result) {
+    const Json& section = result["optimizer"];
+    RefuseForeignKeys("optimizer", section, OptimizerKeys(), "type", "sgd");
+    if (!section.value("nesterov", false) || section.value("momentum", 0.0) > 0) return;
+    if (section["type"] != "sgd") return;
+    diagnostics_.Add(train_.Find("optimizer")->mark,
+                     "'optimizer' of train has 'nesterov: true' without 'momentum'; add such as "
+                     "'momentum: 0.9'");
+  }
+
+  void CheckSchedule(const Json& result) {
+    if (!result.contains("schedule")) return;
+    const Json& section = result["schedule"];
+    RefuseForeignKeys("schedule", section, ScheduleKeys(), "type", "constant");
+    if (section["type"] != "step" || section.contains("decay_steps")) return;
+    if (train_.Find("schedule")->Find("decay_steps") != nullptr) return;  // reported already
+    diagnostics_.Add(train_.Find("schedule")->mark,
+                     "'schedule' of train lacks 'decay_steps'; expected the steps after which "
+                     "'type: step' lowers the rate");
+  }
+
+  // Reports the keys of section `name` that belong to another value of its key `selector`.
+  void RefuseForeignKeys(const char* name, const Json& section, const Owners& owners,
+                         const char* selector, const char* fallback) {
+    const std::string actual = section.value(selector, fallback);
+    const Node* node = train_.Find(name);
+    const Node* chosen = node == nullptr ? nullptr : node->Find(selector);
+    if (chosen != nullptr && chosen->scalar != actual) return;  // reported already
+    for (const auto& [key, kinds] : owners) {
+      if (std::find(kinds.begin(), kinds.end(), actual) != kinds.end()) continue;
+      RefuseKey(name, section, key, absl::StrCat(selector, ": ", absl::StrJoin(kinds, " | ")),
+                actual);
     }
   }
 
-  // Reports that the data section has `key`, which belongs to something else.
-  void RefuseKey(const Json& section, const Node& node, const std::string& key,
+  // Reports that section `name` has `key`, which belongs to something else.
+  void RefuseKey(const char* name, const Json& section, const std::string& key,
                  absl::string_view owner, absl::string_view actual) {
     if (!section.contains(key)) return;
-    diagnostics_.Add(node.Find(key)->mark,
-                     absl::StrCat("'", key, "' of 'data' of train belongs to '", owner,
+    diagnostics_.Add(train_.Find(name)->Find(key)->mark,
+                     absl::StrCat("'", key, "' of '", name, "' of train belongs to '", owner,
                                   "', not to ", actual, "; remove it"));
   }
 

@@ -159,6 +159,32 @@ TEST(TrainSectionTest, KeysOfDataBelongToItsFormat) {
   EXPECT_THAT(mistakes("format: tfrecord, path: d"), HasSubstr("mnist | idx | synthetic"));
 }
 
+TEST(TrainSectionTest, KeysOfOptimizerAndScheduleBelongToTheirType) {
+  const auto mistakes = [](const std::string& more) {
+    return MistakesOf(Job(absl::StrCat(kData, ", ", more)));
+  };
+  for (const char* right :
+       {"optimizer: {momentum: 0.9, nesterov: true}", "optimizer: {type: rmsprop, momentum: 0.9}",
+        "optimizer: {type: adam, beta1: 0.8, beta2: 0.9, epsilon: 1e-6}", "optimizer: {}",
+        "schedule: {warmup_steps: 5}", "schedule: {type: step, decay_steps: 5, decay_rate: 0.5}",
+        "schedule: {type: cosine, end_learning_rate: 0.001}", "schedule: ", "optimizer: "}) {
+    EXPECT_EQ(mistakes(right), "") << right;
+  }
+  EXPECT_THAT(mistakes("optimizer: {type: adam, momentum: 0.9}"),
+              HasSubstr("'momentum' of 'optimizer' of train belongs to 'type: sgd | rmsprop', not "
+                        "to adam; remove it"));
+  EXPECT_THAT(mistakes("optimizer: {epsilon: 0.1}"), HasSubstr("not to sgd; remove it"));
+  EXPECT_THAT(mistakes("optimizer: {nesterov: true}"),
+              HasSubstr("has 'nesterov: true' without 'momentum'"));
+  EXPECT_THAT(mistakes("schedule: {decay_rate: 0.1}"), HasSubstr("not to constant; remove it"));
+  EXPECT_THAT(mistakes("schedule: {type: step}"), HasSubstr("lacks 'decay_steps'"));
+  EXPECT_EQ(mistakes("optimizer: {type: adm, beta1: 0.5}"),
+            "job.yaml:2:77: 'type' of 'optimizer' of train must be sgd | adam | adamw | adagrad | "
+            "rmsprop, not text 'adm' (did you mean 'adam'?)");
+  EXPECT_EQ(mistakes("optimizer: 5"),
+            "job.yaml:2:70: 'optimizer' of train must be a map, not the number 5");
+}
+
 TEST(TrainSectionTest, AShapeIsAListOfSizes) {
   const auto with = [](const std::string& shape) {
     return Job("model: a, steps: 1, data: {format: synthetic, shape: " + shape + "}");
