@@ -205,7 +205,7 @@ std::optional<absl::Duration> ProgressMeter::Left(absl::Time now) const {
   if (left > kLongestLeft) return std::nullopt;
   // Counts down from one step to the next; when that is late, waits for it.
   const absl::Duration since = std::clamp(now - last_time_, absl::ZeroDuration(), interval_);
-  return std::max(left - since, absl::ZeroDuration());
+  return std::max(left - since, absl::Milliseconds(1));  // there is a step to come
 }
 
 std::string ProgressLine(const Terminal& terminal, const Progress& progress,
