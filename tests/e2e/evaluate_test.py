@@ -153,7 +153,10 @@ class EvaluateTest(TrainerTest):
     def test_without_a_trainer(self):
         self.train()
         (self.dir / "bin" / "muster-trainer").unlink()
+        self.env["PATH"] = str(self.dir)  # where no other is installed
         self.assertIn("muster-trainer", self.refused("evaluate", "digits"))
+        self.assertIn("muster-trainer", self.refused("run", self.dir / "job.yaml"))
+        self.assertEqual([job["state"] for job in self.jobs()], ["Succeeded"])
 
 
 class ResultTest(TrainerTest):

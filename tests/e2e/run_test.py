@@ -157,13 +157,6 @@ class RunTest(MusterTest):
         in_file = "name: j\nenv: {OMP_NUM_THREADS: 5}\nroles: {worker: {command: 'echo $OMP_NUM_THREADS'}}\n"
         self.assertIn("worker:0 | 5\n", self.muster("run", self.write("job.yaml", in_file)).stdout)
 
-    def test_a_job_without_the_trainer_says_so(self):
-        result = self.muster("run", self.write("job.yaml", self.muster("init", "mnist").stdout), check=False)
-        if result.returncode == 0:
-            self.skipTest("muster-trainer is installed")
-        self.assertIn("muster-trainer", result.stderr)
-        self.assertEqual([j for j in self.jobs() if j["state"] == "Running"], [])
-
 
 class RestartTest(MusterTest):
     # Fails with `code` until it was started `times` times.
