@@ -60,7 +60,8 @@ uint16_t Scalar(float value) {
 std::vector<float> InterestingFloats() {
   std::vector<float> values;
   std::mt19937 random(1);
-  for (int i = 0; i < 200'000; ++i) values.push_back(std::bit_cast<float>(uint32_t{random()}));
+  for (int i = 0; i < 200'000; ++i)
+    values.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
   // Around every half, and between each two.
   for (int i = 0; i < 0x7bff; ++i) {
     const auto half = static_cast<float>(Meaning(static_cast<uint16_t>(i)));
@@ -70,9 +71,9 @@ std::vector<float> InterestingFloats() {
       values.insert(values.end(), {at, -at, std::nextafter(at, 1e9F), std::nextafter(at, -1e9F)});
     }
   }
-  for (const float special : {65504.0F, 65519.99F, 65520.0F, 65536.0F, 1e30F,
-                              std::numeric_limits<float>::infinity(),
-                              std::numeric_limits<float>::denorm_min(), 0.0F}) {
+  for (const float special :
+       {65504.0F, 65519.99F, 65520.0F, 65536.0F, 1e30F, std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::denorm_min(), 0.0F}) {
     values.insert(values.end(), {special, -special});
   }
   while (values.size() % kFast != 0) values.push_back(0);

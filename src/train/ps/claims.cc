@@ -52,7 +52,7 @@ std::vector<int> Claims::TakeGrants() {
 
 std::vector<int> Claims::TakeDone() {
   std::vector<int> done;
-  if (completed_ < limit_) return done;
+  if (completed_ < limit_ || computing_ > 0) return done;  // all are told the same number
   for (size_t rank = 0; rank < states_.size(); ++rank) {
     if (states_[rank] != State::kAsking) continue;
     states_[rank] = State::kIdle;

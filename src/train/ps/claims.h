@@ -25,7 +25,7 @@ class Claims {
 
   // The tasks that may go on now.
   std::vector<int> TakeGrants();
-  // The tasks that asked when there was nothing left to do.
+  // The tasks that asked when there was nothing left to do, and all of it is done.
   std::vector<int> TakeDone();
 
   int64_t completed() const { return completed_; }

@@ -92,6 +92,7 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
     auto welcome = Connect(static_cast<int>(server), deadline);
     if (!welcome.ok()) {
       if (!IsTransient(welcome.status())) return Annotate(welcome.status(), name);
+      if (absl::Now() > deadline && !missing.empty()) return std::nullopt;  // cut short
       missing = absl::IsAlreadyExists(welcome.status())
                     ? std::string(welcome.status().message())
                     : absl::StrCat(name, " (", options_.addresses[server], ": ",
@@ -105,8 +106,7 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
     }
     if (!position) {
       position = at;
-    } else if (options_.shapes[server].bucket_count() >
-               0) {  // one that holds nothing counts nothing
+    } else if (options_.shapes[server].bucket_count() > 0) {  // others count nothing
       position->step = std::min(position->step, at.step);
       position->limit = std::min(position->limit, at.limit);
       if (options_.shared_steps) position->sequence = std::min(position->sequence, at.sequence);
@@ -118,8 +118,8 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
 absl::StatusOr<Position> PsClient::Join(absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   absl::Time report_at = absl::Now() + options_.report_interval;
+  std::string missing;
   for (;;) {
-    std::string missing;
     MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position, TryJoin(deadline, missing));
     if (position.has_value()) {
       Start(*position);
@@ -157,7 +157,7 @@ void PsClient::Start(const Position& position) {
 
 void PsClient::Fail(absl::Status status) {
   absl::MutexLock lock(&mutex_);
-  if (status_.ok()) status_ = std::move(status);
+  if (status_.ok() || absl::IsCancelled(status_)) status_ = std::move(status);
 }
 
 void PsClient::ReceiveFrom(int server) {
@@ -176,6 +176,11 @@ void PsClient::ReceiveFrom(int server) {
 
 void PsClient::Handle(int server, wire::Incoming message) {
   const Frame& frame = message.frame;
+  if (frame.kind() == Frame::FINISH) {
+    absl::MutexLock lock(&mutex_);
+    finished_ = true;
+    return;
+  }
   if (frame.kind() != Frame::ERROR && frame.generation() != generation_)
     return;  // an earlier one's
   switch (frame.kind()) {
@@ -218,7 +223,10 @@ void PsClient::HandleValues(int server, const wire::Incoming& message) {
     const bool due = bucket < due_[server].size() && due_[server][bucket];
     if (!due || (options_.shared_steps && frame.version() < expected_)) return;
     due_[server][bucket] = false;
-    reached_ = std::min(reached_, frame.version());
+    // Buffers are numbered by the chief's own steps.
+    if (frame.bucket() != static_cast<uint32_t>(options_.shapes[server].buffer_bucket())) {
+      reached_ = std::min(reached_.value_or(frame.version()), frame.version());
+    }
   }
   if (message.payload.size() > 0) {
     options_.receive(server, static_cast<int>(bucket), message.payload);
@@ -235,7 +243,7 @@ void PsClient::CancelAtLimit() {
 
 int64_t PsClient::reached() const {
   absl::MutexLock lock(&mutex_);
-  return reached_;
+  return reached_.value_or(expected_);
 }
 
 Frame PsClient::FrameOf(Frame::Kind kind, int bucket) const {
@@ -251,7 +259,7 @@ Frame PsClient::FrameOf(Frame::Kind kind, int bucket) const {
 void PsClient::Expect(int64_t version, bool all_buckets) {
   absl::MutexLock lock(&mutex_);
   expected_ = version;
-  reached_ = std::numeric_limits<int64_t>::max();
+  reached_.reset();
   pending_ = 0;
   for (size_t server = 0; server < due_.size(); ++server) {
     const ShardShape& shape = options_.shapes[server];
@@ -311,6 +319,20 @@ absl::Status PsClient::Await(const char* what) {
     const std::string missing = WhoIsMissing();
     options_.log(absl::StrCat("step ", version_.load(), ": waiting for ",
                               missing.empty() ? std::string(what) : missing));
+  }
+}
+
+absl::Status PsClient::AwaitEnd() {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (absl::IsCancelled(status_)) status_ = absl::OkStatus();  // that the end is near is known
+      if (mutex_.AwaitWithTimeout(absl::Condition(this, &PsClient::Ended),
+                                  options_.report_interval)) {
+        return finished_ ? absl::OkStatus() : status_;
+      }
+    }
+    options_.log(absl::StrCat("step ", limit_.load(), ": waiting for the chief to end the job"));
   }
 }
 

@@ -67,6 +67,9 @@ class PsClient {
   // the others may have gone on meanwhile.
   int64_t reached() const;
 
+  // Waits until the chief has ended the job. Errors as of Wait.
+  absl::Status AwaitEnd();
+
   // async, bounded: waits for leave to compute. False when the job is over.
   absl::StatusOr<bool> Claim();
   // How many steps the job had completed at the last Claim.
@@ -101,6 +104,7 @@ class PsClient {
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || pending_ == 0;
   }
+  bool Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !status_.ok() || finished_; }
   std::string WhoIsMissing();
   void Fail(absl::Status status);
   wire::Frame FrameOf(wire::Frame::Kind kind, int bucket) const;
@@ -116,8 +120,9 @@ class PsClient {
 
   mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t expected_ ABSL_GUARDED_BY(mutex_) = -1;  // the version that is waited for
-  int64_t reached_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<int64_t> reached_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<bool>> due_ ABSL_GUARDED_BY(mutex_);  // by server and bucket
   int pending_ ABSL_GUARDED_BY(mutex_) = 0;                     // answers that are still to come
   std::optional<wire::Payload> rows_ ABSL_GUARDED_BY(mutex_);

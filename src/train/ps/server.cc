@@ -27,6 +27,12 @@ wire::Outgoing Ok(std::string text = "") {
   return ok;
 }
 
+Frame FinishFrame() {
+  Frame finish;
+  finish.set_kind(Frame::FINISH);
+  return finish;
+}
+
 absl::Status NoArea(int area) {
   return absl::InvalidArgumentError(absl::StrCat("there is no area ", area));
 }
@@ -45,6 +51,11 @@ ParameterServer::~ParameterServer() { members_.Disconnect(); }
 std::shared_ptr<Generation> ParameterServer::generation() const {
   absl::MutexLock lock(&mutex_);
   return generation_;
+}
+
+bool ParameterServer::finished() const {
+  absl::MutexLock lock(&mutex_);
+  return finished_;
 }
 
 absl::Status ParameterServer::CheckHello(const Frame& hello) const {
@@ -97,6 +108,7 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Fram
     options_.log(absl::StrCat(name, " joined at step ", joined->step()));
   }
   outbox->Post(std::move(welcome));
+  if (finished()) outbox->Post({FinishFrame()});
   absl::Status status;
   while (active && status.ok()) {
     auto message = connection.Receive();
@@ -148,8 +160,7 @@ absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incomi
   if (frame.kind() == Frame::STATUS) return Status();
   if (frame.kind() == Frame::PREPARE) return Prepare(frame);
   if (frame.kind() == Frame::FINISH) {
-    absl::MutexLock lock(&mutex_);
-    finished_ = true;
+    Finish();
     return Ok();
   }
   const std::shared_ptr<Generation> current = generation();
@@ -177,6 +188,15 @@ absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incomi
       return absl::InvalidArgumentError(
           absl::StrCat("a control stream does not send ", Frame::Kind_Name(frame.kind())));
   }
+}
+
+// The tasks wait for this: until then what they have done may be lost with a server.
+void ParameterServer::Finish() {
+  {
+    absl::MutexLock lock(&mutex_);
+    finished_ = true;
+  }
+  members_.SendToAll(FinishFrame());
 }
 
 // The tasks of the generation before are sent away: they come back to this one.

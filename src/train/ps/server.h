@@ -47,7 +47,9 @@ class ParameterServer {
   absl::StatusOr<wire::Outgoing> Assign(const wire::Incoming& message);
   absl::StatusOr<wire::Outgoing> Read(const wire::Frame& frame);
   wire::Outgoing Status();
+  void Finish();
   std::shared_ptr<Generation> generation() const;
+  bool finished() const;
   bool IsFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; }
   bool WasContacted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return contacted_ || finished_;

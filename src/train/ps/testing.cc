@@ -187,8 +187,7 @@ void Serial::StepTable(int variable, int64_t step, const std::set<int>& ranks) {
   if (rows.empty()) return;
   float* const slots[kMaxSlots] = {state.slots[0][variable].data(),
                                    state.slots[1][variable].data()};
-  ApplyRows(optimizer,
-            {optimizer.learning_rate, step + 1, 1.0F / static_cast<float>(ranks.size())},
+  ApplyRows(optimizer, {optimizer.learning_rate, step + 1, 1.0F / static_cast<float>(ranks.size())},
             flat.data(), rows, width, values.data(), slots);
 }
 
@@ -378,9 +377,8 @@ PsClient::Options Task::ClientOptions(int attempt) {
           .owns_buffers = rank_ == 0,
           .report_interval = job_.options().report_interval,
           .log = [this](const std::string& line) { job_.Log(line); },
-          .receive = [this](int server, int bucket, const wire::Payload& values) {
-            Receive(server, bucket, values);
-          }};
+          .receive = [this](int server, int bucket,
+                            const wire::Payload& values) { Receive(server, bucket, values); }};
 }
 
 void Task::Receive(int server, int bucket, const wire::Payload& values) {

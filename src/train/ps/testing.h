@@ -84,7 +84,9 @@ class Job {
   wire::Transport& transport();
   wire::FakeTransport& fake() { return fake_; }
   ParameterServer& server(int index) { return *servers_[index].server; }
-  TaskId task(int rank) const { return rank == 0 ? TaskId{"chief", 0} : TaskId{"worker", rank - 1}; }
+  TaskId task(int rank) const {
+    return rank == 0 ? TaskId{"chief", 0} : TaskId{"worker", rank - 1};
+  }
   wire::Frame HelloOf(int rank, int attempt, uint64_t incarnation) const;
 
   void StartServer(int index);

@@ -1,5 +1,5 @@
-// Messages within one process, for tests: real threads, queues instead of sockets. Payloads are read
-// from the sender's memory only when they are received, as late as any network would.
+// Messages within one process, for tests: real threads, queues instead of sockets. Payloads are
+// read from the sender's memory only when they are received, as late as any network would.
 #pragma once
 
 #include <map>

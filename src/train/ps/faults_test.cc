@@ -1,0 +1,619 @@
+// Servers, tasks and the chief together, when something goes wrong.
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "train/ps/testing.h"
+
+namespace muster::train {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using wire::Frame;
+
+using Tasks = std::vector<std::unique_ptr<Task>>;
+
+constexpr absl::Duration kSoon = absl::Seconds(30);
+
+struct FaultCase {
+  int servers;
+  bool grpc;
+};
+
+class FaultTest : public testing::TestWithParam<FaultCase> {
+ protected:
+  JobOptions Options(int tasks) const {
+    return {.tasks = tasks, .servers = GetParam().servers, .grpc = GetParam().grpc};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, FaultTest, testing::Values(FaultCase{1, false}, FaultCase{3, false}, FaultCase{2, true}),
+    [](const auto& info) {
+      return absl::StrCat(info.param.servers, "servers", info.param.grpc ? "Grpc" : "");
+    });
+
+TEST_P(FaultTest, APushSentTwiceCountsOnce) {
+  Job job(Options(2));
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&job, rank] {
+      Task task(job, rank);
+      ASSERT_TRUE(task.Join().ok());
+      while (*task.Begin()) {
+        for (int again = 0; again < 2; ++again) {
+          for (const auto& [server, bucket] : task.Buckets()) task.Push(server, bucket);
+        }
+        ASSERT_TRUE(task.Finish().ok());
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+// Pushes some buckets of a step, then stops.
+void HalfAStep(Task& task) {
+  ASSERT_TRUE(*task.Begin());
+  const auto buckets = task.Buckets();
+  for (size_t i = 0; i < buckets.size() / 2; ++i) task.Push(buckets[i].first, buckets[i].second);
+}
+
+TEST_P(FaultTest, AProcessThatJoinsAgainInTheMiddleOfAStep) {
+  Job job(Options(2));
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  std::jthread other([&job] { EXPECT_TRUE(Task(job, 1).Run().ok()); });
+  Task task(job, 0);
+  for (int64_t step = 0; step < 5; ++step) {
+    ASSERT_TRUE(task.Join().ok());
+    ASSERT_EQ(task.step(), step);
+    HalfAStep(task);
+    ASSERT_TRUE(task.Join().ok());
+    ASSERT_EQ(task.step(), step);
+    ASSERT_TRUE(*task.Step());
+  }
+  other.join();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+TEST_P(FaultTest, AProcessThatIsReplacedInTheMiddleOfAStep) {
+  Job job(Options(2));
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  std::jthread other([&job] { EXPECT_TRUE(Task(job, 1).Run().ok()); });
+  std::vector<std::unique_ptr<Task>> attempts;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    // The earlier ones are still there, and silent.
+    attempts.push_back(std::make_unique<Task>(job, 0, attempt));
+    ASSERT_TRUE(attempts.back()->Join().ok());
+    ASSERT_EQ(attempts.back()->step(), attempt);
+    ASSERT_TRUE(*attempts.back()->Step());
+    if (attempt < 4) HalfAStep(*attempts.back());
+  }
+  other.join();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+TEST(Faults, ConnectionsThatAreCutAtAnyMoment) {
+  for (int round = 0; round < 5; ++round) {
+    Job job({.tasks = 3, .servers = 2, .limit = 30});
+    job.fake().set_jitter(absl::Microseconds(30));
+    auto coordinator = job.NewCoordinator();
+    ASSERT_TRUE(job.Start(*coordinator).ok());
+    std::atomic<int> running = 3;
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 3; ++rank) {
+      threads.emplace_back([&, rank] {
+        const absl::Status status = Task(job, rank).Run();
+        EXPECT_TRUE(status.ok()) << status;
+        --running;
+      });
+    }
+    std::mt19937 random(round);
+    while (running > 0) {
+      absl::SleepFor(absl::Milliseconds(random() % 40));
+      job.fake().Cut(job.addresses()[random() % 2]);
+    }
+    threads.clear();
+    EXPECT_EQ(job.Now(), job.SerialResult(30));
+  }
+}
+
+// Begin fails, or says that there is nothing left, or a step is granted.
+bool DieSomewhere(Task& task, std::mt19937& random) {
+  if (!task.Join().ok()) return false;
+  for (;;) {
+    const auto more = task.Begin();
+    if (!more.ok()) return false;
+    if (!*more) return true;
+    const auto buckets = task.Buckets();
+    const bool dies = random() % 4 == 0;
+    const size_t pushes = dies ? random() % (buckets.size() + 1) : buckets.size();
+    for (size_t i = 0; i < pushes; ++i) task.Push(buckets[i].first, buckets[i].second);
+    if (dies) return false;
+    if (!task.Finish().ok()) return false;
+  }
+}
+
+TEST(Faults, AsyncMakesExactlyItsStepsWhoeverDies) {
+  for (const Strategy strategy : {Strategy::kAsync, Strategy::kBounded}) {
+    Job job({.tasks = 3, .servers = 2, .strategy = strategy, .limit = 60, .staleness = 3});
+    auto coordinator = job.NewCoordinator();
+    ASSERT_TRUE(job.Start(*coordinator).ok());
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 3; ++rank) {
+      threads.emplace_back([&job, rank] {
+        std::mt19937 random(static_cast<uint32_t>(rank));
+        for (int attempt = 0;; ++attempt) {
+          Task task(job, rank, attempt);
+          if (DieSomewhere(task, random)) return;
+        }
+      });
+    }
+    threads.clear();
+    auto snapshot = coordinator->TakeSnapshot();
+    ASSERT_TRUE(snapshot.ok());
+    EXPECT_EQ((*snapshot)->state()["step"], 60);
+    const auto cursors = (*snapshot)->state()["cursors"].get<std::vector<int64_t>>();
+    EXPECT_EQ(cursors[0] + cursors[1] + cursors[2], 60);
+  }
+}
+
+TEST(Faults, AsyncOneTaskThatJoinsAgainLosesAndDoublesNothing) {
+  Job job({.tasks = 1, .servers = 2, .strategy = Strategy::kAsync});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task task(job, 0);
+  ASSERT_TRUE(task.Join().ok());
+  for (int i = 0; i < 5; ++i) {
+    // All that was pushed is applied, to some buckets; the rest of the step comes from values that
+    // were read before it began.
+    const auto values = task.values();
+    ASSERT_TRUE(*task.Begin());
+    const auto buckets = task.Buckets();
+    for (size_t b = 0; b < buckets.size() / 2; ++b) {
+      task.Push(buckets[b].first, buckets[b].second);
+    }
+    ASSERT_TRUE(task.client().Join(kSoon).ok());
+    ASSERT_TRUE(*task.Begin());
+    for (const auto& [server, bucket] : buckets) task.Push(server, bucket);
+    ASSERT_TRUE(task.Finish().ok());
+    EXPECT_EQ(task.sequence(), i + 1);
+  }
+  EXPECT_FALSE(*task.Begin());
+}
+
+TEST_P(FaultTest, AnIndexThatIsTaken) {
+  Job job(Options(2));
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task first(job, 1, /*attempt=*/1);
+  ASSERT_TRUE(first.Join().ok());
+  for (const int attempt : {0, 1}) {
+    Task second(job, 1, attempt);
+    const absl::Status status = second.Join(absl::Milliseconds(200));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("worker:0 is taken by process "),
+                                        HasSubstr("give it another index")));
+  }
+  // A later attempt is the same task, started again: the earlier one is sent away.
+  Task later(job, 1, /*attempt=*/2);
+  ASSERT_TRUE(later.Join().ok());
+  first.client().Begin(0, 0);
+  EXPECT_TRUE(absl::IsUnavailable(first.client().Wait()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(first.Join(absl::Milliseconds(200))));
+  std::jthread chief([&job] { EXPECT_TRUE(Task(job, 0).Run().ok()); });
+  EXPECT_TRUE(later.Run().ok());
+  chief.join();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+TEST(Faults, AnotherCluster) {
+  Job job({.tasks = 2});
+  Frame hello = job.HelloOf(1, 0, 77);
+  hello.set_cluster("{}");
+  PsClient client(job.transport(), {.hello = hello,
+                                    .addresses = job.addresses(),
+                                    .shapes = {job.plans()[0].shape},
+                                    .log = [](const std::string&) {}});
+  const auto position = client.Join(kSoon);
+  EXPECT_TRUE(absl::IsFailedPrecondition(position.status()));
+  EXPECT_THAT(position.status().message(),
+              AllOf(HasSubstr("ps:0"), HasSubstr("belongs to another cluster"),
+                    HasSubstr("start all tasks with the same TF_CONFIG")));
+  const auto control = PsControl::Connect(job.transport(), job.addresses()[0], hello, kSoon);
+  EXPECT_TRUE(absl::IsFailedPrecondition(control.status()));
+}
+
+TEST(Faults, ATaskThatIsNotInTheCluster) {
+  Job job({.tasks = 2});
+  PsClient client(job.transport(), {.hello = job.HelloOf(7, 0, 77),
+                                    .addresses = job.addresses(),
+                                    .shapes = {job.plans()[0].shape},
+                                    .log = [](const std::string&) {}});
+  const auto position = client.Join(kSoon);
+  EXPECT_TRUE(absl::IsNotFound(position.status()));
+  EXPECT_THAT(position.status().message(), HasSubstr("worker:6 is not a training task"));
+}
+
+TEST_P(FaultTest, AServerThatLostItsMemory) {
+  Job job(Options(2));
+  const int lost = GetParam().servers - 1;
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Tasks tasks;
+  for (int rank = 0; rank < 2; ++rank) tasks.push_back(std::make_unique<Task>(job, rank));
+  std::atomic<int> in_the_middle = 0;
+  std::vector<std::jthread> threads;
+  for (auto& task : tasks) {
+    threads.emplace_back([&] {
+      ASSERT_TRUE(task->Join().ok());
+      ASSERT_TRUE(*task->Step());
+      ASSERT_TRUE(*task->Step());
+      ++in_the_middle;
+      EXPECT_TRUE(task->Run().ok());
+      EXPECT_EQ(task->step(), 5);
+    });
+  }
+  while (in_the_middle < 2) absl::SleepFor(absl::Milliseconds(1));
+  const uint64_t before = tasks[0]->generation();
+  job.StopServer(lost);
+  job.StartServer(lost);
+  absl::Status status;
+  do {
+    status = job.Start(*coordinator);  // from the beginning
+  } while (absl::IsUnavailable(status) || absl::IsAborted(status));
+  ASSERT_TRUE(status.ok()) << status;
+  threads.clear();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+  EXPECT_GT(tasks[0]->generation(), before);
+}
+
+TEST(Faults, ATaskOfAnEarlierGenerationIsSentAway) {
+  Job job({.tasks = 1, .servers = 2});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task task(job, 0);
+  ASSERT_TRUE(task.Join().ok());
+  job.StopServer(1);
+  job.StartServer(1);
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  ASSERT_TRUE(task.client().Join(kSoon).ok());  // a process that did not look at the generation
+  ASSERT_TRUE(task.Join().ok());
+  EXPECT_TRUE(task.Run().ok());
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+TEST(Faults, NobodyAnswers) {
+  Job job({.tasks = 1, .servers = 2, .grpc = true, .report_interval = absl::Milliseconds(50)});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  job.StopServer(1);
+  Task task(job, 0);
+  const absl::Status status = task.Join(absl::Milliseconds(1300));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("1.3s"), HasSubstr("ps:1")));
+  EXPECT_TRUE(job.Logged("waiting for ps:1"));
+  auto chief = job.NewCoordinator();
+  const absl::Status chiefs = chief->EnsureActive(
+      []() -> absl::StatusOr<std::unique_ptr<ValueSource>> { return absl::InternalError(""); },
+      absl::Milliseconds(300));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(chiefs)) << chiefs;
+  EXPECT_THAT(chiefs.message(), HasSubstr("ps:1"));
+}
+
+TEST(Faults, TheChiefIsMissing) {
+  Job job({.tasks = 2, .report_interval = absl::Milliseconds(20)});
+  Task task(job, 1);
+  const absl::Status status = task.Join(absl::Milliseconds(200));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status));
+  EXPECT_THAT(status.message(), HasSubstr("the chief, to say what ps:0 holds"));
+  EXPECT_TRUE(job.Logged("waiting for the chief"));
+}
+
+// Takes connections and says nothing.
+TEST(Faults, AServerThatHangs) {
+  Job job({.tasks = 1});
+  job.StopServer(0);
+  auto listener = job.transport().Listen(job.addresses()[0], [](wire::Connection& connection) {
+    while (connection.Receive().ok()) {
+    }
+  });
+  ASSERT_TRUE(listener.ok());
+  Task task(job, 0);
+  const absl::Time before = absl::Now();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(task.Join(absl::Milliseconds(200))));
+  EXPECT_LT(absl::Now() - before, absl::Seconds(10));
+}
+
+TEST(Faults, WhoWaitsSaysForWhom) {
+  Job job({.tasks = 4, .servers = 2, .report_interval = absl::Milliseconds(50)});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task silent(job, 2);
+  ASSERT_TRUE(silent.Join().ok());
+  std::vector<std::jthread> threads;
+  for (const int rank : {0, 1}) {
+    threads.emplace_back([&job, rank] { EXPECT_TRUE(Task(job, rank).Run().ok()); });
+  }
+  while (!job.Logged("step 0: waiting for worker:1, worker:2 (not connected)")) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  threads.emplace_back([&job] { EXPECT_TRUE(Task(job, 3).Run().ok()); });
+  while (!job.Logged("step 0: waiting for worker:1")) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(silent.Run().ok());
+}
+
+TEST(Faults, WhoIsTooFarAheadSaysForWhomItWaits) {
+  Job job({.tasks = 2,
+           .strategy = Strategy::kBounded,
+           .limit = 6,
+           .staleness = 1,
+           .report_interval = absl::Milliseconds(50)});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task slow(job, 1);
+  ASSERT_TRUE(slow.Join().ok());
+  std::jthread fast([&job] { EXPECT_TRUE(Task(job, 0).Run().ok()); });
+  while (!job.Logged("waiting for worker:0")) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(slow.Run().ok());
+}
+
+// A stream to a server on which anything can be said.
+class RawPeer {
+ public:
+  RawPeer(Job& job, int rank, int server, bool control)
+      : connection_(*job.transport().Connect(job.addresses()[server], kSoon)) {
+    Frame hello = job.HelloOf(rank, 0, 1'000'000 + rank);
+    hello.set_kind(Frame::HELLO);
+    hello.set_control(control);
+    const Frame welcome = Call({hello});
+    EXPECT_NE(welcome.kind(), Frame::ERROR) << welcome.text();
+    generation_ = welcome.generation();
+  }
+  Frame Call(wire::Outgoing message) {
+    EXPECT_TRUE(connection_->Send(std::move(message)));
+    const auto answer = connection_->Receive();
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? answer->frame : Frame();
+  }
+  wire::Connection& connection() { return *connection_; }
+  uint64_t generation() const { return generation_; }
+
+ private:
+  std::unique_ptr<wire::Connection> connection_;
+  uint64_t generation_ = 0;
+};
+
+wire::Outgoing MessageOf(Frame::Kind kind, uint64_t generation, size_t bytes) {
+  static const std::vector<std::byte> ones(1 << 20, std::byte{0x11});
+  wire::Outgoing message;
+  message.frame.set_kind(kind);
+  message.frame.set_generation(generation);
+  message.payload.push_back({ones.data(), bytes, nullptr});
+  return message;
+}
+
+TEST_P(FaultTest, MessagesThatMakeNoSenseHurtNobodyElse) {
+  Job job(Options(2));
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  const ShardShape& shape = job.plans()[0].shape;
+  const auto size = static_cast<size_t>(shape.buckets[0].elements * 4);
+  const auto buffers = static_cast<size_t>(shape.buffer_bytes);
+  const int table = shape.table_bucket(0);
+  ASSERT_GT(shape.tables.size(), 0U);
+  using Edit = std::function<wire::Outgoing(uint64_t)>;
+  const auto push = [](size_t bytes, std::function<void(Frame&)> edit) -> Edit {
+    return [=](uint64_t generation) {
+      wire::Outgoing message = MessageOf(Frame::PUSH, generation, bytes);
+      edit(message.frame);
+      return message;
+    };
+  };
+  const Edit edits[] = {
+      push(size - 4, [](Frame&) {}),
+      push(size + 1, [](Frame&) {}),
+      push(0, [](Frame&) {}),
+      push(size, [](Frame& frame) { frame.set_precision(Frame::FLOAT16); }),
+      push(size / 2, [](Frame& frame) { frame.set_precision(static_cast<Frame::Precision>(9)); }),
+      push(size, [](Frame& frame) { frame.set_skipped(true); }),
+      push(size, [](Frame& frame) { frame.set_bucket(4'000'000'000); }),
+      push(size, [&](Frame& frame) { frame.set_bucket(shape.bucket_count()); }),
+      push(size, [](Frame& frame) { frame.set_version(1); }),
+      push(size, [](Frame& frame) { frame.set_generation(3); }),
+      push(40, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(1); }),
+      push(80, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(-1); }),
+      push(80, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(int64_t{1} << 62); }),
+      push(buffers, [&](Frame& frame) { frame.set_bucket(shape.buffer_bucket()); }),
+      [](uint64_t generation) { return MessageOf(Frame::ASSIGN, generation, 8); },
+      [](uint64_t generation) { return MessageOf(static_cast<Frame::Kind>(99), generation, 8); },
+      [&](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::ROWS_PULL, generation, 16);
+        pull.frame.set_bucket(table);
+        return pull;
+      },
+      [&](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::ROWS_PULL, generation, 7);
+        pull.frame.set_bucket(table);
+        return pull;
+      },
+      [](uint64_t generation) { return MessageOf(Frame::ROWS_PULL, generation, 0); },
+      [](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::PULL, generation, 0);
+        pull.frame.set_version(5);
+        return pull;
+      },
+      [](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::PULL, generation, 0);
+        pull.frame.set_bucket(0xffffffff);
+        return pull;
+      }};
+  for (size_t i = 0; i < std::size(edits); ++i) {
+    RawPeer peer(job, 1, 0, /*control=*/false);
+    const Frame answer = peer.Call(edits[i](peer.generation()));
+    EXPECT_EQ(answer.kind(), Frame::ERROR) << i;
+    EXPECT_FALSE(answer.text().empty());
+    EXPECT_FALSE(peer.connection().Receive().ok()) << "the stream has ended";
+  }
+  std::jthread other([&job] { EXPECT_TRUE(Task(job, 1, 1).Run().ok()); });
+  EXPECT_TRUE(Task(job, 0).Run().ok());
+  other.join();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+// The number of rows means nothing where there are none.
+TEST(Faults, ACountOfRowsInADenseBucketIsIgnored) {
+  Job job({.tasks = 1, .variables = DenseOnly(), .limit = 1});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer peer(job, 0, 0, /*control=*/false);
+  const auto size = static_cast<size_t>(job.plans()[0].shape.buckets[0].elements * 4);
+  for (const int64_t count : {int64_t{1} << 40, int64_t{-5}}) {
+    wire::Outgoing push = MessageOf(Frame::PUSH, peer.generation(), size / 2);
+    push.frame.set_precision(Frame::FLOAT16);
+    push.frame.set_count(count);
+    EXPECT_EQ(peer.Call(std::move(push)).kind(), Frame::VALUES);
+  }
+}
+
+TEST(Faults, AsyncTakesOnlyWhatItGranted) {
+  Job job({.tasks = 1, .variables = DenseOnly(), .strategy = Strategy::kAsync, .limit = 1});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer peer(job, 0, 0, /*control=*/false);
+  const auto size = static_cast<size_t>(job.plans()[0].shape.buckets[0].elements * 4);
+  EXPECT_EQ(peer.Call(MessageOf(Frame::PUSH, peer.generation(), size)).kind(), Frame::ERROR);
+  EXPECT_EQ(job.Now(), job.SerialResult(0));
+}
+
+TEST(Faults, RequestsThatMakeNoSense) {
+  Job job({.tasks = 1});
+  RawPeer control(job, 0, 0, /*control=*/true);
+  const auto refused = [&](wire::Outgoing request) {
+    const Frame answer = control.Call(std::move(request));
+    EXPECT_EQ(answer.kind(), Frame::ERROR);
+    return answer.text();
+  };
+  for (const Frame::Kind kind : {Frame::ASSIGN, Frame::ACTIVATE, Frame::SNAPSHOT, Frame::READ,
+                                 Frame::SET_LIMIT, Frame::PUSH}) {
+    EXPECT_THAT(refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not said yet"));
+  }
+  wire::Outgoing prepare = MessageOf(Frame::PREPARE, 0, 0);
+  for (const char* text : {"", "{", "null", "[]", "{}", "{\"generation\": -1}"}) {
+    prepare.frame.set_text(text);
+    refused(prepare);
+  }
+  GenerationSpec spec;
+  spec.generation = 5;
+  spec.cursors = {0};
+  spec.shape = job.plans()[0].shape;
+  for (const char* key : {"step", "limit", "total_steps", "backup_tasks", "staleness", "cursors",
+                          "strategy", "shape"}) {
+    for (const char* value : {"-1", "1.5", "null", "\"x\"", "[-1]", "18446744073709551615"}) {
+      nlohmann::json json = spec.ToJson();
+      json[key] = nlohmann::json::parse(value);
+      prepare.frame.set_text(json.dump());
+      refused(prepare);
+    }
+  }
+  spec.cursors = {0, 0};
+  prepare.frame.set_text(spec.ToJson().dump());
+  EXPECT_THAT(refused(prepare), HasSubstr("start all tasks with the same cluster"));
+  spec.cursors = {0};
+  GenerationSpec huge = spec;
+  huge.shape = ShardShape();
+  huge.shape.elements = int64_t{1} << 47;
+  huge.shape.buckets = {{0, huge.shape.elements}};
+  prepare.frame.set_text(huge.ToJson().dump());
+  EXPECT_THAT(refused(prepare), HasSubstr("use more ps tasks"));
+
+  prepare.frame.set_text(spec.ToJson().dump());
+  EXPECT_EQ(control.Call(prepare).kind(), Frame::OK);
+  wire::Outgoing assign = MessageOf(Frame::ASSIGN, 5, 8);
+  for (const int area : {7, -1, 1 << 30}) {
+    assign.frame.set_area(static_cast<Frame::Area>(area));
+    EXPECT_THAT(refused(assign), HasSubstr("there is no area"));
+  }
+  assign.frame.set_area(Frame::AREA_VALUES);
+  for (const int64_t offset : {int64_t{-1}, spec.shape.elements * 4 - 7, INT64_MAX}) {
+    assign.frame.set_offset(offset);
+    EXPECT_THAT(refused(assign), HasSubstr("beyond the shard"));
+  }
+  assign.frame.set_generation(4);
+  EXPECT_THAT(refused(assign), HasSubstr("another generation"));
+  EXPECT_EQ(control.Call(MessageOf(Frame::ACTIVATE, 5, 0)).kind(), Frame::OK);
+  EXPECT_THAT(refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("in use"));
+  wire::Outgoing read = MessageOf(Frame::READ, 5, 0);
+  read.frame.set_count(4);
+  EXPECT_THAT(refused(read), HasSubstr("beyond the shard"));
+  read.frame.set_sequence(control.Call(MessageOf(Frame::SNAPSHOT, 5, 0)).sequence());
+  EXPECT_EQ(control.Call(read).kind(), Frame::DATA);
+  read.frame.set_area(static_cast<Frame::Area>(-1));
+  EXPECT_THAT(refused(read), HasSubstr("there is no area"));
+  read.frame.set_area(Frame::AREA_TABLES);
+  read.frame.set_offset(INT64_MAX);
+  read.frame.set_count(INT64_MAX);
+  EXPECT_THAT(refused(read), HasSubstr("beyond the shard"));
+}
+
+TEST(Faults, ActivatingAgainKeepsWhatWasLearned) {
+  Job job({.tasks = 1, .variables = DenseOnly()});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task task(job, 0);
+  ASSERT_TRUE(task.Run().ok());
+  RawPeer control(job, 0, 0, /*control=*/true);
+  EXPECT_EQ(control.Call(MessageOf(Frame::ACTIVATE, task.generation(), 0)).kind(), Frame::OK);
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+TEST_P(FaultTest, ATaskThatDoesNotReadBlocksNobody) {
+  Job job([&] {
+    JobOptions options = Options(3);
+    options.strategy = Strategy::kAsync;
+    options.limit = 30;
+    return options;
+  }());
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer deaf(job, 2, 0, /*control=*/false);
+  std::jthread asks([&] {
+    for (int i = 0; i < 2'000; ++i) {
+      if (!deaf.connection().Send(MessageOf(Frame::PULL, deaf.generation(), 0))) return;
+    }
+  });
+  std::vector<std::jthread> threads;
+  for (const int rank : {0, 1}) {
+    threads.emplace_back([&job, rank] { EXPECT_TRUE(Task(job, rank).Run().ok()); });
+  }
+  threads.clear();
+  deaf.connection().Cancel();
+}
+
+TEST(Faults, AServerEndsWhileTasksAreConnected) {
+  for (const bool grpc : {false, true}) {
+    Job job({.tasks = 2, .grpc = grpc});
+    auto coordinator = job.NewCoordinator();
+    ASSERT_TRUE(job.Start(*coordinator).ok());
+    Task task(job, 0);
+    ASSERT_TRUE(task.Join().ok());
+    std::jthread waits([&] {
+      const auto more = task.Step();
+      EXPECT_TRUE(absl::IsUnavailable(more.status())) << more.status();
+      EXPECT_THAT(more.status().message(), HasSubstr("ps:0"));
+    });
+    absl::SleepFor(absl::Milliseconds(20));
+    job.StopServer(0);
+    waits.join();
+  }
+}
+
+}  // namespace
+}  // namespace muster::train
