@@ -15,7 +15,7 @@ function(muster_module)
   set(target muster_${ARG_NAME})
 
   add_library(${target} STATIC ${ARG_SRCS})
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   set_target_properties(${target} PROPERTIES MUSTER_LAYER ${ARG_LAYER})
 
   foreach(dep IN LISTS ARG_DEPS)
@@ -29,16 +29,27 @@ function(muster_module)
     endif()
     target_link_libraries(${target} PUBLIC muster_${dep})
   endforeach()
+  # Who links an installed archive has no use for libraries that are headers alone.
+  list(TRANSFORM ARG_LIBS REPLACE "^(nlohmann_json|CLI11)::.*$" "$<BUILD_INTERFACE:\\0>")
   target_link_libraries(${target} PUBLIC ${ARG_LIBS})
 
   list(JOIN ARG_DEPS "," deps)
   set_property(GLOBAL APPEND PROPERTY MUSTER_MODULE_GRAPH "${ARG_NAME} ${ARG_LAYER} ${deps}")
 
-  if(BUILD_TESTING AND ARG_TESTS)
-    add_executable(${ARG_NAME}_test ${ARG_TESTS})
-    target_link_libraries(${ARG_NAME}_test PRIVATE ${target} ${ARG_TEST_LIBS} GTest::gmock GTest::gtest_main)
-    gtest_discover_tests(${ARG_NAME}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS unit)
+  if(ARG_TESTS)
+    muster_test(NAME ${ARG_NAME}_test SRCS ${ARG_TESTS} LIBS ${target} ${ARG_TEST_LIBS})
   endif()
+endfunction()
+
+# muster_test(NAME name SRCS … LIBS …): a program of unit tests.
+function(muster_test)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;LIBS" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS unit)
 endfunction()
 
 function(muster_write_module_graph)
