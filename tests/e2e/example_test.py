@@ -4,6 +4,7 @@ import re
 import subprocess
 import unittest
 
+from digits import write_digits
 from support import PYTHON, SOURCE, MusterTest
 
 EXAMPLES = SOURCE / "examples"
@@ -56,8 +57,62 @@ class ExampleTest(MusterTest):
         self.assertEqual({role: len(hosts) for role, hosts in cluster.items()}, {"ps": 1, "worker": 2})
 
     def test_every_example_is_valid(self):
-        for path in sorted(EXAMPLES.glob("*.yaml")):
+        for path in sorted(EXAMPLES.rglob("*.yaml")):
             self.muster("run", "--dry-run", path, cwd=EXAMPLES)
+
+
+class TrainingExampleTest(MusterTest):
+    """The examples of the built-in trainer as they are but for their length, on data that is small."""
+
+    def train(self, path, **numbers):
+        """Runs a copy of an example with other values of some keys; what it printed."""
+        text = (EXAMPLES / path).read_text()
+        for key, value in numbers.items():
+            text, changed = re.subn(rf"\b{key}: \d+", f"{key}: {value}", text)
+            self.assertGreater(changed, 0, f"{path} has no {key}")
+        write_digits(self.dir / "data" / "mnist")
+        result = self.muster("run", self.write("job.yaml", text), timeout=170)
+        self.assertIn("Succeeded", result.stderr)
+        return result.stdout
+
+    def checkpoints(self, model_dir):
+        entries = json.loads(self.muster("checkpoint", "list", "--json", model_dir).stdout)
+        return {entry["step"]: entry["state"] for entry in entries}
+
+    def test_mnist(self):
+        output = self.train("mnist.yaml", steps=8, every_steps=4)
+        self.assertRegex(output, r"chief:0 +\| step 8/8, loss")
+        self.assertRegex(output, r"evaluator:0 +\| MNIST accuracy: [01]\.\d+, loss \S+ \(step 8, 128 examples of test\)")
+        self.assertEqual(self.checkpoints("runs/mnist"), {4: "ok", 8: "ok"})
+
+    def test_the_starter_file_is_the_example(self):
+        said = self.muster("init", "mnist").stdout
+        self.assertEqual(said.replace("run job.yaml", "run examples/mnist.yaml"), (EXAMPLES / "mnist.yaml").read_text())
+
+    def test_embedding(self):
+        output = self.train("embedding.yaml", steps=60, every_steps=30, vocabulary=1000, examples=2000)
+        self.assertRegex(output, r"embedding accuracy: \S+, loss \S+ \(step 60, 400 examples of test\)")
+        for server in (0, 1):
+            self.assertRegex(output, rf"ps:{server} +\| holds \d+ parameters from step 0")
+
+    def test_allreduce(self):
+        output = self.train("allreduce.yaml", steps=3, every_steps=2, examples=100, batch_size=4)
+        self.assertRegex(output, r"worker:0 \| allreduce accuracy: \S+, loss \S+ \(step 3, 20 examples of test\)")
+        self.assertEqual(self.checkpoints("runs/allreduce"), {2: "ok", 3: "ok"})
+
+    def test_torchscript(self):
+        made = subprocess.run([PYTHON, EXAMPLES / "torchscript" / "make_model.py", "runs/torchscript/model.pt"],
+                              cwd=self.dir, capture_output=True, text=True, timeout=120)
+        if "No module named 'torch'" in made.stderr:
+            self.skipTest("python3-torch is not installed")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        output = self.train("torchscript/torchscript.yaml", steps=8, every_steps=4)
+        self.assertRegex(output, r"MNIST accuracy: \S+, loss \S+ \(step 8, 128 examples of test\)")
+        # Python reads what was trained without it.
+        script = ("import torch; model = torch.jit.load('runs/torchscript/export/final/model.pt');"
+                  "print(tuple(model(torch.zeros(3, 1, 28, 28)).shape))")
+        loaded = subprocess.run([PYTHON, "-c", script], cwd=self.dir, capture_output=True, text=True, timeout=120)
+        self.assertEqual(loaded.stdout, "(3, 10)\n", loaded.stderr)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
-from support import MUSTER, MusterTest
+from digits import write_digits
+from support import MUSTER, SOURCE, MusterTest
 
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", pathlib.Path(MUSTER).resolve().parent.parent))
 
@@ -59,6 +61,43 @@ class InstallTest(MusterTest):
         for shell, path in (("zsh", "zsh/site-functions/_muster"), ("fish", "fish/vendor_completions.d/muster.fish")):
             if shutil.which(shell):
                 subprocess.run([shell, "-n", self.share / path], check=True, timeout=60)
+
+    def test_the_library_builds_a_program_that_trains(self):
+        self.build_example(steps=20)
+        write_digits(self.dir / "data" / "mnist")
+        alone = subprocess.run([self.dir / "build/examples-cpp/digits"], cwd=self.dir, capture_output=True, text=True,
+                               env=dict(self.env, MUSTER_MODEL_DIR="runs/alone"), timeout=120)
+        self.assertEqual(alone.returncode, 0, alone.stdout + alone.stderr)
+        self.assert_trained("runs/alone", alone.stdout)
+        job = self.muster("run", SOURCE / "examples/cpp/job.yaml")
+        self.assertIn("Succeeded", job.stderr)
+        self.assert_trained("runs/digits", job.stdout)
+
+    def build_example(self, steps):
+        """examples/cpp with fewer steps, built as its README says against nothing but the installed package."""
+        source = self.dir / "examples-cpp"
+        shutil.copytree(SOURCE / "examples/cpp", source)
+        main = source / "main.cc"
+        text, changed = re.subn(r"(max_steps|save_checkpoints_steps) = \d+",
+                                lambda m: f"{m[1]} = {steps if m[1] == 'max_steps' else steps // 2}", main.read_text())
+        self.assertEqual(changed, 2)
+        main.write_text(text)
+        build = self.dir / "build/examples-cpp"
+        for command in (["cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug"],
+                        ["cmake", "--build", build]):
+            result = subprocess.run(command, capture_output=True, text=True, timeout=170)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def assert_trained(self, model_dir, output):
+        self.assertRegex(output, r"digits accuracy: \S+, top3_accuracy \S+, loss \S+ \(step 20, 128 examples of test\)")
+        checkpoints = json.loads(self.muster("checkpoint", "list", "--json", model_dir).stdout)
+        self.assertEqual({c["step"]: c["state"] for c in checkpoints}, {10: "ok", 20: "ok"})
+        self.assertTrue((self.dir / model_dir / "export/best/model.pt").exists())
+
+    def test_the_installed_trainer_stands_beside_it(self):
+        result = subprocess.run([self.prefix / "bin/muster-trainer", "--help"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("TF_CONFIG", result.stdout)
 
     def test_the_schema_is_there(self):
         json.loads((self.share / "muster/job.schema.json").read_text())
