@@ -1,0 +1,249 @@
+// A server against peers that do not keep to the protocol.
+#include <functional>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "train/ps/testing.h"
+
+namespace muster::train {
+namespace {
+
+using testing::HasSubstr;
+using wire::Frame;
+
+constexpr absl::Duration kSoon = absl::Seconds(30);
+
+// A stream to a server on which anything can be said.
+class RawPeer {
+ public:
+  RawPeer(Job& job, int rank, int server, bool control)
+      : connection_(*job.transport().Connect(job.addresses()[server], kSoon)) {
+    Frame hello = job.HelloOf(rank, 0, 1'000'000 + rank);
+    hello.set_kind(Frame::HELLO);
+    hello.set_control(control);
+    const Frame welcome = Call({hello});
+    EXPECT_NE(welcome.kind(), Frame::ERROR) << welcome.text();
+    generation_ = welcome.generation();
+  }
+  Frame Call(wire::Outgoing message) {
+    EXPECT_TRUE(connection_->Send(std::move(message)));
+    const auto answer = connection_->Receive();
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? answer->frame : Frame();
+  }
+  wire::Connection& connection() { return *connection_; }
+  uint64_t generation() const { return generation_; }
+
+ private:
+  std::unique_ptr<wire::Connection> connection_;
+  uint64_t generation_ = 0;
+};
+
+wire::Outgoing MessageOf(Frame::Kind kind, uint64_t generation, size_t bytes) {
+  static const std::vector<std::byte> ones(1 << 20, std::byte{0x11});
+  wire::Outgoing message;
+  message.frame.set_kind(kind);
+  message.frame.set_generation(generation);
+  message.payload.push_back({ones.data(), bytes, nullptr});
+  return message;
+}
+
+class ProtocolTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Grpc, ProtocolTest, testing::Bool());
+
+TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
+  Job job({.tasks = 2, .servers = 2, .grpc = GetParam()});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  const ShardShape& shape = job.plans()[0].shape;
+  const auto size = static_cast<size_t>(shape.buckets[0].elements * 4);
+  const auto buffers = static_cast<size_t>(shape.buffer_bytes);
+  const int table = shape.table_bucket(0);
+  ASSERT_GT(shape.tables.size(), 0U);
+  using Edit = std::function<wire::Outgoing(uint64_t)>;
+  const auto push = [](size_t bytes, std::function<void(Frame&)> edit) -> Edit {
+    return [=](uint64_t generation) {
+      wire::Outgoing message = MessageOf(Frame::PUSH, generation, bytes);
+      edit(message.frame);
+      return message;
+    };
+  };
+  const Edit edits[] = {
+      push(size - 4, [](Frame&) {}),
+      push(size + 1, [](Frame&) {}),
+      push(0, [](Frame&) {}),
+      push(size, [](Frame& frame) { frame.set_precision(Frame::FLOAT16); }),
+      push(size / 2, [](Frame& frame) { frame.set_precision(static_cast<Frame::Precision>(9)); }),
+      push(size, [](Frame& frame) { frame.set_skipped(true); }),
+      push(size, [](Frame& frame) { frame.set_bucket(4'000'000'000); }),
+      push(size, [&](Frame& frame) { frame.set_bucket(shape.bucket_count()); }),
+      push(size, [](Frame& frame) { frame.set_version(1); }),
+      push(size, [](Frame& frame) { frame.set_generation(3); }),
+      push(40, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(1); }),
+      push(80, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(-1); }),
+      push(80, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(int64_t{1} << 62); }),
+      push(buffers, [&](Frame& frame) { frame.set_bucket(shape.buffer_bucket()); }),
+      [](uint64_t generation) { return MessageOf(Frame::ASSIGN, generation, 8); },
+      [](uint64_t generation) { return MessageOf(static_cast<Frame::Kind>(99), generation, 8); },
+      [&](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::ROWS_PULL, generation, 16);
+        pull.frame.set_bucket(table);
+        return pull;
+      },
+      [&](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::ROWS_PULL, generation, 7);
+        pull.frame.set_bucket(table);
+        return pull;
+      },
+      [](uint64_t generation) { return MessageOf(Frame::ROWS_PULL, generation, 0); },
+      [](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::PULL, generation, 0);
+        pull.frame.set_version(5);
+        return pull;
+      },
+      [](uint64_t generation) {
+        wire::Outgoing pull = MessageOf(Frame::PULL, generation, 0);
+        pull.frame.set_bucket(0xffffffff);
+        return pull;
+      }};
+  for (size_t i = 0; i < std::size(edits); ++i) {
+    RawPeer peer(job, 1, 0, /*control=*/false);
+    const Frame answer = peer.Call(edits[i](peer.generation()));
+    EXPECT_EQ(answer.kind(), Frame::ERROR) << i;
+    EXPECT_FALSE(answer.text().empty());
+    EXPECT_FALSE(peer.connection().Receive().ok()) << "the stream has ended";
+  }
+  std::jthread other([&job] { EXPECT_TRUE(Task(job, 1, 1).Run().ok()); });
+  EXPECT_TRUE(Task(job, 0).Run().ok());
+  other.join();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+// The number of rows means nothing where there are none.
+TEST(Protocol, ACountOfRowsInADenseBucketIsIgnored) {
+  Job job({.tasks = 1, .variables = DenseOnly(), .limit = 1});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer peer(job, 0, 0, /*control=*/false);
+  const auto size = static_cast<size_t>(job.plans()[0].shape.buckets[0].elements * 4);
+  for (const int64_t count : {int64_t{1} << 40, int64_t{-5}}) {
+    wire::Outgoing push = MessageOf(Frame::PUSH, peer.generation(), size / 2);
+    push.frame.set_precision(Frame::FLOAT16);
+    push.frame.set_count(count);
+    EXPECT_EQ(peer.Call(std::move(push)).kind(), Frame::VALUES);
+  }
+}
+
+TEST(Protocol, AsyncTakesOnlyWhatItGranted) {
+  Job job({.tasks = 1, .variables = DenseOnly(), .strategy = Strategy::kAsync, .limit = 1});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer peer(job, 0, 0, /*control=*/false);
+  const auto size = static_cast<size_t>(job.plans()[0].shape.buckets[0].elements * 4);
+  EXPECT_EQ(peer.Call(MessageOf(Frame::PUSH, peer.generation(), size)).kind(), Frame::ERROR);
+  EXPECT_EQ(job.Now(), job.SerialResult(0));
+}
+
+TEST(Protocol, RequestsThatMakeNoSense) {
+  Job job({.tasks = 1});
+  RawPeer control(job, 0, 0, /*control=*/true);
+  const auto refused = [&](wire::Outgoing request) {
+    const Frame answer = control.Call(std::move(request));
+    EXPECT_EQ(answer.kind(), Frame::ERROR);
+    return answer.text();
+  };
+  for (const Frame::Kind kind : {Frame::ASSIGN, Frame::ACTIVATE, Frame::SNAPSHOT, Frame::READ,
+                                 Frame::SET_LIMIT, Frame::PUSH}) {
+    EXPECT_THAT(refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not said yet"));
+  }
+  wire::Outgoing prepare = MessageOf(Frame::PREPARE, 0, 0);
+  for (const char* text : {"", "{", "null", "[]", "{}", "{\"generation\": -1}"}) {
+    prepare.frame.set_text(text);
+    refused(prepare);
+  }
+  GenerationSpec spec;
+  spec.generation = 5;
+  spec.cursors = {0};
+  spec.shape = job.plans()[0].shape;
+  for (const char* key : {"step", "limit", "total_steps", "backup_tasks", "staleness", "cursors",
+                          "strategy", "shape"}) {
+    for (const char* value : {"-1", "1.5", "null", "\"x\"", "[-1]", "18446744073709551615"}) {
+      nlohmann::json json = spec.ToJson();
+      json[key] = nlohmann::json::parse(value);
+      prepare.frame.set_text(json.dump());
+      refused(prepare);
+    }
+  }
+  spec.cursors = {0, 0};
+  prepare.frame.set_text(spec.ToJson().dump());
+  EXPECT_THAT(refused(prepare), HasSubstr("start all tasks with the same cluster"));
+  spec.cursors = {0};
+  GenerationSpec huge = spec;
+  huge.shape = ShardShape();
+  huge.shape.elements = int64_t{1} << 47;
+  huge.shape.buckets = {{0, huge.shape.elements}};
+  prepare.frame.set_text(huge.ToJson().dump());
+  EXPECT_THAT(refused(prepare), HasSubstr("use more ps tasks"));
+
+  prepare.frame.set_text(spec.ToJson().dump());
+  EXPECT_EQ(control.Call(prepare).kind(), Frame::OK);
+  wire::Outgoing assign = MessageOf(Frame::ASSIGN, 5, 8);
+  for (const int area : {7, -1, 1 << 30}) {
+    assign.frame.set_area(static_cast<Frame::Area>(area));
+    EXPECT_THAT(refused(assign), HasSubstr("there is no area"));
+  }
+  assign.frame.set_area(Frame::AREA_VALUES);
+  for (const int64_t offset : {int64_t{-1}, spec.shape.elements * 4 - 7, INT64_MAX}) {
+    assign.frame.set_offset(offset);
+    EXPECT_THAT(refused(assign), HasSubstr("beyond the shard"));
+  }
+  assign.frame.set_generation(4);
+  EXPECT_THAT(refused(assign), HasSubstr("another generation"));
+  EXPECT_EQ(control.Call(MessageOf(Frame::ACTIVATE, 5, 0)).kind(), Frame::OK);
+  EXPECT_THAT(refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("in use"));
+  wire::Outgoing read = MessageOf(Frame::READ, 5, 0);
+  read.frame.set_count(4);
+  EXPECT_THAT(refused(read), HasSubstr("beyond the shard"));
+  read.frame.set_sequence(control.Call(MessageOf(Frame::SNAPSHOT, 5, 0)).sequence());
+  EXPECT_EQ(control.Call(read).kind(), Frame::DATA);
+  read.frame.set_area(static_cast<Frame::Area>(-1));
+  EXPECT_THAT(refused(read), HasSubstr("there is no area"));
+  read.frame.set_area(Frame::AREA_TABLES);
+  read.frame.set_offset(INT64_MAX);
+  read.frame.set_count(INT64_MAX);
+  EXPECT_THAT(refused(read), HasSubstr("beyond the shard"));
+}
+
+TEST(Protocol, ActivatingAgainKeepsWhatWasLearned) {
+  Job job({.tasks = 1, .variables = DenseOnly()});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task task(job, 0);
+  ASSERT_TRUE(task.Run().ok());
+  RawPeer control(job, 0, 0, /*control=*/true);
+  EXPECT_EQ(control.Call(MessageOf(Frame::ACTIVATE, task.generation(), 0)).kind(), Frame::OK);
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+}
+
+TEST_P(ProtocolTest, ATaskThatDoesNotReadBlocksNobody) {
+  Job job(
+      {.tasks = 3, .servers = 2, .grpc = GetParam(), .strategy = Strategy::kAsync, .limit = 30});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer deaf(job, 2, 0, /*control=*/false);
+  std::jthread asks([&] {
+    for (int i = 0; i < 2'000; ++i) {
+      if (!deaf.connection().Send(MessageOf(Frame::PULL, deaf.generation(), 0))) return;
+    }
+  });
+  std::vector<std::jthread> threads;
+  for (const int rank : {0, 1}) {
+    threads.emplace_back([&job, rank] { EXPECT_TRUE(Task(job, rank).Run().ok()); });
+  }
+  threads.clear();
+  deaf.connection().Cancel();
+}
+
+}  // namespace
+}  // namespace muster::train
