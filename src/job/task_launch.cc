@@ -198,6 +198,9 @@ Environment MusterVariables(const Launch& launch) {
       {"MUSTER_PROGRESS_FILE", JoinPath(context.run_dir, "progress")},
       {"MUSTER_EVALUATORS", absl::StrCat(Evaluators(launch.spec))},
   };
+  // Whole seconds, and not the nought that would mean no wait at all.
+  env["MUSTER_START_TIMEOUT"] = absl::StrCat(std::max<int64_t>(
+      1, absl::ToInt64Seconds(absl::Ceil(launch.spec.policies.start_timeout, absl::Seconds(1)))));
   if (!context.socket_dir.empty()) env["MUSTER_SOCKET_DIR"] = context.socket_dir;
   if (!launch.spec.model_dir.empty()) env["MUSTER_MODEL_DIR"] = launch.spec.model_dir;
   if (!launch.spec.train.is_null()) env["MUSTER_TRAIN_CONFIG"] = context.train_config;

@@ -227,6 +227,7 @@ TEST_F(TaskLaunchTest, TellsTheTaskWhoItIs) {
       {"MUSTER_PROGRESS_FILE", "/jobs/mnist-1a2b/run/worker-1/progress"},
       {"MUSTER_SOCKET_DIR", "/jobs/mnist-1a2b/sockets"},
       {"MUSTER_EVALUATORS", "1"},
+      {"MUSTER_START_TIMEOUT", "60"},
       {"RANK", "2"},
       {"WORLD_SIZE", "3"},
       {"MASTER_ADDR", "c0"},

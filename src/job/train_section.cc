@@ -190,8 +190,6 @@ const Fields& SummaryFields() {
 const Fields& ExportFields() {
   static const auto& kFields = *new Fields{
       Choice("when", {"final", "latest", "best"}, "final"),
-      Text("metric"),
-      Int("keep", 1, 1'000'000),
       Choice("format", {"torchscript", "safetensors"}, "torchscript"),
   };
   return kFields;
@@ -231,6 +229,7 @@ class TrainReader {
     train_.Finish();
     CheckEvery("checkpoint", result);
     CheckEvery("evaluate", result);
+    CompleteCheckpoint(result["checkpoint"]);
     CheckStrategyKeys(result);
     CheckOptimizer(result);
     CheckSchedule(result);
@@ -426,9 +425,13 @@ class TrainReader {
                        absl::StrCat("'", key,
                                     "' of train has both 'every_steps' and 'every_secs'; "
                                     "keep one of them"));
-    } else if (!section.contains("every_steps") && !section.contains("every_secs")) {
-      section["every_secs"] = 600;
     }
+  }
+
+  // Checkpoints are saved every ten minutes unless the file says otherwise.
+  static void CompleteCheckpoint(Json& checkpoint) {
+    if (checkpoint.contains("every_steps") || checkpoint.contains("every_secs")) return;
+    checkpoint["every_secs"] = 600;
   }
 
   void CheckStrategyKeys(const Json& result) {

@@ -39,7 +39,7 @@ TEST(TrainSectionTest, ShortForms) {
   EXPECT_EQ(MustParse(Job(absl::StrCat(kData, ", export: best"))).train["export"].dump(),
             R"({"format":"torchscript","when":"best"})");
   EXPECT_EQ(MustParse(Job(absl::StrCat(kData, ", evaluate: {}"))).train["evaluate"].dump(),
-            R"({"every_secs":600,"split":"test"})");
+            R"({"split":"test"})");
   EXPECT_EQ(MustParse(Job("model: cnn, steps: 1e6, data: {format: synthetic}")).train["steps"],
             1'000'000);
 }

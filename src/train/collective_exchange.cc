@@ -4,8 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "train/torch_status.h"
 
@@ -15,7 +18,15 @@ namespace {
 // What the tasks tell each other with the first bucket: how many contribute, and whether one wants
 // to end.
 constexpr int64_t kNotes = 16;
+constexpr absl::Duration kReport = absl::Seconds(5);
 enum Note { kContributes, kEnds };
+
+// What fails between the tasks, failed with one of them.
+absl::Status CatchLoss(absl::FunctionRef<void()> work) {
+  const absl::Status status = CatchTorch(work);
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::UnavailableError(absl::StrCat("lost another task: ", status.message()));
+}
 
 // In memory of this process; read while training goes on.
 class ShardSnapshot final : public Snapshot {
@@ -69,7 +80,7 @@ absl::StatusOr<Progress> CollectiveExchange::Join(FirstValues first) {
     return absl::FailedPreconditionError("a collective cannot be joined again");
   }
   if (!alone()) {
-    MUSTER_ASSIGN_OR_RETURN(group_, Meet(options_.rendezvous));
+    MUSTER_ASSIGN_OR_RETURN(meeting_, Meet(options_.rendezvous));
   }
   std::unique_ptr<ValueSource> source;
   if (options_.rendezvous.rank == 0) {
@@ -85,11 +96,49 @@ absl::StatusOr<Progress> CollectiveExchange::Join(FirstValues first) {
   return progress_;
 }
 
+void CollectiveExchange::WaitFor(c10d::Work& work) {
+  for (;;) {
+    try {
+      work.wait(absl::ToChronoMilliseconds(kReport));
+      return;
+    } catch (const std::exception&) {
+      if (work.isCompleted()) {
+        if (work.exception() != nullptr) throw;
+        return;
+      }
+    }
+    options_.rendezvous.log(
+        absl::StrCat("step ", progress_.step, ": waiting for ", WhoIsMissing()));
+  }
+}
+
+std::string CollectiveExchange::WhoIsMissing() {
+  const auto key = [&](size_t rank) {
+    return absl::StrCat("waits/", meetings_, "/", progress_.step, "/", rank);
+  };
+  std::vector<std::string> missing;
+  const absl::Status asked = CatchTorch([&] {
+    meeting_.store->set(key(static_cast<size_t>(options_.rendezvous.rank)), {1});
+    for (size_t rank = 0; rank < options_.rendezvous.tasks.size(); ++rank) {
+      if (meeting_.store->check({key(rank)})) continue;
+      missing.push_back(options_.rendezvous.tasks[rank].ToString());
+    }
+  });
+  if (!asked.ok() || missing.empty()) return "the other tasks";
+  return absl::StrJoin(missing, ", ");
+}
+
+absl::Status CollectiveExchange::Gather() {
+  if (alone()) return absl::OkStatus();
+  ++meetings_;
+  return CatchLoss([&] { WaitFor(*meeting_.group->barrier()); });
+}
+
 void CollectiveExchange::Broadcast(absl::Span<std::byte> bytes) {
   if (alone() || bytes.empty()) return;
   std::vector<torch::Tensor> tensors = {
       torch::from_blob(bytes.data(), {static_cast<int64_t>(bytes.size())}, torch::kUInt8)};
-  group_->broadcast(tensors)->wait();
+  WaitFor(*meeting_.group->broadcast(tensors));
 }
 
 // Rank 0's values and slots to all.
@@ -101,10 +150,9 @@ absl::Status CollectiveExchange::Share(std::unique_ptr<ValueSource> first) {
     numbers[1] = progress_.data.base;
     numbers[2] = progress_.data.first;
   }
-  absl::Status status = CatchTorch([&] {
+  MUSTER_RETURN_IF_ERROR(CatchLoss([&] {
     Broadcast({reinterpret_cast<std::byte*>(numbers), sizeof(numbers)});
-  });
-  MUSTER_RETURN_IF_ERROR(status);
+  }));
   progress_ = {numbers[0], numbers[0], options_.total_steps, {numbers[1], numbers[2]}};
   MUSTER_ASSIGN_OR_RETURN(Schedule schedule,
                           Schedule::FromJson(options_.schedule, options_.optimizer.learning_rate,
@@ -120,14 +168,14 @@ absl::Status CollectiveExchange::Share(std::unique_ptr<ValueSource> first) {
           return absl::OkStatus();
         }));
   }
-  return CatchTorch([&] {
+  return CatchLoss([&] {
     for (const Area area : {Area::kValues, Area::kSlot0, Area::kSlot1, Area::kBuffers}) {
       Broadcast(shard_->Assign(area));
     }
   });
 }
 
-absl::StatusOr<bool> CollectiveExchange::Begin(const Batch& /*batch*/) {
+absl::StatusOr<bool> CollectiveExchange::Begin(const std::vector<Batch>& /*batches*/) {
   if (progress_.step >= progress_.limit) return false;
   waits_for_.assign(pieces_.size(), 0);
   for (const std::vector<int>& buckets : buckets_of_) {
@@ -174,7 +222,7 @@ void CollectiveExchange::Launch(int bucket) {
     begin[kEnds] = end_requested_ ? 1 : 0;
   }
   std::vector<torch::Tensor> tensors = {torch::from_blob(begin, {elements}, torch::kFloat32)};
-  works_[bucket] = group_->allreduce(tensors);
+  works_[bucket] = meeting_.group->allreduce(tensors);
 }
 
 float CollectiveExchange::ClipScale(float scale) const {
@@ -202,13 +250,13 @@ const float* CollectiveExchange::GradientOf(int bucket) {
 absl::Status CollectiveExchange::Reduce(bool skipped) {
   skipped_ = skipped;
   const int buckets = static_cast<int>(pieces_.size());
-  return CatchTorch([&] {
+  return CatchLoss([&] {
     if (!alone()) {
       while (next_bucket_ < buckets) Launch(next_bucket_++);
       if (options_.clip_norm > 0) {
-        for (const auto& work : works_) work->wait();
+        for (const auto& work : works_) WaitFor(*work);
       } else {
-        works_.front()->wait();
+        WaitFor(*works_.front());
       }
     } else if (options_.clip_norm > 0) {
       for (int bucket = 0; bucket < buckets; ++bucket) FillBucket(bucket);
@@ -216,7 +264,7 @@ absl::Status CollectiveExchange::Reduce(bool skipped) {
     const float contributing = alone() ? (skipped ? 0 : 1) : gradients_.floats()[kContributes];
     const float scale = contributing > 0 ? ClipScale(1 / contributing) : 0;
     for (int bucket = 0; bucket < buckets; ++bucket) {
-      if (!alone() && works_[bucket] != nullptr) works_[bucket]->wait();
+      if (!alone() && works_[bucket] != nullptr) WaitFor(*works_[bucket]);
       if (contributing == 0) {
         shard_->Apply(bucket, {}, 1);
         continue;

@@ -37,18 +37,24 @@ class CollectiveExchange final : public Exchange {
   ~CollectiveExchange() override;
 
   absl::StatusOr<Progress> Join(FirstValues first) override;
-  absl::StatusOr<bool> Begin(const Batch& batch) override;
+  absl::StatusOr<bool> Begin(const std::vector<Batch>& batches) override;
   void OnGradient(int parameter) override;
   absl::StatusOr<Progress> Finish(bool skipped) override;
   const std::vector<ShardPlan>& plans() const override { return plans_; }
+  absl::Status AwaitEnd() override { return Gather(); }
   absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() override;
   absl::Status EndAt(int64_t step) override;
-  absl::Status EndJob() override { return absl::OkStatus(); }
+  absl::Status EndJob() override { return Gather(); }
 
  private:
   int world() const { return static_cast<int>(options_.rendezvous.tasks.size()); }
   bool alone() const { return world() == 1; }
   absl::Status Share(std::unique_ptr<ValueSource> first);
+  // Returns once all tasks have called it.
+  absl::Status Gather();
+  void WaitFor(c10d::Work& work);
+  // Those that do not wait for the others.
+  std::string WhoIsMissing();
   void Broadcast(absl::Span<std::byte> bytes);
   void Launch(int bucket);
   void FillBucket(int bucket);
@@ -60,16 +66,17 @@ class CollectiveExchange final : public Exchange {
   const Options options_;
   const std::vector<ShardPlan> plans_;
   std::unique_ptr<Shard> shard_;
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;  // null: alone
-  std::vector<std::vector<Piece>> pieces_;        // by bucket
-  std::vector<std::vector<int>> buckets_of_;      // by parameter
-  std::vector<int> waits_for_;                    // parameters, by bucket
+  Meeting meeting_;                           // of nobody: alone
+  std::vector<std::vector<Piece>> pieces_;    // by bucket
+  std::vector<std::vector<int>> buckets_of_;  // by parameter
+  std::vector<int> waits_for_;                // parameters, by bucket
   // Gradients of all buckets, and before them what the tasks tell each other in the first one.
   FlatMemory gradients_;
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
   int next_bucket_ = 0;  // all tasks reduce the buckets in the same order
   bool skipped_ = false;
   bool end_requested_ = false;
+  int meetings_ = 0;  // how often all have gathered
   Progress progress_;
 };
 

@@ -53,6 +53,10 @@ absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>&
   environment.error_file = Variable("TORCHELASTIC_ERROR_FILE");
   environment.train_config = Variable("MUSTER_TRAIN_CONFIG");
   environment.evaluators = Number<int>("MUSTER_EVALUATORS");
+  if (flags.has_value() && !environment.evaluators) environment.evaluators = 0;  // flags know none
+  if (const auto seconds = Number<int64_t>("MUSTER_START_TIMEOUT"); seconds && *seconds > 0) {
+    environment.start_timeout = absl::Seconds(*seconds);
+  }
   environment.resumed = Variable("MUSTER_RESUME") == "1";
   environment.resume_step = Number<int64_t>("MUSTER_RESUME_STEP");
   return environment;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "absl/time/time.h"
 #include "cluster/cluster_spec.h"
 #include "cluster/task_id.h"
 #include "cluster/tf_config.h"
@@ -28,6 +28,7 @@ struct Environment {
   bool resumed = false;
   std::optional<int64_t> resume_step;
   std::string job_id;
+  std::optional<absl::Duration> start_timeout;
 
   // TF_CONFIG or `flags` (the four of older trainers), and Muster's variables. `flags` wins.
   static absl::StatusOr<Environment> FromEnv(const std::optional<TaskFlags>& flags);

@@ -29,6 +29,7 @@ namespace muster::train {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
+constexpr absl::Duration kReportInterval = absl::Minutes(1);
 constexpr int kPrefetch = 4;
 
 NamedTensors AllTensors(Model& model) {
@@ -70,6 +71,20 @@ absl::Status ForEachBatch(const Experiment& experiment, const std::string& split
     MUSTER_RETURN_IF_ERROR(CatchTorch([&] { use(ToTensors(*std::move(batch))); }));
   }
   return absl::OkStatus();
+}
+
+std::optional<checkpoint::Entry> Newest(const std::string& model_dir) {
+  std::optional<checkpoint::Entry> newest;
+  for (checkpoint::Entry& entry : checkpoint::List(model_dir)) {
+    if (entry.status.ok()) newest = std::move(entry);
+  }
+  return newest;
+}
+
+// Which job saved it.
+std::string JobOf(const checkpoint::Checkpoint& stored) {
+  const auto job = stored.state().find("job");
+  return job != stored.state().end() && job->is_string() ? job->get<std::string>() : "";
 }
 
 std::string NameOf(Exporter::When when) {
@@ -272,6 +287,7 @@ absl::Status ExportSafetensors(Model& model, const std::string& path) {
 }
 
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,
+                                const std::string& job_id,
                                 const std::function<void(const std::string&)>& log) {
   if (model_dir.empty()) {
     return absl::InvalidArgumentError("an evaluator needs a model_dir, where the checkpoints are");
@@ -282,32 +298,35 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string&
   int64_t evaluated = -1;
   absl::SleepFor(experiment.evaluate.start_delay);
   absl::Time not_before = absl::InfinitePast();
-  for (;;) {
-    const std::vector<checkpoint::Entry> entries = checkpoint::List(model_dir);
-    const checkpoint::Entry* newest = nullptr;
-    for (const checkpoint::Entry& entry : entries) {
-      if (entry.status.ok()) newest = &entry;
+  absl::Time report_at = absl::Now() + kReportInterval;
+  for (;; absl::SleepFor(kPollInterval)) {
+    const std::optional<checkpoint::Entry> newest = Newest(model_dir);
+    if (absl::Now() >= report_at) {
+      report_at = absl::Now() + kReportInterval;
+      log(absl::StrCat("waiting for a checkpoint after step ", evaluated, " in ", model_dir));
     }
-    const bool is_last =
-        newest != nullptr && (newest->final || newest->step >= experiment.train.max_steps);
-    const bool is_new = newest != nullptr && newest->step > evaluated;
-    if (is_new && (is_last || absl::Now() >= not_before)) {
-      not_before = absl::Now() + experiment.evaluate.throttle;
-      auto stored = checkpoint::Checkpoint::Open(newest->folder);
-      if (!stored.ok()) {  // removed or damaged meanwhile: the next one will do
-        log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));
-        evaluated = newest->step;
-      } else {
-        MUSTER_RETURN_IF_ERROR(LoadCheckpoint(*stored, *model));
-        MUSTER_ASSIGN_OR_RETURN(EvalResult result,
-                                EvaluateModel(experiment, *model, experiment.evaluate.split));
-        result.step = newest->step;
-        MUSTER_RETURN_IF_ERROR(recorder.Record(result, *model, is_last));
-        evaluated = newest->step;
-      }
+    if (!newest || newest->step <= evaluated) continue;
+    const bool may_be_last = newest->final || newest->step >= experiment.train.max_steps;
+    const bool too_soon = newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) &&
+                          evaluated >= 0;
+    if (!may_be_last && (too_soon || absl::Now() < not_before)) continue;
+    not_before = absl::Now() + experiment.evaluate.throttle;
+    report_at = absl::Now() + kReportInterval;
+    evaluated = newest->step;
+    const auto stored = checkpoint::Checkpoint::Open(newest->folder);
+    if (!stored.ok()) {  // removed or damaged meanwhile: the next one will do
+      log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));
+      continue;
     }
-    if (is_last && evaluated >= newest->step) return absl::OkStatus();
-    absl::SleepFor(kPollInterval);
+    // The last one of an earlier job that went less far is not the last of this one.
+    const bool is_last = newest->step >= experiment.train.max_steps ||
+                         (newest->final && (job_id.empty() || JobOf(*stored) == job_id));
+    MUSTER_RETURN_IF_ERROR(LoadCheckpoint(*stored, *model));
+    MUSTER_ASSIGN_OR_RETURN(EvalResult result,
+                            EvaluateModel(experiment, *model, experiment.evaluate.split));
+    result.step = newest->step;
+    MUSTER_RETURN_IF_ERROR(recorder.Record(result, *model, is_last));
+    if (is_last) return absl::OkStatus();
   }
 }
 

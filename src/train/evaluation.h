@@ -58,8 +58,10 @@ class EvalRecorder {
   std::unique_ptr<summary::EventWriter> events_;
 };
 
-// An evaluator's life: evaluates each new checkpoint of the model dir until the last.
+// An evaluator's life: evaluates each new checkpoint of the model dir until the last of this job
+// ("": of any).
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,
+                                const std::string& job_id,
                                 const std::function<void(const std::string&)>& log);
 
 // The checkpoint that a user names: "latest", "best" or a step.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,7 +25,7 @@ class Exchange {
   virtual absl::StatusOr<Progress> Join(FirstValues first) = 0;
 
   // Waits until this task may compute another step. False: the job is over.
-  virtual absl::StatusOr<bool> Begin(const Batch& batch) = 0;
+  virtual absl::StatusOr<bool> Begin(const std::vector<Batch>& batches) = 0;
   // The gradient of this parameter is complete.
   virtual void OnGradient(int parameter) = 0;
   // After backward; or instead of it, when the task leaves its gradient out. Returns when the model
@@ -34,10 +35,14 @@ class Exchange {
   // How the variables are spread.
   virtual const std::vector<ShardPlan>& plans() const = 0;
 
+  // Waits until the chief has ended the job: until then the others are needed, should what they
+  // have done be lost.
+  virtual absl::Status AwaitEnd() = 0;
+
   // The chief's.
   virtual absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() = 0;
   virtual absl::Status EndAt(int64_t step) = 0;
-  // The job is over: servers end.
+  // The job is over: servers and the other tasks end.
   virtual absl::Status EndJob() = 0;
 };
 

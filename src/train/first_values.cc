@@ -1,8 +1,8 @@
 #include "train/first_values.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -64,12 +64,16 @@ class CheckpointValues final : public ValueSource {
     const auto examples = state.value("examples_per_step", int64_t{0});
     progress_.step = stored_.step();
     progress_.data = DataOrigin::FromJson(state.value("data", nlohmann::json::object()));
-    if (world == options.world && examples == options.examples_per_step) {
-      cursors_ = state.value("cursors", std::vector<int64_t>());
+    const auto cursors = state.value("cursors", std::vector<int64_t>());
+    const bool in_step = std::all_of(cursors.begin(), cursors.end(),
+                                     [&](int64_t cursor) { return cursor == progress_.step; });
+    if (world == options.world && examples == options.examples_per_step &&
+        (in_step || !options.shared_steps)) {
+      cursors_ = cursors;
       return;
     }
     // Other tasks or batches: the data goes on after all examples that were used.
-    for (const int64_t cursor : state.value("cursors", std::vector<int64_t>())) {
+    for (const int64_t cursor : cursors) {
       progress_.data.base += (cursor - progress_.data.first) * examples;
     }
     progress_.data.first = progress_.step;

@@ -23,6 +23,7 @@ struct FirstValuesOptions {
   // How the data is dealt out: tasks, and examples of each in a step.
   int world = 1;
   int64_t examples_per_step = 1;
+  bool shared_steps = true;  // all tasks are at the same batch
   std::function<void(const std::string&)> log;
   // A variable's bytes as the model was made.
   std::function<absl::Span<const std::byte>(int variable)> initial;

@@ -43,6 +43,7 @@ absl::StatusOr<data::DataConfig> DataOf(const Json& section) {
   data::DataConfig config;
   MUSTER_RETURN_IF_ERROR(Get(section, "format", config.format));
   MUSTER_RETURN_IF_ERROR(Get(section, "path", config.path));
+  MUSTER_RETURN_IF_ERROR(Get(section, "split", config.split));
   MUSTER_RETURN_IF_ERROR(Get(section, "examples", config.examples));
   MUSTER_RETURN_IF_ERROR(Get(section, "kind", config.kind));
   MUSTER_RETURN_IF_ERROR(Get(section, "classes", config.classes));
@@ -95,6 +96,7 @@ absl::Status ReadSpec(const Json& train, TrainSpec& spec) {
   MUSTER_RETURN_IF_ERROR(Get(train, "nan_guard", spec.nan_guard));
   MUSTER_RETURN_IF_ERROR(Get(train, "warm_start", spec.warm_start));
   MUSTER_RETURN_IF_ERROR(Get(Section(train, "data"), "shuffle", spec.shuffle));
+  MUSTER_RETURN_IF_ERROR(Get(Section(train, "data"), "prefetch", spec.prefetch));
   if (train.contains("early_stopping")) {
     int64_t patience = kMany;
     double min_delta = 0;
@@ -113,7 +115,9 @@ absl::Status ReadEvaluate(const Json& train, EvalSpec& spec) {
   MUSTER_RETURN_IF_ERROR(Get(evaluate, "steps", spec.steps));
   MUSTER_RETURN_IF_ERROR(Get(evaluate, "batch_size", spec.batch_size));
   MUSTER_RETURN_IF_ERROR(Get(evaluate, "start_delay_secs", start_delay));
+  MUSTER_RETURN_IF_ERROR(Get(evaluate, "every_secs", throttle));
   MUSTER_RETURN_IF_ERROR(Get(evaluate, "throttle_secs", throttle));
+  MUSTER_RETURN_IF_ERROR(Get(evaluate, "every_steps", spec.every_steps));
   spec.start_delay = absl::Seconds(start_delay);
   spec.throttle = absl::Seconds(throttle);
   if (!train.contains("export")) return absl::OkStatus();
@@ -121,7 +125,6 @@ absl::Status ReadEvaluate(const Json& train, EvalSpec& spec) {
   Exporter exporter;
   MUSTER_RETURN_IF_ERROR(Get(train["export"], "when", when));
   MUSTER_RETURN_IF_ERROR(Get(train["export"], "format", format));
-  MUSTER_RETURN_IF_ERROR(Get(train["export"], "metric", exporter.metric));
   exporter.when = when == "best"     ? Exporter::When::kBest
                   : when == "latest" ? Exporter::When::kLatest
                                      : Exporter::When::kFinal;
@@ -148,7 +151,7 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   experiment.name = data.format == "mnist" ? "MNIST" : job_name.empty() ? "model" : job_name;
   experiment.data = [data](const std::string& split) {
     data::DataConfig config = data;
-    config.split = split;
+    if (split != "train") config.split = split;  // the section says what training reads
     return data::OpenDataset(config);
   };
   MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data("train"));

@@ -31,6 +31,8 @@ constexpr int kFailed = 1;
 // 128 + SIGUSR1: an error that another attempt may mend, to every launcher that follows the TFJob
 // rules.
 constexpr int kLostPeers = 138;
+// The task that was lost ends before those that lost it, so that it is known as the culprit.
+constexpr absl::Duration kRespect = absl::Milliseconds(500);
 constexpr absl::Duration kServerGrace = absl::Seconds(10);
 constexpr absl::Duration kServerPatience = absl::Minutes(30);
 
@@ -61,7 +63,9 @@ absl::Status Serve(const Environment& environment) {
   ParameterServer server({.self = environment.self,
                           .training_tasks = environment.TrainingTasks(),
                           .cluster = ClusterText(environment),
-                          .log = Log});
+                          .log = Log,
+                          // It ends by itself now, in good order, however soon it is asked to.
+                          .on_finish = [] { ::signal(SIGTERM, SIG_IGN); }});
   const std::string address = environment.AddressOf(environment.self);
   MUSTER_ASSIGN_OR_RETURN(
       const auto listener,
@@ -74,8 +78,9 @@ absl::Status RunTask(const Environment& environment, const ExperimentFactory& ma
   if (environment.self.role == "ps") return Serve(environment);
   MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
+  if (environment.start_timeout) experiment.run.start_timeout = *environment.start_timeout;
   if (environment.self.role == "evaluator") {
-    return EvaluateUntilFinal(experiment, environment.model_dir, Log);
+    return EvaluateUntilFinal(experiment, environment.model_dir, environment.job_id, Log);
   }
   if (environment.Rank() < 0) {
     return absl::InvalidArgumentError(
@@ -158,6 +163,7 @@ int Report(const absl::Status& status, const Environment& environment) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
   const bool lost = absl::IsUnavailable(status) || absl::IsAborted(status);
+  if (lost) absl::SleepFor(kRespect);
   if (!environment.error_file.empty()) {
     const nlohmann::json error = {
         {"message",

@@ -44,7 +44,7 @@ void ProgressReport::WriteFile(int64_t step, int64_t limit, double loss, absl::T
   written_at_ = now;
   if (options_.file.empty()) return;
   nlohmann::json json = {{"step", step}, {"steps", limit}, {"examples_per_second", rate_}};
-  if (std::isfinite(loss)) json["loss"] = loss;
+  json["loss"] = std::isfinite(loss) ? nlohmann::json(loss) : nlohmann::json();
   ReplaceFile(options_.file, json.dump()).IgnoreError();  // a sign of life, no more
 }
 

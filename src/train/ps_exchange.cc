@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "train/half.h"
+#include "train/torch_status.h"
 
 namespace muster::train {
 namespace {
 
 constexpr absl::Duration kChiefPatience = absl::Seconds(5);
+constexpr absl::Duration kRejoinTimeout = absl::Minutes(5);
+constexpr absl::Duration kReportInterval = absl::Seconds(5);
 
 bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
@@ -40,12 +44,10 @@ void Convert(wire::Frame::Precision precision, const float* from, std::byte* to,
   }
 }
 
-// Rows of a parameter, sorted, each once.
-std::vector<int64_t> UniqueRows(const torch::Tensor& rows) {
+void AddRows(const torch::Tensor& rows, std::set<int64_t>& to) {
   const torch::Tensor flat = rows.contiguous().view(-1);
   const auto* data = flat.data_ptr<int64_t>();
-  const std::set<int64_t> unique(data, data + flat.numel());
-  return {unique.begin(), unique.end()};
+  to.insert(data, data + flat.numel());
 }
 
 }  // namespace
@@ -66,6 +68,7 @@ PsExchange::PsExchange(wire::Transport& transport, Replica& replica, Options opt
                         .shapes = ShapesOf(plans_),
                         .shared_steps = shared_steps_,
                         .owns_buffers = options_.is_chief,
+                        .report_interval = kReportInterval,
                         .log = options_.log,
                         .receive = [this](int server, int bucket, const wire::Payload& values) {
                           Receive(server, bucket, values);
@@ -77,6 +80,7 @@ PsExchange::PsExchange(wire::Transport& transport, Replica& replica, Options opt
                                          .variables = replica_.variables(),
                                          .plans = plans_,
                                          .spec = options_.spec,
+                                         .report_interval = kReportInterval,
                                          .log = options_.log});
 }
 
@@ -112,7 +116,10 @@ void PsExchange::Receive(int server, int bucket, const wire::Payload& values) {
 }
 
 absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
-  const absl::Time deadline = absl::Now() + options_.start_timeout;
+  // Once at work, a server that was lost may take its time to come back.
+  const absl::Duration patience =
+      plain_start_ ? options_.start_timeout : std::max(options_.start_timeout, kRejoinTimeout);
+  const absl::Time deadline = absl::Now() + patience;
   absl::Status last;
   while (absl::Now() < deadline) {
     const absl::Duration left = deadline - absl::Now();
@@ -129,6 +136,7 @@ absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
     if (IsTransient(last)) continue;
     MUSTER_RETURN_IF_ERROR(last);
     replica_.Advance();
+    plain_start_ = false;
     progress_ = {position->step, position->sequence, position->limit,
                  DataOrigin::FromJson(position->data)};
     return progress_;
@@ -136,7 +144,7 @@ absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
   return absl::IsDeadlineExceeded(last) ? last : absl::DeadlineExceededError(last.message());
 }
 
-absl::StatusOr<bool> PsExchange::Begin(const Batch& batch) {
+absl::StatusOr<bool> PsExchange::Begin(const std::vector<Batch>& batches) {
   progress_.limit = client_->limit();
   if (shared_steps_) {
     if (progress_.step >= progress_.limit) return false;
@@ -145,7 +153,7 @@ absl::StatusOr<bool> PsExchange::Begin(const Batch& batch) {
     progress_.step = client_->granted_step();
     if (!granted) return false;
   }
-  MUSTER_RETURN_IF_ERROR(PullTables(batch));
+  MUSTER_RETURN_IF_ERROR(PullTables(batches));
   client_->Begin(progress_.step, progress_.sequence);
   for (Route& route : routes_) {
     route.waits_for = 0;
@@ -269,33 +277,46 @@ void PsExchange::PushBuffers() {
                 wire::Frame::FLOAT32, 0, false);
 }
 
-absl::Status PsExchange::PullTables(const Batch& batch) {
-  for (const RowUse& use : replica_.model().RowsNeeded(batch.inputs)) {
-    const std::vector<int64_t> rows = UniqueRows(use.rows);
-    for (size_t server = 0; server < plans_.size(); ++server) {
-      const ShardShape& shape = plans_[server].shape;
-      for (size_t t = 0; t < shape.tables.size(); ++t) {
-        const Table& table = shape.tables[t];
-        if (replica_.variables()[table.variable].spec.name != use.parameter) continue;
-        std::vector<int64_t> local;
-        for (const int64_t row : rows) {
-          const int64_t here = row - table.first_row;
-          if (here >= 0 && here < table.rows) local.push_back(here);
-        }
-        if (local.empty()) continue;
-        MUSTER_ASSIGN_OR_RETURN(
-            const wire::Payload values,
-            client_->PullRows(static_cast<int>(server), shape.table_bucket(static_cast<int>(t)),
-                              progress_.step, local));
-        const size_t width = static_cast<size_t>(table.width) * sizeof(float);
-        if (values.size() != local.size() * width) {
-          return absl::InternalError(absl::StrCat("ps:", server, " sent too few rows"));
-        }
-        auto* data = static_cast<std::byte*>(replica_.Tensor(table.variable).data_ptr());
-        for (size_t i = 0; i < local.size(); ++i) {
-          std::memcpy(data + static_cast<size_t>(table.first_row + local[i]) * width,
-                      values.data() + i * width, width);
-        }
+absl::Status PsExchange::PullTables(const std::vector<Batch>& batches) {
+  std::map<std::string, std::set<int64_t>> needed;
+  MUSTER_RETURN_IF_ERROR(CatchTorch([&] {
+    for (const Batch& batch : batches) {
+      for (const RowUse& use : replica_.model().RowsNeeded(batch.inputs)) {
+        AddRows(use.rows, needed[use.parameter]);
+      }
+    }
+  }));
+  for (int i = 0; i < replica_.parameter_count(); ++i) {
+    if (replica_.variables()[i].kind != Variable::Kind::kTable) continue;
+    MUSTER_RETURN_IF_ERROR(PullTable(i, needed[replica_.variables()[i].spec.name]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PsExchange::PullTable(int variable, const std::set<int64_t>& rows) {
+  for (size_t server = 0; server < plans_.size(); ++server) {
+    const ShardShape& shape = plans_[server].shape;
+    for (size_t t = 0; t < shape.tables.size(); ++t) {
+      const Table& table = shape.tables[t];
+      if (table.variable != variable) continue;
+      std::vector<int64_t> local;
+      const auto end = rows.lower_bound(table.first_row + table.rows);
+      for (auto row = rows.lower_bound(table.first_row); row != end; ++row) {
+        local.push_back(*row - table.first_row);
+      }
+      if (local.empty()) continue;
+      MUSTER_ASSIGN_OR_RETURN(
+          const wire::Payload values,
+          client_->PullRows(static_cast<int>(server), shape.table_bucket(static_cast<int>(t)),
+                            progress_.step, local));
+      const size_t width = static_cast<size_t>(table.width) * sizeof(float);
+      if (values.size() != local.size() * width) {
+        return absl::InternalError(absl::StrCat("ps:", server, " sent too few rows"));
+      }
+      auto* data = static_cast<std::byte*>(replica_.Tensor(variable).data_ptr());
+      for (size_t i = 0; i < local.size(); ++i) {
+        std::memcpy(data + static_cast<size_t>(table.first_row + local[i]) * width,
+                    values.data() + i * width, width);
       }
     }
   }
@@ -314,6 +335,10 @@ absl::StatusOr<Progress> PsExchange::Finish(bool skipped) {
   replica_.Advance();
   ++progress_.step;
   ++progress_.sequence;
+  if (shared_steps_ && options_.spec.backup_tasks > 0) {
+    // The others may have gone on without this task: it goes on where they are.
+    progress_.step = progress_.sequence = std::max(progress_.step, client_->reached());
+  }
   progress_.limit = client_->limit();
   return progress_;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,10 @@ class PsExchange final : public Exchange {
   PsExchange(wire::Transport& transport, Replica& replica, Options options);
 
   absl::StatusOr<Progress> Join(FirstValues first) override;
-  absl::StatusOr<bool> Begin(const Batch& batch) override;
+  absl::StatusOr<bool> Begin(const std::vector<Batch>& batches) override;
   void OnGradient(int parameter) override;
   absl::StatusOr<Progress> Finish(bool skipped) override;
+  absl::Status AwaitEnd() override { return client_->AwaitEnd(); }
   absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot() override;
   absl::Status EndAt(int64_t step) override;
   absl::Status EndJob() override;
@@ -55,7 +57,8 @@ class PsExchange final : public Exchange {
   void PushBuffers();
   void PushRest(bool skipped);
   float ClipScale() const;
-  absl::Status PullTables(const Batch& batch);
+  absl::Status PullTables(const std::vector<Batch>& batches);
+  absl::Status PullTable(int variable, const std::set<int64_t>& rows);
 
   wire::Transport& transport_;
   Replica& replica_;
@@ -69,6 +72,7 @@ class PsExchange final : public Exchange {
   std::unique_ptr<PsCoordinator> coordinator_;  // of the chief
   Progress progress_;
   float gradient_scale_ = 1;
+  bool plain_start_ = true;  // it has not joined yet
 };
 
 }  // namespace muster::train

@@ -13,6 +13,7 @@
 
 namespace c10d {
 class ProcessGroup;
+class Store;
 }  // namespace c10d
 
 namespace muster::train {
@@ -28,7 +29,13 @@ struct RendezvousOptions {
   std::function<void(const std::string&)> log;
 };
 
-// Waits for all tasks. DeadlineExceeded names those that did not come.
-absl::StatusOr<c10::intrusive_ptr<c10d::ProcessGroup>> Meet(const RendezvousOptions& options);
+struct Meeting {
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  c10::intrusive_ptr<c10d::Store> store;  // what any of the tasks can say to the others
+};
+
+// Waits for all tasks. DeadlineExceeded names those that did not come; Unavailable: one of them was
+// lost again.
+absl::StatusOr<Meeting> Meet(const RendezvousOptions& options);
 
 }  // namespace muster::train

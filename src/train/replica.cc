@@ -115,6 +115,12 @@ torch::Tensor Replica::Gradient(int variable) const {
   return gradient.contiguous();
 }
 
+void Replica::ZeroGradient(int variable) {
+  torch::NoGradGuard no_grad;
+  torch::Tensor& gradient = tensors_[variable].mutable_grad();
+  if (gradient.defined()) gradient = torch::zeros_like(gradient);
+}
+
 void Replica::ClearGradients() {
   for (int i = 0; i < parameter_count_; ++i) tensors_[i].mutable_grad() = torch::Tensor();
 }

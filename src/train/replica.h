@@ -42,6 +42,8 @@ class Replica {
   torch::Tensor Tensor(int variable) const { return tensors_[variable]; }
   // The gradient, contiguous; undefined when the parameter got none.
   torch::Tensor Gradient(int variable) const;
+  // As if the parameter got none that counts.
+  void ZeroGradient(int variable);
   void ClearGradients();
 
   // A variable's bytes, for the first values.

@@ -1,5 +1,7 @@
 #include "train/saver.h"
 
+#include <sys/resource.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -44,11 +46,12 @@ absl::Status Saver::Wait() {
 }
 
 void Saver::Run(std::unique_ptr<Snapshot> snapshot, bool final) {
+  ::setpriority(PRIO_PROCESS, 0, 10);  // of this thread alone: training comes first
   const auto step = snapshot->state().value("step", int64_t{0});
   const auto folder = Write(*snapshot, final);
   if (!folder.ok()) {
     options_.log(absl::StrCat("the checkpoint of step ", step, " could not be saved: ",
-                              folder.status().message(), "; training goes on"));
+                              folder.status().message(), final ? "" : "; training goes on"));
   }
   absl::MutexLock lock(&mutex_);
   busy_ = false;

@@ -32,7 +32,7 @@ class Saver {
 
   // True while a checkpoint is being written; another must wait.
   bool busy() const;
-  // Begins to write. A failure is logged, and training goes on: the next may succeed.
+  // Begins to write. A failure is logged: training goes on, the next may succeed.
   void Save(std::unique_ptr<Snapshot> snapshot, bool final);
   // Waits until it is written; how that went.
   absl::Status Wait();

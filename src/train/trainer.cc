@@ -3,8 +3,8 @@
 #include <torch/utils.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -64,7 +64,7 @@ absl::Status Trainer::Run() {
   MUSTER_RETURN_IF_ERROR(Prepare());
   MUSTER_RETURN_IF_ERROR(Join());
   for (const auto& hook : experiment_.train.hooks) hook->Begin(*this);
-  MUSTER_RETURN_IF_ERROR(Loop());
+  MUSTER_RETURN_IF_ERROR(TrainToTheEnd());
   for (const auto& hook : experiment_.train.hooks) hook->End(*this);
   if (environment_.is_chief) return End();
   return absl::OkStatus();
@@ -173,6 +173,7 @@ absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
        .slots = slots_,
        .world = world_,
        .examples_per_step = train.batch_size * train.accumulate,
+       .shared_steps = environment_.Servers() == 0 || StrategyOf(train) == Strategy::kSync,
        .log = log_,
        .initial = [replica, fresh](int variable) { return replica->Bytes(variable); }});
 }
@@ -187,10 +188,10 @@ absl::Status Trainer::Join() {
                                                                 .world = world_,
                                                                 .seed = experiment_.run.seed,
                                                                 .shuffle = train.shuffle,
-                                                                .base = stream_origin_.base}));
-  MUSTER_RETURN_IF_ERROR(
-      stream_->Seek((progress_.sequence - stream_origin_.first) * train.accumulate));
-  first_step_ = progress_.step;
+                                                                .base = stream_origin_.base,
+                                                                .prefetch = train.prefetch}));
+  MUSTER_RETURN_IF_ERROR(SeekData());
+  stop_sent_ = false;
   saved_step_ = progress_.step;
   saved_at_ = absl::Now();
   report_ = std::make_unique<ProgressReport>(
@@ -215,9 +216,12 @@ absl::Status Trainer::Join() {
                                  {"world", world_},
                                  {"examples_per_step", train.batch_size * train.accumulate},
                                  {"strategy", train.strategy},
+                                 {"job", environment_.job_id},
                                  {"data", stream_origin_.ToJson()}},
                        .log = log_});
-    recorder_ = std::make_unique<EvalRecorder>(experiment_, environment_.model_dir, log_);
+    if (environment_.ChiefEvaluates() && experiment_.evaluate.enabled) {
+      recorder_ = std::make_unique<EvalRecorder>(experiment_, environment_.model_dir, log_);
+    }
     OpenSummaries();
   }
   return absl::OkStatus();
@@ -260,18 +264,26 @@ void Trainer::WriteGraph() {
   events_->Flush().IgnoreError();
 }
 
-absl::Status Trainer::Loop() {
+absl::Status Trainer::TrainToTheEnd() {
   for (;;) {
-    const absl::StatusOr<bool> more = Step();
-    if (more.ok()) {
-      if (!*more) return absl::OkStatus();
-      continue;
-    }
-    if (!IsTransient(more.status()) || environment_.Servers() == 0) return more.status();
-    log_(absl::StrCat(At(), ": ", more.status().message(), "; joining again"));
+    absl::Status status = Loop();
+    if (status.ok()) status = environment_.is_chief ? SaveLast() : exchange_->AwaitEnd();
+    if (status.ok() || !IsTransient(status) || environment_.Servers() == 0) return status;
+    log_(absl::StrCat(At(), ": ", status.message(), "; joining again"));
     replica_->ClearGradients();
     MUSTER_RETURN_IF_ERROR(Join());
   }
+}
+
+absl::Status Trainer::Loop() {
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const bool more, Step());
+    if (!more) return absl::OkStatus();
+  }
+}
+
+absl::Status Trainer::SeekData() {
+  return stream_->Seek((progress_.sequence - stream_origin_.first) * experiment_.train.accumulate);
 }
 
 absl::StatusOr<std::vector<Batch>> Trainer::NextBatches() {
@@ -287,15 +299,17 @@ absl::StatusOr<bool> Trainer::Step() {
   const absl::Time start = absl::Now();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Batch> batches, NextBatches());
   const absl::Time have_input = absl::Now();
-  MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches.front()));
+  MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches));
   if (!more) return false;
   for (const auto& hook : experiment_.train.hooks) hook->BeforeStep(*this);
   torch::manual_seed(Mix(experiment_.run.seed, rank_, progress_.sequence));
   bool skipped = false;
   MUSTER_ASSIGN_OR_RETURN(const double loss, Compute(batches, skipped));
   const absl::Time computed = absl::Now();
+  const int64_t next = progress_.sequence + 1;
   MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Finish(skipped));
   replica_->ClearGradients();
+  if (progress_.sequence > next) MUSTER_RETURN_IF_ERROR(SeekData());
   MUSTER_RETURN_IF_ERROR(
       AfterStep({.step = progress_.step,
                  .loss = loss,
@@ -355,8 +369,7 @@ void Trainer::OnGradient(int parameter) {
       if (bad_gradient_.empty()) bad_gradient_ = name;
       if (experiment_.train.nan_guard == "stop") return;  // nothing of this step is sent on
       log_(absl::StrCat(At(), ": the gradient of ", name, " is not finite; it is left out"));
-      torch::NoGradGuard no_grad;
-      torch::Tensor(values).zero_();
+      replica_->ZeroGradient(parameter);
     }
   }
   exchange_->OnGradient(parameter);
@@ -404,48 +417,67 @@ bool Trainer::CheckpointDue() const {
   return absl::Now() - saved_at_ > absl::Seconds(run.save_checkpoints_secs.value_or(600));
 }
 
+bool Trainer::EvaluationDue() const {
+  const EvalSpec& evaluate = experiment_.evaluate;
+  return progress_.step - evaluated_step_ >= evaluate.every_steps.value_or(0) &&
+         absl::Now() - evaluated_at_ >= evaluate.throttle;
+}
+
 absl::Status Trainer::Save(bool final) {
   if (saver_->busy() && !final) return absl::OkStatus();  // the next step asks again
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Snapshot> snapshot, exchange_->TakeSnapshot());
   saved_step_ = progress_.step;
   saved_at_ = absl::Now();
   saver_->Save(std::move(snapshot), final);
-  if (final || !environment_.ChiefEvaluates()) return absl::OkStatus();
+  if (final || recorder_ == nullptr || !EvaluationDue()) return absl::OkStatus();
+  if (!saver_->Wait().ok()) return absl::OkStatus();  // it was said
   return Evaluate(/*final=*/false);
 }
 
+// What this task computes with may be older, or in part: rows of tables that only others used.
 absl::Status Trainer::Evaluate(bool final) {
-  if (!experiment_.evaluate.enabled) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,
+                          FindCheckpoint(environment_.model_dir, "latest"));
+  if (evaluated_ == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(evaluated_, experiment_.model());
+  }
+  MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, *evaluated_));
   MUSTER_ASSIGN_OR_RETURN(EvalResult result,
-                          EvaluateModel(experiment_, *model_, experiment_.evaluate.split));
-  result.step = progress_.step;
-  return recorder_->Record(result, *model_, final);
+                          EvaluateModel(experiment_, *evaluated_, experiment_.evaluate.split));
+  result.step = stored.step();
+  evaluated_step_ = stored.step();
+  evaluated_at_ = absl::Now();
+  return recorder_->Record(result, *evaluated_, final);
+}
+
+absl::Status Trainer::SaveLast() {
+  if (saver_ == nullptr) return absl::OkStatus();
+  saver_->Wait().IgnoreError();  // an earlier one's: it was said
+  const std::vector<checkpoint::Entry> entries = checkpoint::List(environment_.model_dir);
+  const bool is_saved = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+    return entry.status.ok() && entry.step >= progress_.step && entry.final;
+  });
+  if (is_saved) {
+    log_(absl::StrCat("trained to step ", progress_.step, " already; nothing to do"));
+    return absl::OkStatus();
+  }
+  absl::Status status = Save(/*final=*/true);
+  if (status.ok()) status = saver_->Wait();
+  return status.ok() ? status : Annotate(status, "the last checkpoint could not be saved");
 }
 
 absl::Status Trainer::End() {
-  absl::Status saved;
-  if (saver_ != nullptr) {
-    const bool trained =
-        progress_.step > first_step_ || checkpoint::List(environment_.model_dir).empty();
-    if (trained) {
-      if (const absl::Status status = Save(/*final=*/true); !status.ok()) {
-        log_(absl::StrCat("the last checkpoint: ", status.message()));
-      }
-    } else {
-      log_(absl::StrCat("trained to step ", progress_.step, " already; nothing to do"));
-    }
-    saved = saver_->Wait();
-  }
-  MUSTER_RETURN_IF_ERROR(exchange_->EndJob());
-  if (!saved.ok()) return Annotate(saved, "the last checkpoint could not be saved");
-  if (saver_ != nullptr && environment_.ChiefEvaluates()) {
-    MUSTER_RETURN_IF_ERROR(Evaluate(/*final=*/true));
+  absl::Status evaluated;
+  if (recorder_ != nullptr) evaluated = Evaluate(/*final=*/true);
+  // All is saved: who cannot be told will be ended with the job.
+  if (const absl::Status ended = exchange_->EndJob(); !ended.ok()) {
+    log_(absl::StrCat("not all tasks could be told that the job is over: ", ended.message()));
   }
   if (saver_ != nullptr) {
     log_(absl::StrCat("trained to step ", progress_.step, "; checkpoints in ",
                       environment_.model_dir));
   }
-  return absl::OkStatus();
+  return evaluated;
 }
 
 }  // namespace muster::train

@@ -47,17 +47,24 @@ class Trainer final : public RunContext {
   void WriteGraph();
 
   absl::Status Join();
+  // Trains and saves until both are done, joining again when servers are lost.
+  absl::Status TrainToTheEnd();
   absl::Status Loop();
   // One step. False: the job is over.
   absl::StatusOr<bool> Step();
   absl::StatusOr<std::vector<Batch>> NextBatches();
+  // Brings the data to the batches of `progress_`.
+  absl::Status SeekData();
   // The mean loss; pushes gradients on the way.
   absl::StatusOr<double> Compute(const std::vector<Batch>& batches, bool& skipped);
   absl::Status CheckFinite(double loss, bool& skipped);
   void OnGradient(int parameter);
   absl::Status AfterStep(const StepResult& result);
   bool CheckpointDue() const;
+  bool EvaluationDue() const;
   absl::Status Save(bool final);
+  absl::Status SaveLast();
+  // Evaluates the newest checkpoint.
   absl::Status Evaluate(bool final);
   absl::Status End();
   std::string At() const;  // "worker:1, step 812"
@@ -78,6 +85,7 @@ class Trainer final : public RunContext {
   DataOrigin stream_origin_;
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<summary::EventWriter> events_;
+  std::unique_ptr<Model> evaluated_;  // where the chief evaluates
   std::unique_ptr<EvalRecorder> recorder_;
   std::unique_ptr<ProgressReport> report_;
   std::vector<std::string> slots_;
@@ -88,9 +96,10 @@ class Trainer final : public RunContext {
   std::string bad_gradient_;  // the first parameter whose gradient is not finite
   std::string stop_reason_;
   bool stop_sent_ = false;
-  int64_t first_step_ = 0;
   int64_t saved_step_ = 0;
   int64_t announced_step_ = 0;
+  int64_t evaluated_step_ = 0;
+  absl::Time evaluated_at_ = absl::InfinitePast();
   absl::Time saved_at_;
 };
 

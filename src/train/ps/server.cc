@@ -196,6 +196,7 @@ void ParameterServer::Finish() {
     absl::MutexLock lock(&mutex_);
     finished_ = true;
   }
+  if (options_.on_finish) options_.on_finish();
   members_.SendToAll(FinishFrame());
 }
 

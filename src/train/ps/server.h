@@ -26,6 +26,7 @@ class ParameterServer {
     std::vector<TaskId> training_tasks;  // the chief first
     std::string cluster;                 // as every task must know it
     std::function<void(const std::string&)> log;
+    std::function<void()> on_finish;  // the job is over; may be empty
   };
   explicit ParameterServer(Options options);
   ~ParameterServer();

@@ -208,6 +208,7 @@ struct TrainSpec {
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
   bool shuffle = true;
+  int prefetch = 4;  // batches made ahead
   // A checkpoint folder or model dir whose tensors of the same name and shape are the first values.
   std::string warm_start;
   std::vector<std::shared_ptr<Hook>> hooks;
@@ -216,15 +217,17 @@ struct TrainSpec {
 struct Exporter {
   enum class When { kFinal, kLatest, kBest };
   enum class Format { kTorchScript, kSafetensors };
-  When when = When::kFinal;
+  When when = When::kFinal;  // kBest: by the experiment's first metric
   Format format = Format::kTorchScript;
-  std::string metric;  // of kBest; the first metric when empty
 };
 
 struct EvalSpec {
   bool enabled = true;
   std::string split = "test";
   std::optional<int64_t> steps;  // batches; all when absent
+  // A checkpoint is evaluated when so many steps have gone since the last one that was; each when
+  // absent, and the last always.
+  std::optional<int64_t> every_steps;
   std::optional<int64_t> batch_size;
   absl::Duration start_delay;
   absl::Duration throttle;  // at most one evaluation in this time
