@@ -40,6 +40,6 @@ int main(int argc, char** argv) {
   experiment.train.batch_size = 64;
   experiment.train.optimizer = {.type = "adam", .learning_rate = 0.001};
   experiment.train.schedule = {.type = "cosine", .warmup_steps = 50, .decay_steps = 500};
-  experiment.evaluate.exporters = {{.when = train::Exporter::When::kBest, .metric = "accuracy"}};
+  experiment.evaluate.exporters = {{.when = train::Exporter::When::kBest}};
   return train::Main(argc, argv, experiment);
 }

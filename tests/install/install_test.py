@@ -85,7 +85,7 @@ class InstallTest(MusterTest):
         build = self.dir / "build/examples-cpp"
         for command in (["cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug"],
                         ["cmake", "--build", build]):
-            result = subprocess.run(command, capture_output=True, text=True, timeout=170)
+            result = subprocess.run(command, capture_output=True, text=True, timeout=400)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def assert_trained(self, model_dir, output):
