@@ -1,11 +1,9 @@
-// For tests: a model whose gradients are made up, the same training computed by one loop, and a job
-// of servers and tasks in one process.
+// For tests: a job of servers and tasks in one process.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,48 +13,13 @@
 #include "base/testing.h"
 #include "train/ps/client.h"
 #include "train/ps/coordinator.h"
+#include "train/ps/serial_training.h"
 #include "train/ps/server.h"
 #include "train/values.h"
 #include "train/wire/fake_transport.h"
 #include "train/wire/grpc_transport.h"
 
 namespace muster::train {
-
-// Dense variables that are split, shared, scalar and empty; tables small and split; buffers.
-std::vector<Variable> AllKinds();
-std::vector<Variable> DenseOnly();
-
-// All values and slots of the variables.
-struct ModelState {
-  std::vector<std::vector<float>> values;    // by variable; empty for buffers
-  std::vector<std::vector<float>> slots[2];  // by variable
-  std::vector<std::vector<std::byte>> buffers;
-
-  friend bool operator==(const ModelState&, const ModelState&) = default;
-};
-ModelState FirstState(const std::vector<Variable>& variables, int slots);
-
-// What a task computes for its `batch`-th batch.
-float GradientOf(int rank, int64_t batch, int64_t element, float value);
-std::vector<int64_t> RowsOf(int rank, int64_t batch, int64_t rows);  // sorted
-std::vector<std::byte> BuffersOf(int64_t batch, int64_t bytes);
-// `values` as they arrive when they are sent in that precision.
-void Round(wire::Frame::Precision precision, std::vector<float>& values);
-
-// Training by one loop, without servers.
-struct Serial {
-  std::vector<Variable> variables;
-  OptimizerConfig optimizer;
-  wire::Frame::Precision precision = wire::Frame::FLOAT32;
-  ModelState state;
-
-  // Step `step`, counted from 0, with the gradients of these tasks.
-  void Step(int64_t step, const std::set<int>& ranks);
-
- private:
-  void StepDense(int variable, int64_t step, const std::set<int>& ranks);
-  void StepTable(int variable, int64_t step, const std::set<int>& ranks);
-};
 
 struct JobOptions {
   int tasks = 2;
