@@ -391,6 +391,28 @@ TEST(EndOfJob, ServersEndWhenTheChiefSaysSo) {
   server.join();
 }
 
+TEST(EndOfJob, TasksWaitForTheChiefToEndTheJob) {
+  for (const Strategy strategy : {Strategy::kSync, Strategy::kAsync}) {
+    Job job({.tasks = 2, .servers = 2, .strategy = strategy});
+    auto coordinator = job.NewCoordinator();
+    ASSERT_TRUE(job.Start(*coordinator).ok());
+    Tasks tasks = AllTasks(job);
+    RunAll(tasks);
+    absl::Notification ended;
+    std::jthread waits([&] {
+      const absl::Status status = tasks[1]->client().AwaitEnd();
+      EXPECT_TRUE(status.ok()) << status;
+      ended.Notify();
+    });
+    EXPECT_FALSE(ended.WaitForNotificationWithTimeout(absl::Milliseconds(30)));
+    ASSERT_TRUE(coordinator->EndJob().ok());
+    waits.join();
+    // So does one that comes back after the end.
+    ASSERT_TRUE(tasks[0]->Join().ok());
+    EXPECT_TRUE(tasks[0]->client().AwaitEnd().ok());
+  }
+}
+
 TEST(EndOfJob, AServerThatNobodyNeedsSaysSo) {
   Job job({.tasks = 1});
   const absl::Status status = job.server(0).Run(absl::Milliseconds(20), absl::ZeroDuration());
