@@ -84,7 +84,10 @@ void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now)
   task.finished = now;
   task.exit_code = end.exit_code;
   task.kill_at = task.ready_by = absl::InfiniteFuture();
-  if (task.ending) {
+  // A ps that ends in good order after the last of the others was not cut short.
+  const bool in_good_order =
+      phase_ == Phase::kEnding && verdict_ == JobState::kSucceeded && end.exit_code == 0;
+  if (task.ending && !in_good_order) {
     AfterRequestedEnd(id, task, now);
   } else if (end.exit_code == 0) {
     const RoleSpec* role = spec_.FindRole(id.role);

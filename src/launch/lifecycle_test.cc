@@ -237,6 +237,8 @@ TEST(LifecycleTest, WhenTheFinishGraceIsOverTheOthersAreEnded) {
   EXPECT_THAT(play.Take(), ElementsAre("term ps:0"));
   play.Exit(kPs, 0);
   EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kPs), TaskState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kStopped);
 }
 
 TEST(LifecycleTest, ATaskThatGetsReadyAfterSuccessHasTheFinishGraceToo) {

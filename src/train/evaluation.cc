@@ -81,12 +81,6 @@ std::optional<checkpoint::Entry> Newest(const std::string& model_dir) {
   return newest;
 }
 
-// Which job saved it.
-std::string JobOf(const checkpoint::Checkpoint& stored) {
-  const auto job = stored.state().find("job");
-  return job != stored.state().end() && job->is_string() ? job->get<std::string>() : "";
-}
-
 std::string NameOf(Exporter::When when) {
   switch (when) {
     case Exporter::When::kFinal:
@@ -182,6 +176,11 @@ absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) 
     torch::Tensor(tensors[i].second).copy_(values);
   }
   return absl::OkStatus();
+}
+
+std::string JobOf(const checkpoint::Checkpoint& stored) {
+  const auto job = stored.state().find("job");
+  return job != stored.state().end() && job->is_string() ? job->get<std::string>() : "";
 }
 
 absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_dir,
@@ -307,8 +306,8 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string&
     }
     if (!newest || newest->step <= evaluated) continue;
     const bool may_be_last = newest->final || newest->step >= experiment.train.max_steps;
-    const bool too_soon = newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) &&
-                          evaluated >= 0;
+    const bool too_soon =
+        newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) && evaluated >= 0;
     if (!may_be_last && (too_soon || absl::Now() < not_before)) continue;
     not_before = absl::Now() + experiment.evaluate.throttle;
     report_at = absl::Now() + kReportInterval;

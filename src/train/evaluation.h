@@ -64,6 +64,9 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string&
                                 const std::string& job_id,
                                 const std::function<void(const std::string&)>& log);
 
+// Which job saved it; "" when that is not known.
+std::string JobOf(const checkpoint::Checkpoint& stored);
+
 // The checkpoint that a user names: "latest", "best" or a step.
 absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_dir,
                                                       const std::string& which);

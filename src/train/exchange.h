@@ -21,7 +21,7 @@ class Exchange {
   virtual ~Exchange() = default;
 
   // Waits for the others, and brings the model to the job's values. `first` gives them where this
-  // task is the chief and the job has none yet.
+  // task is the chief and the job has none yet. Cancelled: the job is over.
   virtual absl::StatusOr<Progress> Join(FirstValues first) = 0;
 
   // Waits until this task may compute another step. False: the job is over.

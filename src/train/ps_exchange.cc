@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "train/half.h"
@@ -15,7 +16,10 @@
 namespace muster::train {
 namespace {
 
-constexpr absl::Duration kChiefPatience = absl::Seconds(5);
+// So long a task waits before it looks whether there is still something to wait for. Longer than
+// the time after which those that wait say for whom.
+constexpr absl::Duration kTurn = absl::Seconds(6);
+constexpr char kInVain[] = " in vain for ";
 constexpr absl::Duration kRejoinTimeout = absl::Minutes(5);
 constexpr absl::Duration kReportInterval = absl::Seconds(5);
 
@@ -115,33 +119,37 @@ void PsExchange::Receive(int server, int bucket, const wire::Payload& values) {
   }
 }
 
+absl::Status PsExchange::TryJoin(FirstValues first, absl::Duration timeout) {
+  if (options_.is_chief) MUSTER_RETURN_IF_ERROR(coordinator_->EnsureActive(first, timeout));
+  MUSTER_ASSIGN_OR_RETURN(const Position position, client_->Join(timeout));
+  MUSTER_RETURN_IF_ERROR(client_->PullAll(position.step));
+  replica_.Advance();
+  progress_ = {position.step, position.sequence, position.limit,
+               DataOrigin::FromJson(position.data)};
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
   // Once at work, a server that was lost may take its time to come back.
   const absl::Duration patience =
-      plain_start_ ? options_.start_timeout : std::max(options_.start_timeout, kRejoinTimeout);
+      has_joined_ ? std::max(options_.start_timeout, kRejoinTimeout) : options_.start_timeout;
   const absl::Time deadline = absl::Now() + patience;
-  absl::Status last;
-  while (absl::Now() < deadline) {
+  for (;;) {
     const absl::Duration left = deadline - absl::Now();
-    if (options_.is_chief) {
-      last = coordinator_->EnsureActive(first, left);
-      if (IsTransient(last)) continue;
-      MUSTER_RETURN_IF_ERROR(last);
+    const absl::Status status = TryJoin(first, std::min(left, kTurn));
+    if (status.ok()) {
+      has_joined_ = true;
+      return progress_;
     }
-    auto position = client_->Join(options_.is_chief ? std::min(left, kChiefPatience) : left);
-    last = position.status();
-    if (options_.is_chief && absl::IsDeadlineExceeded(last)) continue;
-    if (!last.ok()) return last;
-    last = client_->PullAll(position->step);
-    if (IsTransient(last)) continue;
-    MUSTER_RETURN_IF_ERROR(last);
-    replica_.Advance();
-    plain_start_ = false;
-    progress_ = {position->step, position->sequence, position->limit,
-                 DataOrigin::FromJson(position->data)};
-    return progress_;
+    if (!IsTransient(status) && !absl::IsDeadlineExceeded(status)) return status;
+    if (options_.is_over && options_.is_over()) return absl::CancelledError("the job is over");
+    if (absl::Now() < deadline) continue;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(status.message(), absl::MaxSplits(kInVain, 1));
+    return absl::DeadlineExceededError(
+        absl::StrCat("waited ", absl::FormatDuration(patience), kInVain,
+                     parts.second.empty() ? parts.first : parts.second));
   }
-  return absl::IsDeadlineExceeded(last) ? last : absl::DeadlineExceededError(last.message());
 }
 
 absl::StatusOr<bool> PsExchange::Begin(const std::vector<Batch>& batches) {

@@ -27,6 +27,8 @@ class PsExchange final : public Exchange {
     absl::Duration start_timeout = absl::Minutes(5);
     int64_t bucket_bytes = 2 << 20;
     std::function<void(const std::string&)> log;
+    // Whether the job has ended meanwhile: asked when the servers do not answer. May be empty.
+    std::function<bool()> is_over;
   };
   PsExchange(wire::Transport& transport, Replica& replica, Options options);
 
@@ -49,6 +51,7 @@ class PsExchange final : public Exchange {
     int waits_for = 0;  // parameters whose gradients are still to come
   };
 
+  absl::Status TryJoin(FirstValues first, absl::Duration timeout);
   void BuildRoutes();
   void Receive(int server, int bucket, const wire::Payload& values);
   void Push(Route& route);
@@ -72,7 +75,7 @@ class PsExchange final : public Exchange {
   std::unique_ptr<PsCoordinator> coordinator_;  // of the chief
   Progress progress_;
   float gradient_scale_ = 1;
-  bool plain_start_ = true;  // it has not joined yet
+  bool has_joined_ = false;
 };
 
 }  // namespace muster::train

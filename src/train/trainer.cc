@@ -62,9 +62,16 @@ void Trainer::AddScalar(const std::string& tag, double value) {
 
 absl::Status Trainer::Run() {
   MUSTER_RETURN_IF_ERROR(Prepare());
-  MUSTER_RETURN_IF_ERROR(Join());
-  for (const auto& hook : experiment_.train.hooks) hook->Begin(*this);
-  MUSTER_RETURN_IF_ERROR(TrainToTheEnd());
+  absl::Status status = Join();
+  if (status.ok()) {
+    for (const auto& hook : experiment_.train.hooks) hook->Begin(*this);
+    status = TrainToTheEnd();
+  }
+  if (absl::IsCancelled(status)) {
+    log_("the others have ended the job");
+    return absl::OkStatus();
+  }
+  MUSTER_RETURN_IF_ERROR(status);
   for (const auto& hook : experiment_.train.hooks) hook->End(*this);
   if (environment_.is_chief) return End();
   return absl::OkStatus();
@@ -125,7 +132,8 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
                               .precision = PrecisionOf(train),
                               .clip_norm = train.clip_norm,
                               .start_timeout = experiment_.run.start_timeout,
-                              .log = log_};
+                              .log = log_,
+                              .is_over = [this] { return IsOver(); }};
   for (int i = 0; i < environment_.Servers(); ++i) {
     options.addresses.push_back(environment_.AddressOf({"ps", i}));
   }
@@ -149,6 +157,14 @@ absl::Status Trainer::SetAsideNewer() {
   if (ReadFile(mark).ok()) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(checkpoint::SetAside(environment_.model_dir, *environment_.resume_step));
   return WriteFileAtomically(mark, absl::StrCat(*environment_.resume_step, "\n"), 0644);
+}
+
+bool Trainer::IsOver() const {
+  if (environment_.job_id.empty() || environment_.model_dir.empty()) return false;
+  const auto entries = checkpoint::List(environment_.model_dir);
+  if (entries.empty() || !entries.back().status.ok() || !entries.back().final) return false;
+  const auto stored = checkpoint::Checkpoint::Open(entries.back().folder);
+  return stored.ok() && JobOf(*stored) == environment_.job_id;
 }
 
 absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {

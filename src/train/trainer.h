@@ -42,6 +42,8 @@ class Trainer final : public RunContext {
   absl::StatusOr<std::set<std::string>> FindTables();
   std::unique_ptr<Exchange> MakeExchange(const OptimizerConfig& optimizer);
   absl::Status SetAsideNewer();
+  // The last checkpoint of this very job exists.
+  bool IsOver() const;
   absl::StatusOr<std::unique_ptr<ValueSource>> FirstValuesOf();
   void OpenSummaries();
   void WriteGraph();

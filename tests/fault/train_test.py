@@ -1,0 +1,283 @@
+"""What goes wrong in training: jobs that cannot work, damaged checkpoints, full disks, strangers, lost peers."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+from support import free_ports, kill, wait_until
+from training import TRAINER, TrainTest
+
+ONE = {"chief": {}}
+PAIR = {"chief": {}, "worker": 1, "ps": 1}
+SHORT = {"steps": 20, "checkpoint": {"every_steps": 10}}
+
+
+class MistakeTest(TrainTest):
+    """A job that cannot work fails at once, and says what to do."""
+
+    def refused(self, **changes):
+        """What is said of a job file that is not accepted."""
+        result = self.muster("run", self.job("job", roles=ONE, **changes), check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(self.jobs(), [])
+        return result.stderr
+
+    def test_a_model_that_does_not_fit_the_data(self):
+        said = self.fails("job", roles=PAIR, train={"model": "cnn", "data": {"kind": "tabular", "features": 4, "classes": 3,
+                                                                             "shape": None}})
+        self.assertRegex(said, "cnn")
+        self.assertRegex(said, r"\[.*4\]")
+        self.assertNotIn("restarts", said)
+
+    def test_a_loss_that_does_not_fit_the_data(self):
+        said = self.fails("job", roles=ONE, train={"loss": "ctc"})
+        self.assertRegex(said, "chief:0 failed")
+        self.assertNotIn("terminate called", said)
+
+    def test_an_unknown_model(self):
+        result = self.muster("run", self.job("job", roles=ONE, train={"model": "cmn"}), check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr + result.stdout, "cmn.*cnn")
+
+    def test_an_unknown_loss(self):
+        self.assertRegex(self.refused(train={"loss": "cross_entropie"}), "cross_entropy")
+
+    def test_no_steps(self):
+        self.assertRegex(self.refused(train={"steps": 0}), "'steps'")
+
+    def test_a_torchscript_file_that_is_none(self):
+        self.write("net.pt", "PK\x03\x04 this is not a model")
+        said = self.fails("job", roles=ONE, train={"model": "./net.pt"})
+        self.assertIn("net.pt", said)
+        self.assertRegex(said, "TorchScript")
+
+    def test_a_torchscript_file_that_is_not_there(self):
+        self.assertIn("net.pt", self.fails("job", roles=ONE, train={"model": "./net.pt"}))
+
+    def test_a_batch_larger_than_the_data(self):
+        said = self.fails("job", roles=PAIR, train={"batch_size": 600})
+        self.assertRegex(said, "600")
+        self.assertRegex(said, "512")
+
+    def test_data_that_is_not_there(self):
+        said = self.fails("job", roles=PAIR, train={"data": {"format": "mnist", "path": "nowhere", "shape": None,
+                                                             "examples": None}})
+        self.assertIn("nowhere", said)
+
+
+class NanTest(TrainTest):
+    HUGE = {"optimizer": {"type": "sgd", "learning_rate": 1e30}}
+
+    def test_the_job_stops_and_says_where(self):
+        said = self.fails("job", train=self.HUGE)
+        self.assertRegex(said, r"(chief|worker):\d, step \d+: the (loss is|gradient of \S+ is not finite)")
+        self.assertIn("learning_rate", said)
+
+    def test_with_allreduce_the_culprit_is_named(self):
+        said = self.fails("job", roles={"chief": {}, "worker": 1}, train=self.HUGE)
+        self.assertRegex(said, r"(chief|worker):\d, step \d+: the (loss is|gradient of \S+ is not finite)")
+
+    def test_by_policy_it_goes_on(self):
+        job = self.train("job", roles=PAIR, train=dict(self.HUGE, nan_guard="skip", steps=30))
+        self.assertEqual(self.bytes_of("job")[0], 30)
+        self.assertRegex(self.text(job, "chief:0"), r"chief:0, step \d+: .* left out")
+
+    def test_by_policy_with_allreduce(self):
+        self.train("job", roles={"chief": {}, "worker": 1}, train=dict(self.HUGE, nan_guard="skip", steps=30))
+        self.assertEqual(self.bytes_of("job")[0], 30)
+
+    def test_nobody_looks(self):
+        self.train("job", roles=ONE, train=dict(self.HUGE, nan_guard="off", steps=30))
+        self.assertEqual(self.bytes_of("job")[0], 30)
+
+
+class CheckpointTest(TrainTest):
+    def test_a_damaged_one_is_passed_over(self):
+        self.train("job", roles=PAIR, train=SHORT)
+        whole = self.bytes_of("job")
+        path = next(self.checkpoint("job", 20).glob("model-*"))
+        damaged = bytearray(path.read_bytes())
+        damaged[-5] ^= 1
+        path.write_bytes(damaged)
+        job = self.train("job", roles=PAIR, train=SHORT)
+        said = self.text(job, "chief:0")
+        self.assertRegex(said, r"skipped a checkpoint: .*step-000000020")
+        self.assertIn("restored step 10", said)
+        self.assertEqual(self.bytes_of("job"), whole)
+
+    def test_a_partial_one_is_passed_over(self):
+        self.train("job", roles=PAIR, train=SHORT)
+        whole = self.bytes_of("job")
+        (self.checkpoint("job", 20) / "manifest.json").unlink()
+        job = self.train("job", roles=PAIR, train=SHORT)
+        self.assertIn("restored step 10", self.text(job, "chief:0"))
+        self.assertEqual(self.bytes_of("job"), whole)
+
+    def test_all_of_them_are_damaged(self):
+        self.train("job", roles=ONE, train=SHORT)
+        whole = self.bytes_of("job")
+        for folder in (self.model_dir("job") / "checkpoints").glob("step-*"):
+            (folder / "manifest.json").write_text("{")
+        job = self.train("job", roles=ONE, train=SHORT)
+        self.assertRegex(self.text(job, "chief:0"), "skipped a checkpoint")
+        self.assertEqual(self.bytes_of("job"), whole)
+
+    def test_another_model(self):
+        self.train("job", roles=ONE, train=SHORT)
+        for roles in (PAIR, {"chief": {}, "worker": 1}):
+            said = self.fails("job", roles=roles, train=dict(SHORT, model="logistic"))
+            self.assertIn("holds another model", said)
+            self.assertIn("fc1.weight", said)
+
+    def test_killed_while_it_saves(self):
+        """What a killed chief has left is removed by the next one."""
+        job = self.launch("job", roles=PAIR, train={"checkpoint": {"every_steps": 2}})
+        for step in (20, 60):
+            self.wait_step(job, step)
+            self.kill_task(job, "chief:0")
+        self.succeed(job)
+        names = sorted(path.name for path in (self.model_dir("job") / "checkpoints").iterdir())
+        self.assertEqual([name for name in names if not re.fullmatch(r"step-\d{9}|best\.json|\.lock", name)], [])
+        self.assertEqual(self.bytes_of("job")[0], 200)
+
+
+class DiskTest(TrainTest):
+    def mount(self, path, size):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to mount a small disk")
+        path.mkdir(parents=True)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path], capture_output=True).returncode:
+            self.skipTest("mount is not permitted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", path])
+
+    def fill(self, path):
+        with open(path, "wb", buffering=0) as filler, self.assertRaises(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+
+    def test_training_goes_on_while_the_disk_is_full(self):
+        self.mount(self.model_dir("job"), "8m")
+        job = self.launch("job", roles=PAIR, train={"steps": 600, "checkpoint": {"every_steps": 20, "keep": 1}})
+        self.wait_checkpoint("job", 20)
+        filler = self.model_dir("job") / "filler"
+        self.fill(filler)
+        self.wait_text(job, "chief:0", "could not be saved: .*[Nn]o space left.*; training goes on")
+        filler.unlink()
+        self.succeed(job)
+        self.assertEqual(self.bytes_of("job")[0], 600)
+
+    def test_the_last_checkpoint_must_be_saved(self):
+        self.mount(self.model_dir("job"), "8m")
+        self.fill(self.model_dir("job") / "filler")
+        said = self.fails("job", roles=PAIR, train=SHORT)
+        self.assertRegex(said, "the last checkpoint could not be saved: .*[Nn]o space left")
+        self.assertFalse(any((self.model_dir("job") / "checkpoints").glob("step-*")))
+
+
+class PeerTest(TrainTest):
+    """Tasks started by hand, over TCP; with peers that are missing, wrong, or strangers."""
+
+    def setUp(self):
+        super().setUp()
+        self.ports = free_ports(5)
+        self.roles = {"chief": {"port": self.ports[0]}, "worker": {"replicas": 1, "port": self.ports[1]},
+                      "ps": {"replicas": 1, "port": self.ports[2]}}
+
+    def file(self, **changes):
+        return self.job("hand", roles=self.roles, **changes)
+
+    def start(self, file, role, index=0, **more):
+        return self.by_hand(self.env_of(file, role, index, **more))
+
+    def test_a_ps_of_another_cluster(self):
+        mine = self.file(train=SHORT)
+        other = self.job("other", roles=dict(self.roles, worker={"replicas": 2, "port": self.ports[3]}), train=SHORT)
+        server = self.start(other, "ps")
+        chief = self.start(mine, "chief")
+        said = self.expect_exit(chief, 1)
+        self.assertIn("another cluster", said)
+        for port in (self.ports[1], self.ports[3]):
+            self.assertIn(f":{port}", said)
+        self.assertIsNone(server.poll())
+
+    def test_two_tasks_of_the_same_index(self):
+        file = self.file(train={"steps": 10 ** 7})
+        for role in ("ps", "chief"):
+            self.start(file, role)
+        first = self.start(file, "worker")
+        wait_until(lambda: "joined" in first.output(), "the first has joined")
+        second = self.start(file, "worker", MUSTER_START_TIMEOUT="2")
+        said = self.expect_exit(second, 1)
+        self.assertRegex(said, f"worker:0 is taken by process {first.pid} on")
+        self.assertIsNone(first.poll())
+
+    def test_garbage_on_the_port(self):
+        file = self.file(train={"steps": 300})
+        server = self.start(file, "ps")
+        wait_until(lambda: "serves at" in server.output(), "the ps serves")
+        request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for garbage in (os.urandom(70000), request, b"", b"\0" * 100000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + os.urandom(999)):
+            with socket.create_connection(("127.0.0.1", self.ports[2])) as stranger:
+                try:
+                    stranger.sendall(garbage)
+                except OSError:
+                    pass  # hung up on
+        others = [self.start(file, "chief"), self.start(file, "worker")]
+        for process in (*others, server):
+            self.expect_exit(process, 0)
+        self.assertEqual(self.bytes_of("hand")[0], 300)
+
+    def test_a_missing_ps(self):
+        file = self.file(train=SHORT)
+        for role in ("chief", "worker"):
+            said = self.expect_exit(self.start(file, role, MUSTER_START_TIMEOUT="1"), 1)
+            self.assertRegex(said, f"waited 1s in vain for ps:0 .*{self.ports[2]}")
+
+    def test_a_missing_chief(self):
+        file = self.file(train=SHORT)
+        self.start(file, "ps")
+        said = self.expect_exit(self.start(file, "worker", MUSTER_START_TIMEOUT="1"), 1)
+        self.assertRegex(said, "in vain for .*chief")
+
+    def test_a_missing_peer_of_allreduce(self):
+        self.roles.pop("ps")
+        file = self.file(train=SHORT)
+        said = self.expect_exit(self.start(file, "chief", MUSTER_START_TIMEOUT="1"), 1)
+        self.assertIn("in vain for worker:0", said)
+        said = self.expect_exit(self.start(file, "worker", MUSTER_START_TIMEOUT="1"), 1)
+        self.assertIn("in vain for chief:0", said)
+
+    def test_the_start_timeout_of_the_job_reaches_the_tasks(self):
+        job = self.launch("job", roles=dict(PAIR, worker={"replicas": 1, "command": "sleep 600"}),
+                          train=SHORT, policies={"start_timeout": "7s"})
+        self.assertIn(b"MUSTER_START_TIMEOUT=7", self.environment(job, "ps:0"))
+
+    def environment(self, job, task):
+        with open(f"/proc/{self.pids(job)[task]}/environ", "rb") as file:
+            return file.read().split(b"\0")
+
+
+class WaitTest(TrainTest):
+    """Who waits says for whom."""
+
+    def test_a_worker_that_hangs(self):
+        job = self.launch("job", train={"steps": 10 ** 7})
+        self.wait_step(job, 10)
+        pid = self.freeze(job, "worker:1")
+        self.wait_text(job, "chief:0", r"waiting for worker:1\n", timeout=30)
+        kill(pid, signal.SIGCONT)
+
+    def test_a_worker_of_allreduce_that_hangs(self):
+        job = self.launch("job", roles={"chief": {}, "worker": 1}, train={"steps": 10 ** 7})
+        self.wait_step(job, 10)
+        pid = self.freeze(job, "worker:0")
+        self.wait_text(job, "chief:0", r"waiting for worker:0\n", timeout=30)
+        kill(pid, signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    unittest.main()

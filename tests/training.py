@@ -1,0 +1,191 @@
+"""What the tests of the built-in trainer share: small jobs, their checkpoints, and ways to disturb them."""
+import contextlib
+import copy
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import support
+from support import PYTHON, MusterTest, kill, wait_until
+
+TRAINER = os.path.join(os.path.dirname(support.MUSTER), "muster-trainer")
+
+JOB = {
+    "name": "job",
+    "env": {"OMP_NUM_THREADS": "1"},
+    "roles": {"chief": {}, "worker": 2, "ps": 2},
+    "train": {
+        "model": "mlp",
+        "data": {"format": "synthetic", "examples": 512, "shape": [1, 6, 6]},
+        "optimizer": {"type": "adam", "learning_rate": 0.001},
+        "batch_size": 8,
+        "steps": 200,
+        "seed": 7,
+        "log_every_steps": 10,
+        "checkpoint": {"every_steps": 40},
+    },
+    "policies": {"backoff": 0, "start_timeout": "60s"},
+}
+
+
+def merged(base, changes):
+    """`base` with `changes` put in, maps into maps; None removes."""
+    result = copy.deepcopy(base)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = copy.deepcopy(value)
+    return result
+
+
+class TrainTest(MusterTest):
+    def job(self, name, **changes):
+        """A job file; `roles` replaces, everything else is put in."""
+        roles = changes.pop("roles", None)
+        spec = merged(JOB, changes)
+        spec["name"] = name
+        if roles is not None:
+            spec["roles"] = roles
+        path = self.dir / f"{name}.yaml"
+        path.write_text(json.dumps(spec))
+        return path
+
+    def launch(self, name, **changes):
+        """Starts a job in the background; its id."""
+        said = self.muster("run", "-d", self.job(name, **changes)).stdout
+        return re.search(r"Started (\S+) in", said).group(1)
+
+    def succeed(self, job, timeout=90):
+        """Waits for the end of a job, which must be a good one in every task."""
+        shown = self.wait_state(job, "Succeeded", "Failed", "Stopped", timeout=timeout)
+        logs = "\n".join(f"--- {task['task']}\n{self.text(job, task['task'])}" for task in shown["tasks"])
+        self.assertEqual(shown["state"], "Succeeded", f"{shown.get('reason')}\n{logs}")
+        for task in shown["tasks"]:
+            self.assertEqual(task["state"], "Succeeded", f"{task['task']}\n{logs}")
+        return shown
+
+    def train(self, name, **changes):
+        """A job from beginning to good end; its id."""
+        job = self.launch(name, **changes)
+        self.succeed(job)
+        return job
+
+    def fails(self, name, **changes):
+        """A job that must fail; what the user sees."""
+        result = self.muster("run", self.job(name, **changes), check=False)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def text(self, job, task):
+        return self.log(job, task).decode(errors="replace")
+
+    def wait_text(self, job, task, pattern, timeout=60):
+        return wait_until(lambda: re.search(pattern, self.text(job, task)),
+                          f"{task} of {job} says {pattern!r}; it says:\n{self.text(job, task)}", timeout)
+
+    def wait_step(self, job, step):
+        """Waits until the chief has said that it is at this step, or after it."""
+        wait_until(lambda: max([0, *map(int, re.findall(r"^step (\d+)/", self.text(job, "chief:0"), re.M))]) >= step,
+                   f"{job} is at step {step}")
+
+    def model_dir(self, name):
+        return self.dir / "runs" / name
+
+    def checkpoint(self, name, step=None):
+        """The folder of a checkpoint; the newest one's unless the step is said."""
+        folders = sorted((self.model_dir(name) / "checkpoints").glob("step-*[0-9]"))
+        if step is not None:
+            folders = [folder for folder in folders if int(folder.name[5:]) == step]
+        return folders[-1] if folders else None
+
+    def wait_checkpoint(self, name, step):
+        return wait_until(lambda: self.checkpoint(name, step), f"{name} has a checkpoint of step {step}")
+
+    def state(self, name):
+        return json.loads((self.checkpoint(name) / "state.json").read_text())
+
+    def bytes_of(self, name, kinds=("model", "optimizer")):
+        """What the newest checkpoint holds: its step, and the hash of each file of numbers."""
+        folder = self.checkpoint(name)
+        hashes = {}
+        for kind in kinds:
+            for path in sorted(folder.glob(f"{kind}-*.safetensors")):
+                hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.assertGreater(len(hashes), 0)
+        return int(folder.name[5:]), hashes
+
+    def restarts(self, job, task):
+        return self.task(job, task)["attempt"]
+
+    def kill_task(self, job, task):
+        pid = self.pids(job)[task]
+        self.assertTrue(pid, f"{task} runs")
+        kill(pid)
+
+    def freeze(self, job, task):
+        """Stops a task's process for as long as the test likes."""
+        pid = self.pids(job)[task]
+        self.assertTrue(pid, f"{task} runs")
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(kill, pid, signal.SIGCONT)
+        return pid
+
+    def stutter(self, job, tasks, seed):
+        """Lets tasks pause for random times until the job is over."""
+        dice = random.Random(seed)
+        pids = self.pids(job)
+        while self.show(job)["state"] in ("Starting", "Running"):
+            pid = pids[dice.choice(tasks)]
+            kill(pid, signal.SIGSTOP)
+            try:
+                time.sleep(dice.uniform(0.01, 0.15))
+            finally:
+                kill(pid, signal.SIGCONT)
+
+    def python_torch(self, program, *args):
+        """Runs a program with Debian's torch; skips where there is none. Its output."""
+        if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
+            self.skipTest("needs python3-torch")
+        result = subprocess.run([PYTHON, "-c", program, *map(str, args)], capture_output=True, text=True, timeout=100,
+                                env=dict(self.env, OMP_NUM_THREADS="1"), cwd=self.dir)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def by_hand(self, env, *args):
+        """A task of the trainer as a user starts it; ended at the end of the test."""
+        output = self.dir / f"by-hand-{time.monotonic_ns()}.log"
+        with open(output, "wb") as file:
+            process = subprocess.Popen([TRAINER, *args], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
+                                       stdout=file, stderr=subprocess.STDOUT)
+        process.output = output.read_text
+
+        def end():
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+        self.addCleanup(end)
+        return process
+
+    def expect_exit(self, process, code, timeout=60):
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it still runs after {timeout} s:\n{process.output()}") from None
+        self.assertEqual(process.returncode, code, process.output())
+        return process.output()
+
+    def env_of(self, job_file, role, index=0, **more):
+        """The environment that `muster env` prints for a task."""
+        printed = json.loads(self.muster("env", job_file, role, index, "--format", "json").stdout)
+        return dict(self.env, **printed, **more)
