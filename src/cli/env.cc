@@ -93,6 +93,10 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
        {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
     launch.env.erase(name);
   }
+  if (const auto& train = described.submission.spec.train; !train.is_null()) {
+    launch.env["MUSTER_TRAIN_CONFIG"] =
+        train.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
   if (options.format == "json") {
     out.PrintLine(
         nlohmann::json(launch.env).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

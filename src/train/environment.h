@@ -23,7 +23,7 @@ struct Environment {
   std::string socket_dir;         // private to the job, on this machine; "" = none
   std::string progress_file;      // "" = none
   std::string error_file;         // "" = none
-  std::string train_config;       // the job's train section as a JSON file; "" = none
+  std::string train_config;       // the job's train section: a JSON file, or its text; "" = none
   std::optional<int> evaluators;  // absent: not known
   bool resumed = false;
   std::optional<int64_t> resume_step;

@@ -196,7 +196,15 @@ absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_d
     return absl::InvalidArgumentError(
         absl::StrCat("'", which, "' is no checkpoint: a step, best or latest"));
   }
-  return checkpoint::Restore(model_dir, step, nullptr);
+  auto stored = checkpoint::Restore(model_dir, step, nullptr);
+  if (stored.ok() || !step.has_value() || !absl::IsNotFound(stored.status())) return stored;
+  std::vector<std::string> steps;
+  for (const checkpoint::Entry& entry : checkpoint::List(model_dir)) {
+    if (entry.status.ok()) steps.push_back(absl::StrCat(entry.step));
+  }
+  return absl::NotFoundError(absl::StrCat(stored.status().message(), "; ",
+                                          steps.empty() ? "there are none" : "there are ",
+                                          absl::StrJoin(steps, ", ")));
 }
 
 EvalRecorder::EvalRecorder(const Experiment& experiment, std::string model_dir,

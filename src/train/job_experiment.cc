@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -137,10 +139,13 @@ absl::Status ReadEvaluate(const Json& train, EvalSpec& spec) {
 }  // namespace
 
 absl::StatusOr<Json> ReadTrainConfig(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const bool is_text = absl::StartsWith(absl::StripLeadingAsciiWhitespace(path), "{");
+  MUSTER_ASSIGN_OR_RETURN(const std::string text,
+                          is_text ? absl::StatusOr<std::string>(path) : ReadFile(path));
   Json train = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!train.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a JSON object"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(is_text ? "MUSTER_TRAIN_CONFIG" : path, " is not a JSON object"));
   }
   return train;
 }

@@ -186,7 +186,9 @@ absl::StatusOr<StorePtr> MeetOverTcp(const RendezvousOptions& options, absl::Tim
   if (options.rank != 0) {
     MUSTER_RETURN_IF_ERROR(Poll(
         options, deadline, [&] { return CanConnect(*address); },
-        [&] { return absl::StrCat(options.tasks[0].ToString(), " (", options.addresses[0], ")"); }));
+        [&] {
+          return absl::StrCat(options.tasks[0].ToString(), " (", options.addresses[0], ")");
+        }));
   }
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<uint16_t>(address->port);

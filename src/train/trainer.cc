@@ -208,6 +208,7 @@ absl::Status Trainer::Join() {
                                                                 .prefetch = train.prefetch}));
   MUSTER_RETURN_IF_ERROR(SeekData());
   stop_sent_ = false;
+  first_step_ = progress_.step;
   saved_step_ = progress_.step;
   saved_at_ = absl::Now();
   report_ = std::make_unique<ProgressReport>(
@@ -471,9 +472,9 @@ absl::Status Trainer::SaveLast() {
   saver_->Wait().IgnoreError();  // an earlier one's: it was said
   const std::vector<checkpoint::Entry> entries = checkpoint::List(environment_.model_dir);
   const bool is_saved = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
-    return entry.status.ok() && entry.step >= progress_.step && entry.final;
+    return entry.status.ok() && entry.step == progress_.step && entry.final;
   });
-  if (is_saved) {
+  if (is_saved && progress_.step == first_step_) {
     log_(absl::StrCat("trained to step ", progress_.step, " already; nothing to do"));
     return absl::OkStatus();
   }

@@ -98,6 +98,7 @@ class Trainer final : public RunContext {
   std::string bad_gradient_;  // the first parameter whose gradient is not finite
   std::string stop_reason_;
   bool stop_sent_ = false;
+  int64_t first_step_ = 0;  // where this task joined
   int64_t saved_step_ = 0;
   int64_t announced_step_ = 0;
   int64_t evaluated_step_ = 0;

@@ -1,0 +1,246 @@
+"""The built-in trainer as its users meet it: muster run, evaluate, predict, exports, summaries, tasks by hand."""
+import csv
+import json
+import os
+import random
+import unittest
+
+import tfevents
+from support import SOURCE, free_ports, processes_with, wait_until
+from training import TrainTest
+
+ALONE = {"chief": {}}
+PAIR = {"chief": {}, "worker": 1, "ps": 1}
+FULL = {"chief": {}, "worker": 2, "ps": 2, "evaluator": {}}
+MNIST = {"format": "mnist", "path": str(SOURCE / "data" / "mnist"), "examples": 600, "shape": None}
+
+
+class RunTest(TrainTest):
+    def test_every_task_ends_well_and_nothing_is_left(self):
+        before = set(os.listdir("/dev/shm"))
+        job = self.train("job", roles=FULL)
+        self.assertEqual({task["exit_code"] for task in self.show(job)["tasks"]}, {0})
+        self.assertEqual(processes_with(f"MUSTER_JOB_ID={job}"), [])
+        sockets = [path for path in self.home.rglob("*") if path.is_socket()]
+        self.assertEqual(sockets, [])
+        names = {path.name for path in self.dir.rglob("*") if path.is_file()}
+        self.assertEqual({name for name in names if name.endswith((".new", ".tmp", ".partial"))}, set())
+        self.assertEqual({name for name in set(os.listdir("/dev/shm")) - before if "torch" in name}, set())
+        self.assertEqual(self.state("job")["step"], 200)
+
+    def test_nothing_is_left_of_allreduce(self):
+        job = self.train("job", roles={"chief": {}, "worker": 1})
+        left = [path.name for path in (self.home / "jobs" / job / "sockets").glob("rendezvous-*")]
+        self.assertEqual(left, [])
+        self.assertEqual(processes_with(f"MUSTER_JOB_ID={job}"), [])
+
+    def test_what_the_user_sees(self):
+        result = self.muster("run", self.job("job", roles=FULL))
+        self.assertRegex(result.stdout, r"chief:0 +\| step 10/200, loss \d+\.\d{4}, \d+ examples/s")
+        self.assertRegex(result.stdout, r"evaluator:0 +\| job accuracy: 0\.\d{4}, loss .* \(step 200, 102 examples of test\)")
+        self.assertRegex(result.stderr, r"checkpoints: .*/runs/job/checkpoints \(latest step 200\)")
+        self.assertRegex(result.stderr, r"job accuracy: 0\.\d{4} \(step 200\)")
+
+    def test_progress(self):
+        job = self.train("job", roles=PAIR)
+        progress = json.loads((self.home / "jobs" / job / "run" / "chief-0" / "progress").read_text())
+        self.assertEqual((progress["step"], progress["steps"]), (200, 200))
+        self.assertGreater(progress["examples_per_second"], 0)
+        self.assertLess(progress["loss"], 2.5)
+
+    def test_it_learns(self):
+        if not (SOURCE / "data" / "mnist").is_dir():
+            self.skipTest("needs data/mnist: muster data fetch mnist")
+        self.muster("run", self.job("job", roles=PAIR, train={"data": MNIST, "steps": 100, "batch_size": 16}))
+        said = json.loads(self.muster("evaluate", "job", "--json").stdout)
+        self.assertGreater(said["metrics"]["accuracy"], 0.6)
+        self.assertEqual(said["step"], 100)
+
+    def test_early_stopping(self):
+        flat = {"optimizer": {"type": "sgd", "learning_rate": 0}, "early_stopping": {"patience": 20}}
+        for name, roles in (("servers", FULL), ("reduced", {"chief": {}, "worker": 1, "evaluator": {}})):
+            job = self.train(name, roles=roles, train=dict(flat, steps=10 ** 6))
+            self.assertIn("stopping after step", self.text(job, "chief:0"))
+            step = self.bytes_of(name)[0]
+            self.assertLess(step, 10 ** 6)
+            self.assertEqual(json.loads((self.model_dir(name) / "eval" / "latest.json").read_text())["step"], step)
+
+    def test_a_resumed_job_goes_further(self):
+        self.train("job", roles=FULL, train={"steps": 40})
+        job = self.train("job", roles=FULL, train={"steps": 120})
+        self.assertIn("restored step 40", self.text(job, "chief:0"))
+        self.assertEqual(self.bytes_of("job")[0], 120)
+        # The evaluator has waited for this one, and not taken the earlier job's last for it.
+        self.assertEqual(json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())["step"], 120)
+
+    def test_a_finished_job_has_nothing_to_do(self):
+        self.train("job", roles=PAIR, train={"steps": 40})
+        before = self.bytes_of("job")
+        job = self.train("job", roles=PAIR, train={"steps": 40})
+        self.assertIn("already; nothing to do", self.text(job, "chief:0"))
+        self.assertEqual(self.bytes_of("job"), before)
+
+    def test_resumed_from_a_step(self):
+        self.train("job", roles=PAIR)
+        before = self.bytes_of("job")
+        self.muster("resume", "job", "--from", "80")
+        self.assertEqual(self.bytes_of("job"), before)
+        self.assertTrue(list(self.model_dir("job").glob("superseded-*")))
+
+    def test_warm_start(self):
+        self.train("first", roles=PAIR, train={"steps": 60})
+        job = self.train("second", roles=PAIR, train={"steps": 10, "warm_start": str(self.model_dir("first")),
+                                                      "optimizer": {"type": "sgd", "learning_rate": 0}})
+        self.assertRegex(self.text(job, "chief:0"), r"warm start from step 60 in .*: 6 of 6 tensors")
+        self.assertEqual(self.bytes_of("second", ["model"])[1], self.bytes_of("first", ["model"])[1])
+
+
+class EvaluateTest(TrainTest):
+    def setUp(self):
+        super().setUp()
+        self.id = self.train("job", roles=FULL, train={"export": {"when": "final"}})
+
+    def test_checkpoints_by_name(self):
+        latest = self.muster("evaluate", "job").stdout
+        self.assertRegex(latest, r"job accuracy: 0\.\d{4}, loss .*\(step 200, 102 examples of test\)")
+        best = json.loads((self.model_dir("job") / "checkpoints" / "best.json").read_text())["step"]
+        self.assertIn(f"(step {best}, ", self.muster("evaluate", "job", "--checkpoint", "best").stdout)
+        self.assertIn("(step 80, 512 examples of train)",
+                      self.muster("evaluate", "job", "--split", "train", "--checkpoint", "80").stdout)
+        missing = self.muster("evaluate", "job", "--checkpoint", "81", check=False)
+        self.assertEqual(missing.returncode, 1)
+        for step in ("81", "40", "80", "200"):
+            self.assertIn(step, missing.stderr)
+
+    def test_the_evaluator_and_evaluate_agree(self):
+        kept = json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())
+        said = json.loads(self.muster("evaluate", "job", "--json").stdout)
+        self.assertEqual(said["metrics"], dict(kept["metrics"]))
+
+    def test_predictions_and_the_exported_model_agree(self):
+        self.muster("predict", "job", "--to", "out.csv")
+        with open(self.dir / "out.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([int(row["example"]) for row in rows], list(range(102)))
+        exported = self.model_dir("job") / "export" / "final" / "model.pt"
+        weights = next(self.checkpoint("job").glob("model-*.safetensors"))
+        # A model of the same numbers, put together from the checkpoint alone, is the judge.
+        said = self.python_torch("""
+import json, struct, sys, torch
+net = torch.jit.load(sys.argv[1])
+data = open(sys.argv[2], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+w = {}
+for name, spec in json.loads(data[8:8 + size]).items():
+    if name != "__metadata__":
+        first, last = spec["data_offsets"]
+        part = data[8 + size + first:8 + size + last]
+        w[name] = torch.frombuffer(bytearray(part), dtype=torch.float32).reshape(spec["shape"])
+torch.manual_seed(0)
+for count in (1, 7):
+    x = torch.randn(count, 1, 6, 6)
+    h = x.flatten(1)
+    for layer in ("fc1", "fc2"):
+        h = torch.relu(h @ w[layer + ".weight"].T + w[layer + ".bias"])
+    y = h @ w["fc3.weight"].T + w["fc3.bias"]
+    assert torch.equal(net(x).argmax(1), y.argmax(1))
+    assert torch.allclose(net(x), y, atol=1e-5)
+print("same", not net.training)
+""", exported, weights)
+        self.assertEqual(said.strip(), "same True")
+
+
+class ExportTest(TrainTest):
+    def test_safetensors(self):
+        self.train("job", roles=ALONE, train={"steps": 40, "export": {"when": "best", "format": "safetensors"}})
+        path = self.model_dir("job") / "export" / "best" / "model.safetensors"
+        size = int.from_bytes(path.read_bytes()[:8], "little")
+        self.assertIn("fc1.weight", json.loads(path.read_bytes()[8:8 + size]))
+
+    def test_a_table_that_the_chief_evaluates(self):
+        """The chief computes with a part of the rows; what it evaluates has all of them."""
+        self.muster("run", self.job("job", roles=PAIR, train={
+            "model": "embedding", "steps": 60,
+            "data": {"kind": "tokens", "vocabulary": 300, "shape": None}}))
+        kept = json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())
+        said = json.loads(self.muster("evaluate", "job", "--json").stdout)
+        self.assertEqual((said["step"], said["metrics"]), (60, dict(kept["metrics"])))
+
+
+class SummaryTest(TrainTest):
+    def events(self, folder, suffix):
+        return [event for path in sorted(folder.glob(f"events.out.tfevents.*{suffix}")) for event in tfevents.events(path)]
+
+    def test_scalars_histograms_and_the_graph(self):
+        self.train("job", roles=FULL, train={"steps": 60, "summary": {"every_steps": 20, "histograms": True}})
+        events = self.events(self.model_dir("job"), "train")
+        values = [(event.get("step", 0), value) for event in events for value in event.get("summary", {}).get("value", [])]
+        losses = {step: value["simple_value"] for step, value in values if value["tag"] == "loss"}
+        self.assertEqual(sorted(losses), [20, 40, 60])
+        self.assertTrue(all(0 < loss < 3 for loss in losses.values()))
+        histograms = {value["tag"]: value["histo"] for step, value in values if "histo" in value and step == 60}
+        self.assertEqual(histograms["fc3.bias"]["num"], 10)
+        nodes = {node["name"]: node for event in events for node in event.get("graph_def", {}).get("node", [])}
+        devices = {node["device"] for node in nodes.values() if node["op"] == "VariableV2"}
+        self.assertEqual(devices, {"/job:ps/task:0", "/job:ps/task:1"})
+        self.assertEqual(nodes["loss"]["device"], "/job:chief/task:0")
+        evaluated = self.events(self.model_dir("job") / "eval", "eval")
+        self.assertIn((60, "accuracy"), [(event.get("step", 0), value["tag"]) for event in evaluated
+                                         for value in event.get("summary", {}).get("value", [])])
+
+
+class ByHandTest(TrainTest):
+    """Tasks started one by one, as on machines of their own, in any order."""
+
+    def ends_well(self, processes):
+        for process in processes:
+            self.expect_exit(process, 0)
+
+    def test_with_tf_config(self):
+        ports = free_ports(4)
+        file = self.job("hand", roles={"chief": {"port": ports[0]}, "worker": {"replicas": 2, "port": ports[1]},
+                                       "ps": {"port": ports[3]}, "evaluator": {}})
+        tasks = [("chief", 0), ("worker", 0), ("worker", 1), ("ps", 0), ("evaluator", 0)]
+        random.shuffle(tasks)
+        self.ends_well([self.by_hand(self.env_of(file, role, index)) for role, index in tasks])
+        self.train("plain", roles={"chief": {}, "worker": 2, "ps": 1})
+        self.assertEqual(self.bytes_of("hand"), self.bytes_of("plain"))
+        self.assertEqual(json.loads((self.model_dir("hand") / "eval" / "latest.json").read_text())["step"], 200)
+
+    def test_with_the_four_flags(self):
+        ports = free_ports(3)
+        address = [f"127.0.0.1:{port}" for port in ports]
+        env = {name: value for name, value in self.env_of(self.job("hand", roles=ALONE), "chief").items()
+               if name != "TF_CONFIG" and not name.startswith("MUSTER_") or name == "MUSTER_TRAIN_CONFIG"}
+        tasks = [("ps", 0), ("worker", 0), ("worker", 1)]
+        random.shuffle(tasks)
+        processes = [self.by_hand(env, f"--job_name={role}", f"--task_index={index}", f"--ps_hosts={address[0]}",
+                                  f"--worker_hosts={address[1]},{address[2]}", f"--model_dir={self.model_dir('hand')}")
+                     for role, index in tasks]
+        self.ends_well(processes)
+        self.assertEqual(self.bytes_of("hand")[0], 200)
+        leader = processes[tasks.index(("worker", 0))]
+        self.assertRegex(leader.output(), r"accuracy: 0\.\d+.*\(step 200")
+
+    def test_allreduce(self):
+        ports = free_ports(2)
+        file = self.job("hand", roles={"worker": {"replicas": 2, "port": ports[0]}}, train={"strategy": "allreduce"})
+        order = [0, 1]
+        random.shuffle(order)
+        self.ends_well([self.by_hand(self.env_of(file, "worker", index)) for index in order])
+        self.assertEqual(self.bytes_of("hand")[0], 200)
+
+    def test_a_worker_that_comes_late(self):
+        ports = free_ports(3)
+        file = self.job("hand", roles={"chief": {"port": ports[0]}, "worker": {"port": ports[1]}, "ps": {"port": ports[2]}},
+                        train={"strategy": "async", "steps": 1500})
+        first = [self.by_hand(self.env_of(file, role)) for role in ("ps", "chief")]
+        wait_until(lambda: "step 10/" in first[1].output(), "the chief trains")
+        late = self.by_hand(self.env_of(file, "worker"))
+        self.ends_well([*first, late])
+        self.assertEqual(self.bytes_of("hand")[0], 1500)
+        self.assertGreater(min(self.state("hand")["cursors"]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
