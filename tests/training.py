@@ -71,7 +71,7 @@ class TrainTest(MusterTest):
     def succeed(self, job, timeout=90):
         """Waits for the end of a job, which must be a good one in every task."""
         shown = self.wait_state(job, "Succeeded", "Failed", "Stopped", timeout=timeout)
-        logs = "\n".join(f"--- {task['task']}\n{self.text(job, task['task'])}" for task in shown["tasks"])
+        logs = f"{self.events(job)}\n{self.logs(job)}"
         self.assertEqual(shown["state"], "Succeeded", f"{shown.get('reason')}\n{logs}")
         for task in shown["tasks"]:
             self.assertEqual(task["state"], "Succeeded", f"{task['task']}\n{logs}")
@@ -96,10 +96,18 @@ class TrainTest(MusterTest):
         return wait_until(lambda: re.search(pattern, self.text(job, task)),
                           f"{task} of {job} says {pattern!r}; it says:\n{self.text(job, task)}", timeout)
 
+    def logs(self, job):
+        return "\n".join(f"--- {task['task']}\n{self.text(job, task['task'])}" for task in self.show(job)["tasks"])
+
     def wait_step(self, job, step):
         """Waits until the chief has said that it is at this step, or after it."""
-        wait_until(lambda: max([0, *map(int, re.findall(r"^step (\d+)/", self.text(job, "chief:0"), re.M))]) >= step,
-                   f"{job} is at step {step}")
+        def reached():
+            return max([0, *map(int, re.findall(r"^step (\d+)/", self.text(job, "chief:0"), re.M))]) >= step
+
+        try:
+            wait_until(reached, f"{job} is at step {step}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.events(job)}\n{self.logs(job)}") from None
 
     def model_dir(self, name):
         return self.dir / "runs" / name

@@ -47,20 +47,12 @@ class ShardSnapshot final : public Snapshot {
   bool finished_ = false;
 };
 
-// Tables need no rows to travel here: they are variables like others.
-std::vector<Variable> Dense(std::vector<Variable> variables) {
-  for (Variable& variable : variables) {
-    if (variable.kind == Variable::Kind::kTable) variable.kind = Variable::Kind::kDense;
-  }
-  return variables;
-}
-
 }  // namespace
 
 CollectiveExchange::CollectiveExchange(Replica& replica, Options options)
     : replica_(replica),
       options_(std::move(options)),
-      plans_(Place(Dense(replica.variables()), 1, options_.bucket_bytes)) {
+      plans_(Place(replica.variables(), 1, options_.bucket_bytes)) {
   const ShardShape& shape = plans_.front().shape;
   buckets_of_.resize(static_cast<size_t>(replica_.parameter_count()));
   for (size_t bucket = 0; bucket < shape.buckets.size(); ++bucket) {
@@ -162,7 +154,7 @@ absl::Status CollectiveExchange::Share(std::unique_ptr<ValueSource> first) {
   if (first != nullptr) {
     const int slots = static_cast<int>(SlotNames(options_.optimizer).size());
     MUSTER_RETURN_IF_ERROR(AssignAll(
-        *first, Dense(replica_.variables()), plans_, slots,
+        *first, replica_.variables(), plans_, slots,
         [&](const Extent& extent, Area area, absl::Span<const std::byte> bytes) {
           std::memcpy(shard_->Assign(area).data() + extent.offset, bytes.data(), bytes.size());
           return absl::OkStatus();

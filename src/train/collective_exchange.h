@@ -1,5 +1,5 @@
 // Every task has all variables and updates them itself, with the sum of all tasks' gradients. Also
-// what a single process does.
+// what a single process does. No variable may be a table: all of them are everywhere.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>

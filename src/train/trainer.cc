@@ -100,6 +100,7 @@ absl::Status Trainer::Prepare() {
 }
 
 absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
+  if (environment_.Servers() == 0) return std::set<std::string>();  // no rows travel
   data::Batch example;
   MUSTER_RETURN_IF_ERROR(dataset_->Read({0}, example));
   std::set<std::string> tables;
@@ -491,8 +492,8 @@ absl::Status Trainer::End() {
     log_(absl::StrCat("not all tasks could be told that the job is over: ", ended.message()));
   }
   if (saver_ != nullptr) {
-    log_(absl::StrCat("trained to step ", progress_.step, "; checkpoints in ",
-                      environment_.model_dir));
+    log_(absl::StrCat("trained to step ", std::max(progress_.step, saver_->saved_step()),
+                      "; checkpoints in ", environment_.model_dir));
   }
   return evaluated;
 }

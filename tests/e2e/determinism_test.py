@@ -7,6 +7,7 @@ import unittest
 from training import TrainTest
 
 ALLREDUCE = {"roles": {"chief": {}, "worker": 1}}
+PAIR = {"roles": {"chief": {}, "worker": 1, "ps": 1}}
 
 # A model with dropout, and one with batch normalization: its running means are not trained, but saved.
 DROPOUT = """
@@ -88,7 +89,7 @@ class SyncTest(Determinism):
         self.assertIn("restored step", self.text(job, "chief:0"))
 
     def test_a_ps_is_killed_before_the_first_checkpoint(self):
-        job = self.compare(self.kill_at("ps:0", 10), train={"checkpoint": {"every_steps": 1000}})
+        job = self.compare(self.kill_at("ps:0", 10), **PAIR, train={"checkpoint": {"every_steps": 1000}})
         self.assertEqual(self.restarts(job, "ps:0"), 1)
 
     def test_the_chief_is_killed_while_the_last_step_waits_to_be_saved(self):
@@ -98,7 +99,7 @@ class SyncTest(Determinism):
             self.kill_task(job, "chief:0")
 
         # Evaluation by the chief takes a while at the end.
-        job = self.compare(disturb, train={"data": {"examples": 20000}, "evaluate": {"split": "train", "batch_size": 8},
+        job = self.compare(disturb, **PAIR, train={"data": {"examples": 20000}, "evaluate": {"split": "train", "batch_size": 8},
                                            "checkpoint": {"every_steps": 150}})
         self.assertEqual(self.restarts(job, "chief:0"), 1)
         self.assertIn("(step 200, ", self.text(job, "chief:0"))
@@ -112,20 +113,20 @@ class SyncTest(Determinism):
 
     def test_dropout_and_a_killed_worker(self):
         self.python_torch(DROPOUT, "net.pt")
-        self.killed("worker:0", train={"model": "./net.pt"})
+        self.killed("worker:0", **PAIR, train={"model": "./net.pt"})
 
     def test_a_table_of_embeddings_and_a_killed_worker(self):
-        self.killed("worker:0", train=TABLE)
+        self.killed("worker:0", roles={"chief": {}, "worker": 1, "ps": 2}, train=TABLE)
 
     def test_buffers_and_a_killed_chief(self):
         self.python_torch(NORM, "net.pt")
-        job = self.killed("chief:0", train={"model": "./net.pt"})
+        job = self.killed("chief:0", **PAIR, train={"model": "./net.pt"})
         index = json.loads((self.checkpoint("other") / "model.safetensors.index.json").read_text())
         self.assertIn("1.running_mean", index["weight_map"])
         self.assertEqual(self.task(job, "worker:0")["attempt"], 0)
 
     def test_accumulated_gradients_and_a_killed_worker(self):
-        self.killed("worker:1", train={"accumulate": 2, "clip_norm": 1.0})
+        self.killed("worker:0", **PAIR, train={"accumulate": 2, "clip_norm": 1.0})
 
     def test_accumulated_gradients_of_a_table(self):
         """Two batches of 8 make the same step as one of 16, rows of both included."""

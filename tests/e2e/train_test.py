@@ -105,12 +105,12 @@ class EvaluateTest(TrainTest):
         self.assertRegex(latest, r"job accuracy: 0\.\d{4}, loss .*\(step 200, 102 examples of test\)")
         best = json.loads((self.model_dir("job") / "checkpoints" / "best.json").read_text())["step"]
         self.assertIn(f"(step {best}, ", self.muster("evaluate", "job", "--checkpoint", "best").stdout)
-        self.assertIn("(step 80, 512 examples of train)",
-                      self.muster("evaluate", "job", "--split", "train", "--checkpoint", "80").stdout)
-        missing = self.muster("evaluate", "job", "--checkpoint", "81", check=False)
+        steps = [int(path.name[5:]) for path in sorted((self.model_dir("job") / "checkpoints").glob("step-*"))]
+        self.assertIn(f"(step {steps[0]}, 512 examples of train)",
+                      self.muster("evaluate", "job", "--split", "train", "--checkpoint", steps[0]).stdout)
+        missing = self.muster("evaluate", "job", "--checkpoint", "3", check=False)
         self.assertEqual(missing.returncode, 1)
-        for step in ("81", "40", "80", "200"):
-            self.assertIn(step, missing.stderr)
+        self.assertIn(f"no checkpoint of step 3; there are {', '.join(map(str, steps))}\n", missing.stderr)
 
     def test_the_evaluator_and_evaluate_agree(self):
         kept = json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())
