@@ -310,7 +310,10 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string&
     const std::optional<checkpoint::Entry> newest = Newest(model_dir);
     if (absl::Now() >= report_at) {
       report_at = absl::Now() + kReportInterval;
-      log(absl::StrCat("waiting for a checkpoint after step ", evaluated, " in ", model_dir));
+      log(absl::StrCat("waiting for ",
+                       evaluated < 0 ? std::string("the first checkpoint")
+                                     : absl::StrCat("a checkpoint after step ", evaluated),
+                       " in ", model_dir));
     }
     if (!newest || newest->step <= evaluated) continue;
     const bool may_be_last = newest->final || newest->step >= experiment.train.max_steps;

@@ -25,7 +25,7 @@ ProgressReport::ProgressReport(Options options, int64_t first_step, absl::Time n
 void ProgressReport::Step(int64_t step, int64_t limit, double loss, int64_t examples,
                           absl::Time now) {
   const bool last = step >= limit;
-  if (now - counted_at_ > kRateInterval || last) {
+  if (now - counted_at_ > kRateInterval || last || rate_ == 0) {
     const double seconds = absl::ToDoubleSeconds(now - counted_at_);
     if (seconds > 0) {
       rate_ = static_cast<double>((step - counted_step_) * examples) / seconds;
