@@ -165,7 +165,8 @@ class TrainTest(MusterTest):
 
     def python_torch(self, program, *args):
         """Runs a program with Debian's torch; skips where there is none. Its output."""
-        if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
+        find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        if subprocess.run([PYTHON, "-c", find]).returncode:
             self.skipTest("needs python3-torch")
         result = subprocess.run([PYTHON, "-c", program, *map(str, args)], capture_output=True, text=True, timeout=100,
                                 env=dict(self.env, OMP_NUM_THREADS="1"), cwd=self.dir)

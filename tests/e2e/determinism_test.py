@@ -99,8 +99,9 @@ class SyncTest(Determinism):
             self.kill_task(job, "chief:0")
 
         # Evaluation by the chief takes a while at the end.
-        job = self.compare(disturb, **PAIR, train={"data": {"examples": 20000}, "evaluate": {"split": "train", "batch_size": 8},
-                                           "checkpoint": {"every_steps": 150}})
+        slow = {"data": {"examples": 20000}, "evaluate": {"split": "train", "batch_size": 8},
+                "checkpoint": {"every_steps": 150}}
+        job = self.compare(disturb, **PAIR, train=slow)
         self.assertEqual(self.restarts(job, "chief:0"), 1)
         self.assertIn("(step 200, ", self.text(job, "chief:0"))
 

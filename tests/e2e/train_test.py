@@ -111,8 +111,7 @@ class EvaluateTest(TrainTest):
         missing = self.muster("evaluate", "job", "--checkpoint", "3", check=False)
         self.assertEqual(missing.returncode, 1)
         self.assertIn(f"no checkpoint of step 3; there are {', '.join(map(str, steps))}\n", missing.stderr)
-
-    def test_the_evaluator_and_evaluate_agree(self):
+        # The evaluator and evaluate agree.
         kept = json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())
         said = json.loads(self.muster("evaluate", "job", "--json").stdout)
         self.assertEqual(said["metrics"], dict(kept["metrics"]))
