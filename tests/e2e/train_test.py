@@ -167,12 +167,12 @@ class ExportTest(TrainTest):
 
 
 class SummaryTest(TrainTest):
-    def events(self, folder, suffix):
+    def event_file(self, folder, suffix):
         return [event for path in sorted(folder.glob(f"events.out.tfevents.*{suffix}")) for event in tfevents.events(path)]
 
     def test_scalars_histograms_and_the_graph(self):
         self.train("job", roles=FULL, train={"steps": 60, "summary": {"every_steps": 20, "histograms": True}})
-        events = self.events(self.model_dir("job"), "train")
+        events = self.event_file(self.model_dir("job"), "train")
         values = [(event.get("step", 0), value) for event in events for value in event.get("summary", {}).get("value", [])]
         losses = {step: value["simple_value"] for step, value in values if value["tag"] == "loss"}
         self.assertEqual(sorted(losses), [20, 40, 60])
@@ -183,7 +183,7 @@ class SummaryTest(TrainTest):
         devices = {node["device"] for node in nodes.values() if node["op"] == "VariableV2"}
         self.assertEqual(devices, {"/job:ps/task:0", "/job:ps/task:1"})
         self.assertEqual(nodes["loss"]["device"], "/job:chief/task:0")
-        evaluated = self.events(self.model_dir("job") / "eval", "eval")
+        evaluated = self.event_file(self.model_dir("job") / "eval", "eval")
         self.assertIn((60, "accuracy"), [(event.get("step", 0), value["tag"]) for event in evaluated
                                          for value in event.get("summary", {}).get("value", [])])
 
