@@ -59,8 +59,9 @@ std::string EvaluationLine(const JobRecord& job) {
   const auto value = first[1].get<double>();
   const auto name = json.find("name");
   const bool named = name != json.end() && name->is_string();
-  std::string line = absl::StrCat("  ", named ? Word(*name) : job.name, " ", Word(first[0]), ": ",
-                                  absl::StrFormat(std::abs(value) < 1e9 ? "%.4f" : "%.4g", value));
+  std::string line = absl::StrCat(
+      "  ", named ? Word(*name) : job.name, " ", Word(first[0]), ": ",
+      std::abs(value) < 1e9 ? absl::StrFormat("%.4f", value) : absl::StrFormat("%.4g", value));
   const auto step = json.find("step");
   if (step != json.end() && step->is_number_unsigned()) {
     absl::StrAppend(&line, " (step ", step->get<uint64_t>(), ")");

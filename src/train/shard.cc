@@ -21,7 +21,7 @@ struct RowPart {
 
 Shard::Shard(ShardShape shape, Options options)
     : shape_(std::move(shape)),
-      options_(std::move(options)),
+      options_(options),
       slots_(static_cast<int>(SlotNames(options_.optimizer).size())),
       undo_(shape_.tables.size()),
       states_(static_cast<size_t>(shape_.bucket_count())) {

@@ -199,6 +199,7 @@ void Generation::ApplyShared(int bucket, std::vector<Contribution>& contribution
     ApplyRows(bucket, counted);
   } else if (spec_.shape.is_dense(bucket)) {
     std::vector<const float*> gradients;
+    gradients.reserve(counted.size());
     for (const Contribution* contribution : counted) gradients.push_back(contribution->gradients());
     shard_.Apply(bucket, gradients, 1.0F / static_cast<float>(std::max<size_t>(1, counted.size())));
   } else {

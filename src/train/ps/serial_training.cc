@@ -110,6 +110,7 @@ void Serial::StepDense(int variable, int64_t step, const std::set<int>& ranks) {
     Round(precision, gradient);
     gradients.push_back(std::move(gradient));
   }
+  pointers.reserve(gradients.size());
   for (const auto& gradient : gradients) pointers.push_back(gradient.data());
   if (pointers.empty()) return;
   float* const slots[kMaxSlots] = {state.slots[0][variable].data(),

@@ -26,6 +26,7 @@ uint64_t NextIncarnation() {
 
 std::vector<ShardShape> ShapesOf(const std::vector<ShardPlan>& plans) {
   std::vector<ShardShape> shapes;
+  shapes.reserve(plans.size());
   for (const ShardPlan& plan : plans) shapes.push_back(plan.shape);
   return shapes;
 }
@@ -81,6 +82,7 @@ wire::Transport& Job::transport() {
 
 void Job::StartServer(int index) {
   std::vector<TaskId> tasks;
+  tasks.reserve(static_cast<size_t>(options_.tasks));
   for (int rank = 0; rank < options_.tasks; ++rank) tasks.push_back(task(rank));
   Server& server = servers_[index];
   server.server = std::make_unique<ParameterServer>(
