@@ -87,7 +87,7 @@ absl::Status IdxFile::ParseHeader(absl::string_view bytes) {
     return absl::DataLossError(
         absl::StrCat("says it has ", rank, " dimensions; Muster reads 1 to ", kMaxRank));
   }
-  if (bytes.size() < static_cast<size_t>(4 + 4 * rank)) {
+  if (bytes.size() < 4 + 4 * static_cast<size_t>(rank)) {
     return absl::DataLossError("is cut off within its header");
   }
   size_ = BigEndian32(bytes.data() + 4);
