@@ -17,12 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Digest(const std::string& text) {
-  Sha256 hash;
-  hash.Update(AsBytes(text));
-  return hash.Finish();
-}
-
 class ReaderTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(SaveStep(dir_.path(), 5).ok()); }
@@ -37,7 +31,7 @@ class ReaderTest : public ::testing::Test {
     for (ManifestFile& file : manifest->files) {
       if (file.name != name) continue;
       file.bytes = static_cast<int64_t>(content.size());
-      file.sha256 = Digest(content);
+      file.sha256 = Sha256Hex(content);
     }
     Spill(Path(kManifestFile), ToJson(*manifest));
   }

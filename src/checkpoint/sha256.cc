@@ -38,4 +38,10 @@ std::string Sha256::Finish() {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
 }
 
+std::string Sha256Hex(absl::string_view bytes) {
+  Sha256 hash;
+  hash.Update({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+  return hash.Finish();
+}
+
 }  // namespace muster::checkpoint

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 struct evp_md_ctx_st;
@@ -28,5 +29,7 @@ class Sha256 {
   };
   std::unique_ptr<evp_md_ctx_st, Deleter> context_;
 };
+
+std::string Sha256Hex(absl::string_view bytes);
 
 }  // namespace muster::checkpoint

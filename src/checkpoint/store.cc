@@ -7,7 +7,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -169,6 +171,32 @@ absl::StatusOr<Checkpoint> Restore(const std::string& model_dir, std::optional<i
     }
   }
   return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint that can be restored"));
+}
+
+absl::StatusOr<std::optional<int64_t>> StepOf(const std::string& model_dir,
+                                              const std::string& which) {
+  if (which == "latest") return std::nullopt;
+  if (which == "best") {
+    MUSTER_ASSIGN_OR_RETURN(const Best best, ReadBest(model_dir));
+    return best.step;
+  }
+  int64_t step = 0;
+  if (absl::SimpleAtoi(which, &step) && step >= 0) return step;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--checkpoint is a step, best or latest, not '", which, "'"));
+}
+
+absl::StatusOr<Checkpoint> Find(const std::string& model_dir, const std::string& which) {
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> step, StepOf(model_dir, which));
+  auto stored = Restore(model_dir, step, nullptr);
+  if (stored.ok() || !step.has_value() || !absl::IsNotFound(stored.status())) return stored;
+  std::vector<std::string> steps;
+  for (const Entry& entry : List(model_dir)) {
+    if (entry.status.ok()) steps.push_back(absl::StrCat(entry.step));
+  }
+  return absl::NotFoundError(absl::StrCat(stored.status().message(), "; ",
+                                          steps.empty() ? "there are none" : "there are ",
+                                          absl::StrJoin(steps, ", ")));
 }
 
 absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64_t>& always) {

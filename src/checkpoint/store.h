@@ -34,6 +34,12 @@ std::vector<Entry> List(const std::string& model_dir);
 absl::StatusOr<Checkpoint> Restore(const std::string& model_dir, std::optional<int64_t> step,
                                    std::vector<std::string>* skipped);
 
+// The one that a user asks for: a step, "best" or "latest".
+absl::StatusOr<Checkpoint> Find(const std::string& model_dir, const std::string& which);
+// The step that such a word names; nullopt for the latest.
+absl::StatusOr<std::optional<int64_t>> StepOf(const std::string& model_dir,
+                                              const std::string& which);
+
 // Keeps the newest `keep` complete ones and those of the steps in `always` (the best one's, too);
 // removes what is older than all of the newest, and what dead writers left. A checkpoint
 // that is being written is left alone. `keep` is at least 1.

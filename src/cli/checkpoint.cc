@@ -97,24 +97,17 @@ absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& mode
 // The folder that `which` means; "" for the latest.
 absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::string& which) {
   MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
-  int64_t step = 0;
-  if (which == "best") {
-    MUSTER_ASSIGN_OR_RETURN(const auto best, checkpoint::ReadBest(model_dir));
-    step = best.step;
-  } else if (which != "latest" && (!absl::SimpleAtoi(which, &step) || step < 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--checkpoint is a step, best or latest, not '", which, "'"));
-  }
+  MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> step, checkpoint::StepOf(model_dir, which));
   std::vector<std::string> usable;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    if (entry->status.ok() && which == "latest") return entry->folder;
+    if (entry->status.ok() && !step) return entry->folder;
     const bool whole =
         checkpoint::ParseStepFolder(fs::path(entry->folder).filename().string()) == entry->step;
-    if (which != "latest" && whole && entry->step == step) return entry->folder;
+    if (step && whole && entry->step == *step) return entry->folder;
     if (entry->status.ok()) usable.push_back(absl::StrCat(entry->step));
   }
-  if (which == "latest") return entries.back().status;
-  return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint of step ", step,
+  if (!step) return entries.back().status;
+  return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint of step ", *step,
                                           "; there are ", absl::StrJoin(usable, ", ")));
 }
 

@@ -1,16 +1,13 @@
 #include "cli/data_files.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "checkpoint/sha256.h"
 #include "data/gunzip.h"
 
 namespace muster::cli {
@@ -21,7 +18,7 @@ constexpr int kFileMode = 0644;
 constexpr int kDirectoryMode = 0755;
 
 absl::Status CheckContent(const PublishedFile& file, absl::string_view content) {
-  const std::string sum = Sha256Hex(content);
+  const std::string sum = checkpoint::Sha256Hex(content);
   if (sum == file.sha256) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the content is not the published one: ", content.size(),
                                           " bytes with SHA-256 ", sum, ", instead of ", file.bytes,
@@ -64,17 +61,6 @@ absl::StatusOr<std::string> GetRight(DataSource& source, const PublishedFile& fi
 }
 
 }  // namespace
-
-std::string Sha256Hex(absl::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  if (::EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, ::EVP_sha256(), nullptr) !=
-      1) {
-    return "";
-  }
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest.data()), size));
-}
 
 bool AllAreRight(const std::vector<PublishedFile>& files, const std::string& directory) {
   return Missing(files, directory).empty();

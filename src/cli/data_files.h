@@ -35,8 +35,6 @@ struct FetchResult {
   std::vector<std::string> failures;  // "SOURCE: why", of sources that were tried before
 };
 
-std::string Sha256Hex(absl::string_view bytes);
-
 // Whether all of `files` are in `directory`, plain or with .gz, and right.
 bool AllAreRight(const std::vector<PublishedFile>& files, const std::string& directory);
 

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "checkpoint/store.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
@@ -40,14 +40,6 @@ class IgnoredInterrupts {
  private:
   sighandler_t previous_;
 };
-
-absl::Status CheckChoice(const std::string& which) {
-  int64_t step = 0;
-  if (which == "best" || which == "latest") return absl::OkStatus();
-  if (absl::SimpleAtoi(which, &step) && step >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--checkpoint is a step, best or latest, not '", which, "'"));
-}
 
 // That of a task without a part in a cluster: whatever this shell was made for is left out.
 std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
@@ -81,9 +73,10 @@ absl::StatusOr<int> RunTrainer(Context& context, const SpawnOptions& options) {
 
 absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
                              const EvaluateOptions& options) {
-  MUSTER_RETURN_IF_ERROR(CheckChoice(options.which));
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job));
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, TrainSubmission(job));
+  const absl::Status which = checkpoint::StepOf(job.model_dir, options.which).status();
+  if (absl::IsInvalidArgument(which)) return which;
   const auto trainer = context.FindTrainer();
   if (!trainer.ok()) {
     return absl::NotFoundError(
