@@ -123,9 +123,9 @@ void RunTask(const Setting& setting, int rank, Shared& shared) {
                               .shapes = shapes,
                               .log = Quiet,
                               .receive = [&](int server, int bucket, const wire::Payload& payload) {
-                                std::memcpy(
-                                    values[server].data() + shapes[server].buckets[bucket].offset,
-                                    payload.data(), payload.size());
+                                payload.Copy(
+                                    0, payload.size(),
+                                    values[server].data() + shapes[server].buckets[bucket].offset);
                               }});
   const auto joined = client.Join(absl::Seconds(30));
   if (!joined.ok()) std::abort();

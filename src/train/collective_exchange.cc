@@ -85,6 +85,7 @@ absl::StatusOr<Progress> CollectiveExchange::Join(FirstValues first) {
     return reinterpret_cast<float*>(shard_->Assign(Area::kValues).data() + extent.offset);
   });
   if (plan.shape.buffer_bytes > 0) replica_.UnpackBuffers(shard_->Assign(Area::kBuffers));
+  if (options_.saves) shard_->PrepareSnapshots();
   return progress_;
 }
 
@@ -261,8 +262,8 @@ absl::Status CollectiveExchange::Reduce(bool skipped) {
         shard_->Apply(bucket, {}, 1);
         continue;
       }
-      const float* gradient = GradientOf(bucket);
-      shard_->Apply(bucket, {gradient}, scale);
+      FlatGradient gradient(GradientOf(bucket));
+      shard_->Apply(bucket, {&gradient}, scale);
     }
   });
 }

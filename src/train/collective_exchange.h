@@ -31,6 +31,7 @@ class CollectiveExchange final : public Exchange {
     nlohmann::json schedule;
     int64_t total_steps = 0;
     double clip_norm = 0;
+    bool saves = false;  // TakeSnapshot will be called
     int64_t bucket_bytes = 8 << 20;
   };
   CollectiveExchange(Replica& replica, Options options);

@@ -57,7 +57,6 @@ absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>&
   if (const auto seconds = Number<int64_t>("MUSTER_START_TIMEOUT"); seconds && *seconds > 0) {
     environment.start_timeout = absl::Seconds(*seconds);
   }
-  environment.resumed = Variable("MUSTER_RESUME") == "1";
   environment.resume_step = Number<int64_t>("MUSTER_RESUME_STEP");
   return environment;
 }

@@ -25,7 +25,6 @@ struct Environment {
   std::string error_file;         // "" = none
   std::string train_config;       // the job's train section: a JSON file, or its text; "" = none
   std::optional<int> evaluators;  // absent: not known
-  bool resumed = false;
   std::optional<int64_t> resume_step;
   std::string job_id;
   std::optional<absl::Duration> start_timeout;

@@ -93,6 +93,18 @@ std::string NameOf(Exporter::When when) {
   return "";
 }
 
+absl::Status ExportSafetensors(Model& model, const std::string& path) {
+  NamedTensors tensors = AllTensors(model);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, SpecsOf(tensors));
+  std::vector<absl::Span<const std::byte>> bytes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].second = tensors[i].second.detach().contiguous();
+    bytes.emplace_back(static_cast<const std::byte*>(tensors[i].second.data_ptr()),
+                       static_cast<size_t>(specs[i].bytes()));
+  }
+  return checkpoint::WriteSafetensors(path, specs, bytes, {{"format", "pt"}});
+}
+
 }  // namespace
 
 absl::StatusOr<EvalResult> EvaluateModel(const Experiment& experiment, Model& model,
@@ -183,30 +195,6 @@ std::string JobOf(const checkpoint::Checkpoint& stored) {
   return job != stored.state().end() && job->is_string() ? job->get<std::string>() : "";
 }
 
-absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_dir,
-                                                      const std::string& which) {
-  std::optional<int64_t> step;
-  int64_t number = 0;
-  if (which == "best") {
-    MUSTER_ASSIGN_OR_RETURN(const checkpoint::Best best, checkpoint::ReadBest(model_dir));
-    step = best.step;
-  } else if (absl::SimpleAtoi(which, &number) && number >= 0) {
-    step = number;
-  } else if (which != "latest") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", which, "' is no checkpoint: a step, best or latest"));
-  }
-  auto stored = checkpoint::Restore(model_dir, step, nullptr);
-  if (stored.ok() || !step.has_value() || !absl::IsNotFound(stored.status())) return stored;
-  std::vector<std::string> steps;
-  for (const checkpoint::Entry& entry : checkpoint::List(model_dir)) {
-    if (entry.status.ok()) steps.push_back(absl::StrCat(entry.step));
-  }
-  return absl::NotFoundError(absl::StrCat(stored.status().message(), "; ",
-                                          steps.empty() ? "there are none" : "there are ",
-                                          absl::StrJoin(steps, ", ")));
-}
-
 EvalRecorder::EvalRecorder(const Experiment& experiment, std::string model_dir,
                            std::function<void(const std::string&)> log)
     : experiment_(experiment), model_dir_(std::move(model_dir)), log_(std::move(log)) {
@@ -263,34 +251,29 @@ absl::StatusOr<bool> EvalRecorder::UpdateBest(const EvalResult& result) {
 absl::Status EvalRecorder::Export(const Exporter& exporter, Model& model) {
   const std::string folder = JoinPath(JoinPath(model_dir_, "export"), NameOf(exporter.when));
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
-  if (exporter.format == Exporter::Format::kSafetensors) {
-    const std::string path = JoinPath(folder, "model.safetensors");
+  const bool safetensors = exporter.format == Exporter::Format::kSafetensors;
+  MUSTER_ASSIGN_OR_RETURN(
+      const std::string exported,
+      ExportModel(experiment_, model,
+                  JoinPath(folder, safetensors ? "model.safetensors" : "model.pt")));
+  log_(absl::StrCat("exported ", exported));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ExportModel(const Experiment& experiment, Model& model,
+                                        const std::string& path) {
+  if (path.ends_with(".safetensors")) {
     MUSTER_RETURN_IF_ERROR(ExportSafetensors(model, path));
-    log_(absl::StrCat("exported ", path));
-    return absl::OkStatus();
+    return path;
   }
-  const std::string path = JoinPath(folder, "model.pt");
-  MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment_.data(experiment_.evaluate.split));
+  MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data(experiment.evaluate.split));
   data::Batch example;
   MUSTER_RETURN_IF_ERROR(dataset->Read({0}, example));
   const Batch batch = ToTensors(std::move(example));
   MUSTER_ASSIGN_OR_RETURN(const ExportedModel exported,
                           ExportTorchScript(model, batch.inputs, path));
-  log_(absl::StrCat("exported ", path,
-                    exported.any_batch_size ? "" : " (it takes batches of one example only)"));
-  return absl::OkStatus();
-}
-
-absl::Status ExportSafetensors(Model& model, const std::string& path) {
-  NamedTensors tensors = AllTensors(model);
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, SpecsOf(tensors));
-  std::vector<absl::Span<const std::byte>> bytes;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    tensors[i].second = tensors[i].second.detach().contiguous();
-    bytes.emplace_back(static_cast<const std::byte*>(tensors[i].second.data_ptr()),
-                       static_cast<size_t>(specs[i].bytes()));
-  }
-  return checkpoint::WriteSafetensors(path, specs, bytes, {{"format", "pt"}});
+  return absl::StrCat(path,
+                      exported.any_batch_size ? "" : " (it takes batches of one example only)");
 }
 
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,

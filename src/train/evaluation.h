@@ -34,8 +34,10 @@ absl::Status PredictToFile(const Experiment& experiment, Model& model, const std
 // Gives the model the values of a checkpoint. FailedPrecondition when it is of another model.
 absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model);
 
-// Writes the model's tensors as one safetensors file.
-absl::Status ExportSafetensors(Model& model, const std::string& path);
+// Writes the model: its tensors as PATH.safetensors, or as TorchScript. What was written, for the
+// user.
+absl::StatusOr<std::string> ExportModel(const Experiment& experiment, Model& model,
+                                        const std::string& path);
 
 // The results of a model dir: <model_dir>/eval, the best checkpoint, exports.
 class EvalRecorder {
@@ -66,9 +68,5 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string&
 
 // Which job saved it; "" when that is not known.
 std::string JobOf(const checkpoint::Checkpoint& stored);
-
-// The checkpoint that a user names: "latest", "best" or a step.
-absl::StatusOr<checkpoint::Checkpoint> FindCheckpoint(const std::string& model_dir,
-                                                      const std::string& which);
 
 }  // namespace muster::train

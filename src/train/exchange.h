@@ -12,10 +12,14 @@
 
 namespace muster::train {
 
+// Others were lost: another attempt may succeed.
+inline bool LostPeers(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
 // Used by the training thread alone; OnGradient from within backward.
 //
-// Aborted and Unavailable mean that others were lost: Join again and go on from there. Other errors
-// are final.
+// After an error that means LostPeers: Join again and go on from there. Others are final.
 class Exchange {
  public:
   virtual ~Exchange() = default;

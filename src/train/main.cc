@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "checkpoint/store.h"
 #include "nlohmann/json.hpp"
 #include "train/dataset_adapter.h"
 #include "train/evaluation.h"
@@ -110,7 +111,7 @@ absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFact
     return absl::InvalidArgumentError("no model dir: say which with --model_dir");
   }
   MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,
-                          FindCheckpoint(environment.model_dir, arguments.checkpoint));
+                          checkpoint::Find(environment.model_dir, arguments.checkpoint));
   loaded.step = stored.step();
   MUSTER_ASSIGN_OR_RETURN(loaded.model, loaded.experiment.model());
   MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, *loaded.model));
@@ -146,23 +147,16 @@ absl::Status RunPredict(const Environment& environment, const ExperimentFactory&
 absl::Status RunExport(const Environment& environment, const ExperimentFactory& make,
                        const Arguments& arguments) {
   MUSTER_ASSIGN_OR_RETURN(const Loaded loaded, Load(environment, make, arguments));
-  if (arguments.to.ends_with(".safetensors")) {
-    MUSTER_RETURN_IF_ERROR(ExportSafetensors(*loaded.model, arguments.to));
-  } else {
-    MUSTER_ASSIGN_OR_RETURN(const auto dataset, loaded.experiment.data("train"));
-    data::Batch example;
-    MUSTER_RETURN_IF_ERROR(dataset->Read({0}, example));
-    const Batch batch = ToTensors(std::move(example));
-    MUSTER_RETURN_IF_ERROR(ExportTorchScript(*loaded.model, batch.inputs, arguments.to).status());
-  }
-  Log(absl::StrCat("wrote ", arguments.to));
+  MUSTER_ASSIGN_OR_RETURN(const std::string exported,
+                          ExportModel(loaded.experiment, *loaded.model, arguments.to));
+  Log(absl::StrCat("wrote ", exported));
   return absl::OkStatus();
 }
 
 int Report(const absl::Status& status, const Environment& environment) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
-  const bool lost = absl::IsUnavailable(status) || absl::IsAborted(status);
+  const bool lost = LostPeers(status);
   if (lost) absl::SleepFor(kRespect);
   if (!environment.error_file.empty()) {
     const nlohmann::json error = {

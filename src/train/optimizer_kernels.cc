@@ -172,52 +172,64 @@ Coefficients CoefficientsOf(const OptimizerConfig& config, const Update& update)
 
 namespace {
 
-// The summed gradient of so many elements stays in the first-level cache until it is used.
-constexpr int64_t kBlock = 2048;
-
 Kernel BestKernel() {
   static const Kernel kBest = Kernels().front();
   return kBest;
 }
 
-// sum[i] = gradients[0][begin + i] + gradients[1][begin + i] + …, for at least two of them. Two are
-// read at a time: more streams at once keep the memory busier.
-void Sum(absl::Span<const float* const> gradients, int64_t begin, int64_t n, float* sum) {
-  const float* a = gradients[0] + begin;
-  const float* b = gradients[1] + begin;
+// Where a block's gradients are put together.
+struct Room {
+  float sum[Gradient::kMost];
+  float a[Gradient::kMost];
+  float b[Gradient::kMost];
+};
+
+// The next `n` elements of the sum. Two are read at a time: more streams at once keep the memory
+// busier.
+const float* Sum(absl::Span<Gradient* const> gradients, int64_t n, Room& room) {
+  const float* a = gradients[0]->Next(n, room.a);
+  if (gradients.size() == 1) return a;
+  const float* b = gradients[1]->Next(n, room.b);
+  float* const sum = room.sum;
   for (int64_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
   size_t next = 2;
   for (; next + 1 < gradients.size(); next += 2) {
-    a = gradients[next] + begin;
-    b = gradients[next + 1] + begin;
+    a = gradients[next]->Next(n, room.a);
+    b = gradients[next + 1]->Next(n, room.b);
     for (int64_t i = 0; i < n; ++i) sum[i] = (sum[i] + a[i]) + b[i];
   }
-  if (next == gradients.size()) return;
-  a = gradients[next] + begin;
+  if (next == gradients.size()) return sum;
+  a = gradients[next]->Next(n, room.a);
   for (int64_t i = 0; i < n; ++i) sum[i] += a[i];
+  return sum;
 }
 
 }  // namespace
 }  // namespace internal
 
 void Apply(const OptimizerConfig& config, const Update& update,
-           absl::Span<const float* const> gradients, const float* values_in, float* values_out,
+           absl::Span<Gradient* const> gradients, const float* values_in, float* values_out,
            float* const slots[kMaxSlots], int64_t n) {
   const internal::Coefficients coefficients = internal::CoefficientsOf(config, update);
   const internal::Kernel kernel = internal::BestKernel();
   const size_t slot_count = SlotNames(config).size();
-  const int64_t step = gradients.size() == 1 ? n : internal::kBlock;
-  float sum[internal::kBlock];
-  for (int64_t begin = 0; begin < n; begin += step) {
+  internal::Room room;
+  for (int64_t begin = 0; begin < n; begin += Gradient::kMost) {
+    const int64_t size = std::min(Gradient::kMost, n - begin);
     internal::Block block = {
-        gradients[0] + begin, values_in + begin, values_out + begin, {}, std::min(step, n - begin)};
+        internal::Sum(gradients, size, room), values_in + begin, values_out + begin, {}, size};
     for (size_t i = 0; i < slot_count; ++i) block.slots[i] = slots[i] + begin;
-    if (gradients.size() > 1) {
-      internal::Sum(gradients, begin, block.n, sum);
-      block.gradient = sum;
-    }
     kernel(coefficients, block);
   }
+}
+
+void Apply(const OptimizerConfig& config, const Update& update,
+           absl::Span<const float* const> gradients, const float* values_in, float* values_out,
+           float* const slots[kMaxSlots], int64_t n) {
+  std::vector<FlatGradient> flat(gradients.begin(), gradients.end());
+  std::vector<Gradient*> pointers;
+  for (FlatGradient& gradient : flat) pointers.push_back(&gradient);
+  Apply(config, update, pointers, values_in, values_out, slots, n);
 }
 
 void ApplyRows(const OptimizerConfig& config, const Update& update, const float* gradients,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -19,9 +20,32 @@ struct Update {
   float scale = 1;           // what the sum of the gradients is multiplied with
 };
 
+// One task's gradient, read once from its beginning to its end.
+class Gradient {
+ public:
+  // So many elements stay in the first-level cache until they are used.
+  static constexpr int64_t kMost = 1024;
+
+  virtual ~Gradient() = default;
+  // The next `n` elements, at most kMost: where they are, or in `room`, which has space for them.
+  virtual const float* Next(int64_t n, float* room) = 0;
+};
+
+class FlatGradient final : public Gradient {
+ public:
+  explicit FlatGradient(const float* data) : data_(data) {}
+  const float* Next(int64_t n, float* /*room*/) override { return std::exchange(data_, data_ + n); }
+
+ private:
+  const float* data_;
+};
+
 // Updates `n` consecutive elements with (gradients[0] + gradients[1] + …) · scale, added up in that
 // order; there is at least one. `values_out` is `values_in` or does not overlap it. `slots` are
 // those of SlotNames(); the pointers beyond are not looked at.
+void Apply(const OptimizerConfig& config, const Update& update,
+           absl::Span<Gradient* const> gradients, const float* values_in, float* values_out,
+           float* const slots[kMaxSlots], int64_t n);
 void Apply(const OptimizerConfig& config, const Update& update,
            absl::Span<const float* const> gradients, const float* values_in, float* values_out,
            float* const slots[kMaxSlots], int64_t n);

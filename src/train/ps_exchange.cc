@@ -7,11 +7,11 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "train/half.h"
 #include "train/torch_status.h"
+#include "train/waiting.h"
 
 namespace muster::train {
 namespace {
@@ -19,13 +19,8 @@ namespace {
 // So long a task waits before it looks whether there is still something to wait for. Longer than
 // the time after which those that wait say for whom.
 constexpr absl::Duration kTurn = absl::Seconds(6);
-constexpr char kInVain[] = " in vain for ";
 constexpr absl::Duration kRejoinTimeout = absl::Minutes(5);
 constexpr absl::Duration kReportInterval = absl::Seconds(5);
-
-bool IsTransient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsAborted(status);
-}
 
 std::vector<ShardShape> ShapesOf(const std::vector<ShardPlan>& plans) {
   std::vector<ShardShape> shapes;
@@ -105,17 +100,17 @@ void PsExchange::BuildRoutes() {
 
 void PsExchange::Receive(int server, int bucket, const wire::Payload& values) {
   if (!plans_[server].shape.is_dense(bucket)) {
-    replica_.UnpackBuffers({values.data(), values.size()});
+    const wire::Chunk bytes = values.InOnePiece();
+    replica_.UnpackBuffers({static_cast<const std::byte*>(bytes.data), bytes.size});
     return;
   }
   const Route& route = routes_[first_route_[server] + bucket];
-  const std::byte* from = values.data();
-  const std::byte* end = from + values.size();
+  size_t offset = 0;
   for (const Piece& piece : route.pieces) {
     const size_t bytes = static_cast<size_t>(piece.elements) * sizeof(float);
-    if (bytes > static_cast<size_t>(end - from)) return;  // a server that sends less is broken
-    std::memcpy(replica_.Next(piece.variable, piece.first), from, bytes);
-    from += bytes;
+    if (bytes > values.size() - offset) return;  // a server that sends less is broken
+    values.Copy(offset, bytes, replica_.Next(piece.variable, piece.first));
+    offset += bytes;
   }
 }
 
@@ -141,14 +136,9 @@ absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
       has_joined_ = true;
       return progress_;
     }
-    if (!IsTransient(status) && !absl::IsDeadlineExceeded(status)) return status;
+    if (!LostPeers(status) && !absl::IsDeadlineExceeded(status)) return status;
     if (options_.is_over && options_.is_over()) return absl::CancelledError("the job is over");
-    if (absl::Now() < deadline) continue;
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(status.message(), absl::MaxSplits(kInVain, 1));
-    return absl::DeadlineExceededError(
-        absl::StrCat("waited ", absl::FormatDuration(patience), kInVain,
-                     parts.second.empty() ? parts.first : parts.second));
+    if (absl::Now() > deadline) return InVain(patience, status.message());
   }
 }
 
@@ -323,8 +313,8 @@ absl::Status PsExchange::PullTable(int variable, const std::set<int64_t>& rows) 
       }
       auto* data = static_cast<std::byte*>(replica_.Tensor(variable).data_ptr());
       for (size_t i = 0; i < local.size(); ++i) {
-        std::memcpy(data + static_cast<size_t>(table.first_row + local[i]) * width,
-                    values.data() + i * width, width);
+        values.Copy(i * width, width,
+                    data + static_cast<size_t>(table.first_row + local[i]) * width);
       }
     }
   }

@@ -21,11 +21,11 @@
 #include "base/status_macros.h"
 #include "cluster/address.h"
 #include "train/torch_status.h"
+#include "train/waiting.h"
 
 namespace muster::train {
 namespace {
 
-constexpr absl::Duration kPoll = absl::Milliseconds(20);
 constexpr absl::Duration kReport = absl::Seconds(5);
 constexpr absl::Duration kCollectiveTimeout = absl::Minutes(30);
 constexpr absl::Duration kStaleTimeout = absl::Seconds(2);
@@ -33,21 +33,10 @@ constexpr char kAnnouncement[] = "rendezvous";
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// Calls `done` until it says yes. Says every now and then for what it waits.
-absl::Status Poll(const RendezvousOptions& options, absl::Time deadline,
-                  const std::function<bool()>& done, const std::function<std::string()>& missing) {
-  absl::Time report_at = absl::Now() + kReport;
-  while (!done()) {
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "waited ", absl::FormatDuration(options.timeout), " in vain for ", missing()));
-    }
-    if (absl::Now() > report_at) {
-      report_at = absl::Now() + kReport;
-      options.log(absl::StrCat("waiting for ", missing()));
-    }
-    absl::SleepFor(kPoll);
-  }
+// Calls `done` until it says yes.
+absl::Status Poll(Waiting& waiting, const std::function<bool()>& done,
+                  const std::function<std::string()>& missing) {
+  while (!done()) MUSTER_RETURN_IF_ERROR(waiting.Pause(missing()));
   return absl::OkStatus();
 }
 
@@ -118,7 +107,7 @@ void RemoveOthers(const std::string& folder, const std::string& mine) {
   }
 }
 
-absl::StatusOr<StorePtr> LeadInFolder(const RendezvousOptions& options, absl::Time deadline) {
+absl::StatusOr<StorePtr> LeadInFolder(const RendezvousOptions& options, Waiting& waiting) {
   const std::string id = RandomName();
   const std::string file = absl::StrCat(kAnnouncement, "-", id);
   const StorePtr store = c10::make_intrusive<c10d::FileStore>(
@@ -126,13 +115,13 @@ absl::StatusOr<StorePtr> LeadInFolder(const RendezvousOptions& options, absl::Ti
   Roll roll(options, store);
   MUSTER_RETURN_IF_ERROR(ReplaceFile(JoinPath(options.folder, kAnnouncement), id));
   MUSTER_RETURN_IF_ERROR(Poll(
-      options, deadline, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));
+      waiting, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));
   RemoveOthers(options.folder, file);
   return store;
 }
 
 // Follows the announcement of the leader, to the next when another attempt of it announces itself.
-absl::StatusOr<StorePtr> FollowInFolder(const RendezvousOptions& options, absl::Time deadline) {
+absl::StatusOr<StorePtr> FollowInFolder(const RendezvousOptions& options, Waiting& waiting) {
   const std::string announcement = JoinPath(options.folder, kAnnouncement);
   const auto announced = [&] { return ReadFile(announcement, 64).value_or(""); };
   const auto file_of = [&](const std::string& id) { return absl::StrCat(announcement, "-", id); };
@@ -143,7 +132,7 @@ absl::StatusOr<StorePtr> FollowInFolder(const RendezvousOptions& options, absl::
       id = announced();
       return !id.empty() && std::filesystem::exists(file_of(id));
     };
-    MUSTER_RETURN_IF_ERROR(Poll(options, deadline, found, leader));
+    MUSTER_RETURN_IF_ERROR(Poll(waiting, found, leader));
     const StorePtr store =
         c10::make_intrusive<c10d::FileStore>(file_of(id), static_cast<int>(options.tasks.size()));
     const auto timeout = store->getTimeout();
@@ -154,7 +143,7 @@ absl::StatusOr<StorePtr> FollowInFolder(const RendezvousOptions& options, absl::
     const absl::Status looked = CatchTorch([&] {
       Roll roll(options, store);
       const auto done = [&] { return (complete = roll.Complete()) || announced() != id; };
-      met = Poll(options, deadline, done, [&] { return roll.Missing(); });
+      met = Poll(waiting, done, [&] { return roll.Missing(); });
     });
     MUSTER_RETURN_IF_ERROR(met);
     store->setTimeout(timeout);
@@ -177,7 +166,7 @@ bool CanConnect(const Address& address) {
   return connected;
 }
 
-absl::StatusOr<StorePtr> MeetOverTcp(const RendezvousOptions& options, absl::Time deadline) {
+absl::StatusOr<StorePtr> MeetOverTcp(const RendezvousOptions& options, Waiting& waiting) {
   const auto address = ParseAddress(options.addresses[0]);
   if (!address) {
     return absl::InvalidArgumentError(
@@ -185,7 +174,7 @@ absl::StatusOr<StorePtr> MeetOverTcp(const RendezvousOptions& options, absl::Tim
   }
   if (options.rank != 0) {
     MUSTER_RETURN_IF_ERROR(Poll(
-        options, deadline, [&] { return CanConnect(*address); },
+        waiting, [&] { return CanConnect(*address); },
         [&] {
           return absl::StrCat(options.tasks[0].ToString(), " (", options.addresses[0], ")");
         }));
@@ -194,25 +183,29 @@ absl::StatusOr<StorePtr> MeetOverTcp(const RendezvousOptions& options, absl::Tim
   tcp.port = static_cast<uint16_t>(address->port);
   tcp.isServer = options.rank == 0;
   tcp.waitWorkers = false;
-  tcp.timeout = absl::ToChronoMilliseconds(std::max(absl::Seconds(1), deadline - absl::Now()));
+  tcp.timeout =
+      absl::ToChronoMilliseconds(std::max(absl::Seconds(1), waiting.deadline() - absl::Now()));
   const StorePtr store = c10::make_intrusive<c10d::TCPStore>(address->host, tcp);
   Roll roll(options, store);
   MUSTER_RETURN_IF_ERROR(Poll(
-      options, deadline, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));
+      waiting, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));
   return store;
 }
 
-absl::StatusOr<StorePtr> MeetAt(const RendezvousOptions& options, absl::Time deadline) {
-  if (options.folder.empty()) return MeetOverTcp(options, deadline);
-  return options.rank == 0 ? LeadInFolder(options, deadline) : FollowInFolder(options, deadline);
+absl::StatusOr<StorePtr> MeetAt(const RendezvousOptions& options, Waiting& waiting) {
+  if (options.folder.empty()) return MeetOverTcp(options, waiting);
+  return options.rank == 0 ? LeadInFolder(options, waiting) : FollowInFolder(options, waiting);
 }
 
 }  // namespace
 
 absl::StatusOr<Meeting> Meet(const RendezvousOptions& options) {
+  Waiting waiting(options.timeout, kReport, options.log);
   absl::StatusOr<StorePtr> store = absl::UnknownError("");
-  MUSTER_RETURN_IF_ERROR(
-      CatchTorch([&] { store = MeetAt(options, absl::Now() + options.timeout); }));
+  MUSTER_RETURN_IF_ERROR(CatchTorch([&] { store = MeetAt(options, waiting); }));
+  if (absl::IsDeadlineExceeded(store.status())) {
+    return InVain(options.timeout, store.status().message());
+  }
   MUSTER_RETURN_IF_ERROR(store.status());
   Meeting meeting{.store = *store};
   const absl::Status connected = CatchTorch([&] {

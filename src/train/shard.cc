@@ -1,5 +1,7 @@
 #include "train/shard.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -8,6 +10,9 @@
 
 namespace muster::train {
 namespace {
+
+constexpr int kLeastPriority = 19;
+constexpr size_t kPreparedAtOnce = 16 << 20;
 
 size_t Floats(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
 
@@ -71,7 +76,7 @@ Update Shard::NextUpdate(int64_t version, float scale) const {
           .scale = scale};
 }
 
-void Shard::Apply(int bucket, absl::Span<const float* const> gradients, float scale) {
+void Shard::Apply(int bucket, absl::Span<Gradient* const> gradients, float scale) {
   BucketState& state = states_[bucket];
   absl::MutexLock lock(&state.mutex);
   KeepForSnapshot(bucket);
@@ -183,11 +188,28 @@ std::vector<std::byte> Shard::Buffers(int64_t version) const {
   return {memory.begin(), memory.end()};
 }
 
-void Shard::BeginSnapshot() {
+void Shard::AllocateSnapshot() {
   for (int area = 0; area < kAreas; ++area) {
     const size_t size = Memory(static_cast<Area>(area), 0).size();
     if (snapshot_[area].size() != size) snapshot_[area] = FlatMemory(size);
   }
+}
+
+void Shard::PrepareSnapshots() {
+  AllocateSnapshot();
+  preparing_ = std::jthread([this](const std::stop_token& stop) {
+    ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // of this thread alone
+    for (const FlatMemory& memory : snapshot_) {
+      for (size_t offset = 0; offset < memory.size(); offset += kPreparedAtOnce) {
+        if (stop.stop_requested()) return;
+        memory.Populate(offset, kPreparedAtOnce);
+      }
+    }
+  });
+}
+
+void Shard::BeginSnapshot() {
+  AllocateSnapshot();
   for (BucketState& state : states_) {
     absl::MutexLock lock(&state.mutex);
     state.snapshot_due = true;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,7 +55,7 @@ class Shard {
   const float* Values(int bucket, int64_t version) const;
   // Updates a dense bucket with the sum of the gradients, in the given order, times `scale`. None:
   // only the version changes.
-  void Apply(int bucket, absl::Span<const float* const> gradients, float scale);
+  void Apply(int bucket, absl::Span<Gradient* const> gradients, float scale);
 
   // InvalidArgument when a row is not in the table.
   absl::Status CheckRows(int table, absl::Span<const int64_t> rows) const;
@@ -65,6 +66,9 @@ class Shard {
   // A copy of a version: the newest, or the one before when that is kept.
   std::vector<std::byte> Buffers(int64_t version) const;
 
+  // Makes ready for snapshots, in the background: memory that is touched for the first time comes
+  // slowly, and would hold up the updates after the first of them.
+  void PrepareSnapshots();
   // Keeps every bucket as it is now: what is updated from here on is copied first. Cheap.
   void BeginSnapshot();
   // Copies the rest; may take long, and may run beside updates.
@@ -90,6 +94,7 @@ class Shard {
   // Copies the bucket into the snapshot if that is still to be done.
   void KeepForSnapshot(int bucket);
   void CopyToSnapshot(Area area, int64_t version, int64_t offset, int64_t elements);
+  void AllocateSnapshot();
 
   const ShardShape shape_;
   const Options options_;
@@ -100,6 +105,7 @@ class Shard {
   FlatMemory snapshot_[kAreas];
   std::vector<Undo> undo_;
   std::vector<BucketState> states_;
+  std::jthread preparing_;
 };
 
 }  // namespace muster::train

@@ -75,7 +75,8 @@ class ShardTest : public testing::TestWithParam<bool> {
   }
   void ApplyNoise(int bucket, uint32_t seed) {
     const std::vector<float> gradient = Noise(static_cast<size_t>(elements(bucket)), seed);
-    shard_.Apply(bucket, {gradient.data()}, 1);
+    FlatGradient flat(gradient.data());
+    shard_.Apply(bucket, {&flat}, 1);
   }
 
   Shard shard_;
@@ -94,7 +95,9 @@ TEST_P(ShardTest, UpdatesAsTheOptimizerDoes) {
       const int64_t offset = shard_.shape().buckets[bucket].offset;
       const std::vector<float> one = Noise(n, static_cast<uint32_t>(step * 10 + bucket));
       const std::vector<float> two = Noise(n, static_cast<uint32_t>(step * 10 + bucket + 5));
-      shard_.Apply(bucket, {one.data(), two.data()}, kHalf);
+      FlatGradient first(one.data());
+      FlatGradient second(two.data());
+      shard_.Apply(bucket, {&first, &second}, kHalf);
       float* const slots[kMaxSlots] = {slot0.data() + offset, slot1.data() + offset};
       Apply(kAdam, {kAdam.learning_rate, step, kHalf}, {one.data(), two.data()},
             values.data() + offset, values.data() + offset, slots, elements(bucket));

@@ -1,18 +1,17 @@
 #include "train/trainer.h"
 
 #include <torch/utils.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/store.h"
+#include "data/random.h"
 #include "train/collective_exchange.h"
 #include "train/dataset_adapter.h"
 #include "train/finite.h"
@@ -26,18 +25,11 @@
 namespace muster::train {
 namespace {
 
-bool IsTransient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsAborted(status);
-}
-
 // Random numbers of a step depend on these alone, so that a step that is computed again, by another
 // process, is the same.
-uint64_t Mix(uint64_t seed, int rank, int64_t sequence) {
-  uint64_t x = seed + 0x9e3779b97f4a7c15 * (static_cast<uint64_t>(sequence) * 4096 +
-                                            static_cast<uint64_t>(rank) + 1);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+uint64_t SeedOf(uint64_t seed, int rank, int64_t sequence) {
+  return data::Mix(seed + 0x9e3779b97f4a7c15 * (static_cast<uint64_t>(sequence) * 4096 +
+                                                static_cast<uint64_t>(rank) + 1));
 }
 
 }  // namespace
@@ -57,7 +49,7 @@ Trainer::~Trainer() = default;
 std::string Trainer::At() const { return absl::StrCat(name_, ", step ", progress_.step); }
 
 void Trainer::AddScalar(const std::string& tag, double value) {
-  if (events_ != nullptr) events_->Scalar(tag, progress_.step, value);
+  if (summaries_ != nullptr) summaries_->Scalar(tag, progress_.step, value);
 }
 
 absl::Status Trainer::Run() {
@@ -114,10 +106,12 @@ absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
 std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer) {
   const TrainSpec& train = experiment_.train;
   if (environment_.Servers() == 0) {
-    CollectiveExchange::Options options{.optimizer = optimizer,
-                                        .schedule = ScheduleOf(train),
-                                        .total_steps = train.max_steps,
-                                        .clip_norm = train.clip_norm};
+    CollectiveExchange::Options options{
+        .optimizer = optimizer,
+        .schedule = ScheduleOf(train),
+        .total_steps = train.max_steps,
+        .clip_norm = train.clip_norm,
+        .saves = environment_.is_chief && !environment_.model_dir.empty()};
     options.rendezvous = {.rank = std::max(0, rank_),
                           .tasks = environment_.TrainingTasks(),
                           .folder = environment_.socket_dir,
@@ -240,53 +234,22 @@ absl::Status Trainer::Join() {
     if (environment_.ChiefEvaluates() && experiment_.evaluate.enabled) {
       recorder_ = std::make_unique<EvalRecorder>(experiment_, environment_.model_dir, log_);
     }
-    OpenSummaries();
-  }
-  return absl::OkStatus();
-}
-
-void Trainer::OpenSummaries() {
-  auto events = summary::EventWriter::Open(environment_.model_dir, "train");
-  if (!events.ok()) {
-    log_(absl::StrCat("no summaries: ", events.status().message()));
-    return;
-  }
-  events_ = *std::move(events);
-  if (progress_.step > 0) events_->Restarted(progress_.step + 1);
-  WriteGraph();
-}
-
-// The variables with the tasks that keep them, and the tasks that compute with them.
-void Trainer::WriteGraph() {
-  std::vector<summary::GraphNode> nodes;
-  const std::string worker =
-      absl::StrCat("/job:", environment_.self.role, "/task:", environment_.self.index);
-  summary::GraphNode loss{.name = "loss", .op = "Loss", .device = worker};
-  const auto& variables = replica_->variables();
-  for (size_t i = 0; i < variables.size(); ++i) {
-    const TensorSpec& spec = variables[i].spec;
-    const std::string name = absl::StrReplaceAll(spec.name, {{".", "/"}});
-    const std::vector<Extent> extents = ExtentsOf(exchange_->plans(), static_cast<int>(i));
-    for (const Extent& extent : extents) {
-      summary::GraphNode node{
-          .name = name, .op = "VariableV2", .dtype = spec.dtype, .shape = spec.shape};
-      if (extents.size() > 1) absl::StrAppend(&node.name, "/part_", extent.server);
-      node.device =
-          environment_.Servers() == 0 ? worker : absl::StrCat("/job:ps/task:", extent.server);
-      loss.inputs.push_back(node.name);
-      nodes.push_back(std::move(node));
+    auto summaries =
+        Summaries::Open(environment_, replica_->variables(), exchange_->plans(), progress_.step);
+    if (summaries.ok()) {
+      summaries_ = *std::move(summaries);
+    } else {
+      log_(absl::StrCat("no summaries: ", summaries.status().message()));
     }
   }
-  nodes.push_back(std::move(loss));
-  events_->Graph(nodes);
-  events_->Flush().IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::TrainToTheEnd() {
   for (;;) {
     absl::Status status = Loop();
     if (status.ok()) status = environment_.is_chief ? SaveLast() : exchange_->AwaitEnd();
-    if (status.ok() || !IsTransient(status) || environment_.Servers() == 0) return status;
+    if (status.ok() || !LostPeers(status) || environment_.Servers() == 0) return status;
     log_(absl::StrCat(At(), ": ", status.message(), "; joining again"));
     replica_->ClearGradients();
     MUSTER_RETURN_IF_ERROR(Join());
@@ -320,7 +283,7 @@ absl::StatusOr<bool> Trainer::Step() {
   MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches));
   if (!more) return false;
   for (const auto& hook : experiment_.train.hooks) hook->BeforeStep(*this);
-  torch::manual_seed(Mix(experiment_.run.seed, rank_, progress_.sequence));
+  torch::manual_seed(SeedOf(experiment_.run.seed, rank_, progress_.sequence));
   bool skipped = false;
   MUSTER_ASSIGN_OR_RETURN(const double loss, Compute(batches, skipped));
   const absl::Time computed = absl::Now();
@@ -399,18 +362,11 @@ absl::Status Trainer::AfterStep(const StepResult& result) {
   for (const auto& hook : experiment_.train.hooks) hook->AfterStep(*this, result);
   if (!environment_.is_chief) return absl::OkStatus();
   const RunConfig& run = experiment_.run;
-  if (events_ != nullptr && progress_.step % run.save_summary_steps == 0) {
+  if (summaries_ != nullptr && progress_.step % run.save_summary_steps == 0) {
     AddScalar("loss", result.loss);
     AddScalar("examples_per_second", report_->rate());
-    if (run.save_histograms) {
-      for (int i = 0; i < replica_->parameter_count(); ++i) {
-        const auto bytes = replica_->Bytes(i);
-        events_->Histogram(
-            replica_->variables()[i].spec.name, progress_.step,
-            {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
-      }
-    }
-    events_->Flush().IgnoreError();
+    if (run.save_histograms) summaries_->Histograms(*replica_, progress_.step);
+    summaries_->Flush();
   }
   if (!stop_reason_.empty() && !stop_sent_) {
     stop_sent_ = true;
@@ -455,7 +411,7 @@ absl::Status Trainer::Save(bool final) {
 // What this task computes with may be older, or in part: rows of tables that only others used.
 absl::Status Trainer::Evaluate(bool final) {
   MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,
-                          FindCheckpoint(environment_.model_dir, "latest"));
+                          checkpoint::Find(environment_.model_dir, "latest"));
   if (evaluated_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(evaluated_, experiment_.model());
   }

@@ -16,6 +16,7 @@
 #include "train/progress_report.h"
 #include "train/replica.h"
 #include "train/saver.h"
+#include "train/summaries.h"
 #include "train/wire/transport.h"
 
 namespace muster::train {
@@ -45,8 +46,6 @@ class Trainer final : public RunContext {
   // The last checkpoint of this very job exists.
   bool IsOver() const;
   absl::StatusOr<std::unique_ptr<ValueSource>> FirstValuesOf();
-  void OpenSummaries();
-  void WriteGraph();
 
   absl::Status Join();
   // Trains and saves until both are done, joining again when servers are lost.
@@ -86,7 +85,7 @@ class Trainer final : public RunContext {
   std::unique_ptr<data::BatchStream> stream_;
   DataOrigin stream_origin_;
   std::unique_ptr<Saver> saver_;
-  std::unique_ptr<summary::EventWriter> events_;
+  std::unique_ptr<Summaries> summaries_;
   std::unique_ptr<Model> evaluated_;  // where the chief evaluates
   std::unique_ptr<EvalRecorder> recorder_;
   std::unique_ptr<ProgressReport> report_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "train/waiting.h"
 #include "train/wire/watchdog.h"
 
 namespace muster::train {
@@ -16,7 +17,6 @@ namespace {
 
 using wire::Frame;
 
-constexpr absl::Duration kRetryInterval = absl::Milliseconds(50);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
@@ -116,24 +116,16 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
 }
 
 absl::StatusOr<Position> PsClient::Join(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  absl::Time report_at = absl::Now() + options_.report_interval;
+  Waiting waiting(timeout, options_.report_interval, options_.log);
   std::string missing;
   for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position, TryJoin(deadline, missing));
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position,
+                            TryJoin(waiting.deadline(), missing));
     if (position.has_value()) {
       Start(*position);
       return *position;
     }
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("waited ", absl::FormatDuration(timeout), " in vain for ", missing));
-    }
-    if (absl::Now() > report_at) {
-      report_at = absl::Now() + options_.report_interval;
-      options_.log(absl::StrCat("waiting for ", missing));
-    }
-    absl::SleepFor(kRetryInterval);
+    MUSTER_RETURN_IF_ERROR(waiting.Pause(missing));
   }
 }
 
@@ -167,7 +159,7 @@ void PsClient::ReceiveFrom(int server) {
       const std::string name = absl::StrCat("ps:", server);
       Fail(absl::IsInvalidArgument(message.status())
                ? Annotate(message.status(), name)
-               : absl::UnavailableError(absl::StrCat(name, " was lost")));
+               : absl::UnavailableError(absl::StrCat(name, ": the connection was lost")));
       return;
     }
     Handle(server, *std::move(message));

@@ -47,7 +47,7 @@ class PsClient {
   ~PsClient();
 
   // Joins all servers, again after an error. Waits until all of them are active in one generation;
-  // DeadlineExceeded after `timeout`, naming who is missing. Any other error is final.
+  // DeadlineExceeded after `timeout`: its message is who is missing. Any other error is final.
   absl::StatusOr<Position> Join(absl::Duration timeout);
 
   // Asks for all values of a version, and waits for them.

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "train/optimizer.h"
+#include "train/waiting.h"
 
 namespace muster::train {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 using wire::Frame;
 
 constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
-constexpr absl::Duration kRetryInterval = absl::Milliseconds(50);
 constexpr absl::Duration kCallTimeout = absl::Seconds(60);
 constexpr int64_t kChunkBytes = 4 << 20;
 
@@ -45,7 +45,9 @@ class PsSnapshot final : public Snapshot {
       request.frame.set_count(std::min(kChunkBytes, extent.bytes - done));
       const auto data = reader.control->Call(std::move(request), kCallTimeout);
       if (!data.ok()) return Annotate(data.status(), NameOf(static_cast<size_t>(extent.server)));
-      MUSTER_RETURN_IF_ERROR(take({data->payload.data(), data->payload.size()}));
+      for (const wire::Chunk& piece : data->payload.pieces()) {
+        MUSTER_RETURN_IF_ERROR(take({static_cast<const std::byte*>(piece.data), piece.size}));
+      }
     }
     return absl::OkStatus();
   }
@@ -75,13 +77,12 @@ absl::StatusOr<wire::Incoming> PsCoordinator::Call(size_t server, wire::Outgoing
 }
 
 absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  absl::Time report_at = absl::Now() + options_.report_interval;
+  Waiting waiting(timeout, options_.report_interval, options_.log);
   controls_.clear();
   while (controls_.size() < options_.addresses.size()) {
     const size_t server = controls_.size();
     auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,
-                                      std::min(kConnectTimeout, deadline - absl::Now()));
+                                      std::min(kConnectTimeout, waiting.deadline() - absl::Now()));
     if (control.ok()) {
       controls_.push_back(*std::move(control));
       continue;
@@ -89,17 +90,8 @@ absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
     const absl::Status& status = control.status();
     const bool transient = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
     if (!transient) return Annotate(status, NameOf(server));
-    const std::string missing =
-        absl::StrCat(NameOf(server), " (", options_.addresses[server], ": ", status.message(), ")");
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("waited ", absl::FormatDuration(timeout), " in vain for ", missing));
-    }
-    if (absl::Now() > report_at) {
-      report_at = absl::Now() + options_.report_interval;
-      options_.log(absl::StrCat("waiting for ", missing));
-    }
-    absl::SleepFor(kRetryInterval);
+    MUSTER_RETURN_IF_ERROR(waiting.Pause(absl::StrCat(
+        NameOf(server), " (", options_.addresses[server], ": ", status.message(), ")")));
   }
   return absl::OkStatus();
 }

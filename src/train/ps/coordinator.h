@@ -33,6 +33,7 @@ class PsCoordinator {
 
   // When all servers hold values of one generation, nothing. Otherwise all of them begin anew with
   // the values of `first`: what a lost server knew is gone, and they must fit together.
+  // DeadlineExceeded after `timeout`, with who is missing as its message.
   absl::Status EnsureActive(FirstValues first, absl::Duration timeout);
 
   // Copies what the servers hold now. The snapshot is read through connections of its own.

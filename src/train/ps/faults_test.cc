@@ -298,7 +298,7 @@ TEST(Faults, NobodyAnswers) {
   Task task(job, 0);
   const absl::Status status = task.Join(absl::Milliseconds(1300));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("1.3s"), HasSubstr("ps:1")));
+  EXPECT_THAT(status.message(), HasSubstr("ps:1"));
   EXPECT_TRUE(job.Logged("waiting for ps:1"));
   auto chief = job.NewCoordinator();
   const absl::Status chiefs = chief->EnsureActive(

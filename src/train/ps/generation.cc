@@ -5,21 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "train/half.h"
+#include "train/ps/payload_gradient.h"
 
 namespace muster::train {
 namespace {
-
-int64_t BytesOf(wire::Frame::Precision precision, int64_t elements) {
-  return elements * (precision == wire::Frame::FLOAT32 ? 4 : 2);
-}
 
 std::optional<int64_t> StalenessOf(const GenerationSpec& spec) {
   if (spec.strategy == Strategy::kBounded) return spec.staleness;
   return std::nullopt;
 }
-
-bool IsAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 8 == 0; }
 
 absl::Status NoBucket(uint32_t bucket) {
   return absl::InvalidArgumentError(absl::StrCat("there is no bucket ", bucket));
@@ -27,9 +21,9 @@ absl::Status NoBucket(uint32_t bucket) {
 
 }  // namespace
 
-const float* Generation::Contribution::gradients() const {
+const float* Generation::Contribution::row_gradients() const {
   if (!converted.empty()) return converted.data();
-  return reinterpret_cast<const float*>(payload.data() + rows * sizeof(int64_t));
+  return static_cast<const float*>(together.data) + rows * sizeof(int64_t) / sizeof(float);
 }
 
 absl::StatusOr<std::shared_ptr<Generation>> Generation::Create(GenerationSpec spec,
@@ -66,6 +60,7 @@ Generation::Generation(GenerationSpec spec, Schedule schedule, Members& members)
 void Generation::Activate() {
   if (active_) return;
   shard_.Activate();
+  shard_.PrepareSnapshots();
   active_ = true;
 }
 
@@ -126,31 +121,25 @@ absl::Status Generation::Check(int rank, const wire::Frame& frame, size_t bytes)
 absl::StatusOr<Generation::Contribution> Generation::Read(int rank, const wire::Frame& frame,
                                                           wire::Payload payload) const {
   MUSTER_RETURN_IF_ERROR(Check(rank, frame, payload.size()));
-  Contribution contribution{.here = true, .skipped = frame.skipped()};
+  Contribution contribution{
+      .here = true, .skipped = frame.skipped(), .precision = frame.precision()};
   const auto bucket = static_cast<int>(frame.bucket());
-  if (!is_buffers(bucket) && !frame.skipped()) {
-    contribution.rows = spec_.shape.is_table(bucket) ? frame.count() : 0;
-    if (!IsAligned(payload.data())) {
-      std::shared_ptr<std::byte> copy(static_cast<std::byte*>(std::malloc(payload.size())),
-                                      std::free);
-      std::memcpy(copy.get(), payload.data(), payload.size());
-      payload = wire::Payload(copy.get(), payload.size(), copy);
-    }
-    const std::byte* gradients = payload.data() + contribution.rows * sizeof(int64_t);
-    const auto elements = static_cast<int64_t>(
-        (payload.size() - contribution.rows * sizeof(int64_t)) / sizeof(uint16_t));
-    if (frame.precision() != wire::Frame::FLOAT32) {
-      contribution.converted.resize(elements);
-      (frame.precision() == wire::Frame::FLOAT16 ? FromFloat16 : FromBfloat16)(
-          gradients, contribution.converted.data(), elements);
-    }
-    if (spec_.shape.is_table(bucket)) {
-      MUSTER_RETURN_IF_ERROR(shard_.CheckRows(bucket - spec_.shape.table_bucket(0),
-                                              {reinterpret_cast<const int64_t*>(payload.data()),
-                                               static_cast<size_t>(contribution.rows)}));
-    }
+  if (frame.skipped()) return contribution;
+  if (spec_.shape.is_dense(bucket)) {
+    contribution.payload = std::move(payload);
+    return contribution;
   }
-  contribution.payload = std::move(payload);
+  contribution.together = payload.InOnePiece();
+  if (is_buffers(bucket)) return contribution;
+  contribution.rows = frame.count();
+  const int table = bucket - spec_.shape.table_bucket(0);
+  MUSTER_RETURN_IF_ERROR(shard_.CheckRows(table, contribution.row_numbers()));
+  if (frame.precision() != wire::Frame::FLOAT32) {
+    const int64_t elements = frame.count() * spec_.shape.tables[table].width;
+    std::vector<float> converted(static_cast<size_t>(elements));
+    FromHalf(frame.precision(), contribution.row_gradients(), converted.data(), elements);
+    contribution.converted = std::move(converted);
+  }
   return contribution;
 }
 
@@ -198,22 +187,24 @@ void Generation::ApplyShared(int bucket, std::vector<Contribution>& contribution
   if (spec_.shape.is_table(bucket)) {
     ApplyRows(bucket, counted);
   } else if (spec_.shape.is_dense(bucket)) {
-    std::vector<const float*> gradients;
+    std::vector<PayloadGradient> gradients;
+    std::vector<Gradient*> pointers;
     gradients.reserve(counted.size());
-    for (const Contribution* contribution : counted) gradients.push_back(contribution->gradients());
-    shard_.Apply(bucket, gradients, 1.0F / static_cast<float>(std::max<size_t>(1, counted.size())));
+    for (const Contribution* contribution : counted) {
+      gradients.emplace_back(contribution->payload, contribution->precision);
+      pointers.push_back(&gradients.back());
+    }
+    shard_.Apply(bucket, pointers, 1.0F / static_cast<float>(std::max<size_t>(1, counted.size())));
   } else {
-    const wire::Payload& bytes = counted.front()->payload;
-    shard_.SetBuffers({bytes.data(), bytes.size()});
+    const wire::Chunk& bytes = counted.front()->together;
+    shard_.SetBuffers({static_cast<const std::byte*>(bytes.data), bytes.size});
   }
 }
 
 void Generation::ApplyRows(int bucket, absl::Span<const Contribution* const> contributions) {
   std::vector<RowGradients> gradients;
   for (const Contribution* contribution : contributions) {
-    gradients.push_back({{reinterpret_cast<const int64_t*>(contribution->payload.data()),
-                          static_cast<size_t>(contribution->rows)},
-                         contribution->gradients()});
+    gradients.push_back({contribution->row_numbers(), contribution->row_gradients()});
   }
   shard_.ApplyRows(bucket - spec_.shape.table_bucket(0), gradients,
                    1.0F / static_cast<float>(std::max<size_t>(1, gradients.size())));
@@ -365,13 +356,13 @@ absl::Status Generation::PullRows(int rank, const wire::Frame& frame,
                         spec_.shape.is_table(bucket);
   if (!is_table) return absl::InvalidArgumentError(absl::StrCat("there is no table ", bucket));
   const int table = bucket - spec_.shape.table_bucket(0);
-  const int64_t count = static_cast<int64_t>(payload.count<int64_t>());
+  const int64_t count = static_cast<int64_t>(payload.size() / sizeof(int64_t));
   if (payload.size() % sizeof(int64_t) != 0 || count > spec_.shape.tables[table].rows) {
     return absl::InvalidArgumentError(absl::StrCat("rows of table ", bucket, " in ", payload.size(),
                                                    " bytes: each may be asked for once"));
   }
   std::vector<int64_t> rows(static_cast<size_t>(count));
-  if (!rows.empty()) std::memcpy(rows.data(), payload.data(), rows.size() * sizeof(int64_t));
+  payload.Copy(0, payload.size(), rows.data());
   MUSTER_RETURN_IF_ERROR(shard_.CheckRows(table, rows));
   auto values = std::make_shared<std::vector<float>>(rows.size() * spec_.shape.tables[table].width);
   {

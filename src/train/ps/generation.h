@@ -61,10 +61,15 @@ class Generation : public std::enable_shared_from_this<Generation> {
   struct Contribution {
     bool here = false;
     bool skipped = false;
-    wire::Payload payload;
+    wire::Frame::Precision precision = wire::Frame::FLOAT32;
+    wire::Payload payload;         // of a dense bucket
+    wire::Chunk together;          // of a table, and buffers
+    int64_t rows = 0;              // of a table: their numbers come first
     std::vector<float> converted;  // from 16 bits
-    int64_t rows = 0;              // of a table
-    const float* gradients() const;
+    absl::Span<const int64_t> row_numbers() const {
+      return {static_cast<const int64_t*>(together.data), static_cast<size_t>(rows)};
+    }
+    const float* row_gradients() const;
   };
   struct Round {
     mutable absl::Mutex mutex;

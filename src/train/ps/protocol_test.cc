@@ -204,7 +204,7 @@ TEST(Protocol, RequestsThatMakeNoSense) {
   EXPECT_THAT(refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("in use"));
   wire::Outgoing read = MessageOf(Frame::READ, 5, 0);
   read.frame.set_count(4);
-  EXPECT_THAT(refused(read), HasSubstr("beyond the shard"));
+  EXPECT_THAT(refused(read), HasSubstr("no copy was asked for"));
   read.frame.set_sequence(control.Call(MessageOf(Frame::SNAPSHOT, 5, 0)).sequence());
   EXPECT_EQ(control.Call(read).kind(), Frame::DATA);
   read.frame.set_area(static_cast<Frame::Area>(-1));

@@ -1,7 +1,5 @@
 #include "train/ps/server.h"
 
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -235,13 +233,14 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Assign(const wire::Incoming& mes
       size > static_cast<int64_t>(area.size()) - offset) {
     return absl::OutOfRangeError("ASSIGN beyond the shard");
   }
-  if (size > 0) std::memcpy(area.data() + offset, message.payload.data(), message.payload.size());
+  message.payload.Copy(0, message.payload.size(), area.data() + offset);
   return Ok();
 }
 
 absl::StatusOr<wire::Outgoing> ParameterServer::Read(const Frame& frame) {
   const std::shared_ptr<Generation> current = generation();
   if (!Frame::Area_IsValid(frame.area())) return NoArea(frame.area());
+  if (frame.sequence() == 0) return absl::FailedPreconditionError("no copy was asked for");
   if (frame.sequence() != current->snapshot_number()) {
     return absl::AbortedError("the copy was replaced by a later one");
   }

@@ -237,13 +237,13 @@ PsClient::Options Task::ClientOptions(int attempt) {
 
 void Task::Receive(int server, int bucket, const wire::Payload& values) {
   if (!job_.plans()[server].shape.is_dense(bucket)) return;
-  const std::byte* from = values.data();
+  size_t offset = 0;
   for (const Piece& piece : job_.plans()[server].PiecesOf(bucket)) {
     const size_t bytes = static_cast<size_t>(piece.elements) * sizeof(float);
-    std::memcpy(next_[piece.variable].data() + piece.first, from, bytes);
-    from += bytes;
+    values.Copy(offset, bytes, next_[piece.variable].data() + piece.first);
+    offset += bytes;
   }
-  EXPECT_EQ(from, values.data() + values.size());
+  EXPECT_EQ(offset, values.size());
 }
 
 absl::Status Task::Join(absl::Duration timeout) {
@@ -274,8 +274,8 @@ absl::Status Task::PullTables() {
       const size_t width = static_cast<size_t>(table.width) * sizeof(float);
       EXPECT_EQ(rows.size(), local.size() * width);
       for (size_t i = 0; i < local.size(); ++i) {
-        std::memcpy(values_[table.variable].data() + (table.first_row + local[i]) * table.width,
-                    rows.data() + i * width, width);
+        rows.Copy(i * width, width,
+                  values_[table.variable].data() + (table.first_row + local[i]) * table.width);
       }
     }
   }

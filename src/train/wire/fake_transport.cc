@@ -27,7 +27,7 @@ Incoming Gather(const Outgoing& message) {
     if (chunk.size > 0) std::memcpy(copy.get() + at, chunk.data, chunk.size);
     at += chunk.size;
   }
-  incoming.payload = Payload(copy.get(), size, copy);
+  incoming.payload = Payload({{copy.get(), size, copy}});
   return incoming;
 }
 

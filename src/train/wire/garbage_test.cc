@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "train/wire/grpc_transport.h"
+#include "train/wire/unix_socket.h"
 
 namespace muster::train::wire {
 namespace {
@@ -170,24 +171,15 @@ TEST_F(GarbageTest, AnUnknownMethodIsAnswered) {
 TEST(Garbage, AServerThatDoesNotSpeakTheProtocol) {
   TempDir folder;
   const std::string path = folder.path() + "/socket";
-  UniqueFd listening(::socket(AF_UNIX, SOCK_STREAM, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  ASSERT_EQ(::bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ASSERT_EQ(::listen(listening.get(), 8), 0);
-  std::jthread server([&] {
-    for (;;) {
-      UniqueFd peer(::accept(listening.get(), nullptr, nullptr));
-      if (!peer.valid()) return;
-      const std::string greeting = "220 mail.example.com ESMTP\r\n";
-      (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
-    }
+  const auto listener = UnixListener::Start(path, [](UniqueFd peer) {
+    const std::string greeting = "220 mail.example.com ESMTP\r\n";
+    (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
   });
+  ASSERT_TRUE(listener.ok()) << listener.status();
   GrpcTransport transport;
   const auto connection = transport.Connect("unix:" + path, absl::Milliseconds(300));
-  EXPECT_TRUE(absl::IsUnavailable(connection.status())) << connection.status();
-  ::shutdown(listening.get(), SHUT_RDWR);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_TRUE(absl::IsUnavailable((*connection)->Receive().status()));
 }
 
 }  // namespace

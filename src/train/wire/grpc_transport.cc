@@ -1,17 +1,14 @@
 #include "train/wire/grpc_transport.h"
 
-#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/method_handler.h>
 #include <grpcpp/support/sync_stream.h>
-#include <sys/file.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
@@ -19,13 +16,13 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "train/wire/unix_socket.h"
 
 namespace muster::train::wire {
 namespace {
 
 constexpr char kMethod[] = "/muster.train.wire.ParameterServer/Stream";
 constexpr absl::string_view kUnixPrefix = "unix:";
-constexpr size_t kMaxUnixPath = 107;
 constexpr size_t kMaxFrameBytes = 64 << 20;  // PREPARE describes every variable of a shard
 
 using ServerStream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -53,73 +50,46 @@ grpc::ByteBuffer Encode(Outgoing message) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-// Reads a message that lies in several pieces of memory from its beginning to its end.
-class Gather {
- public:
-  explicit Gather(std::vector<grpc::Slice> slices) : slices_(std::move(slices)) {}
-
-  bool Copy(void* to, size_t size) {
-    auto* out = static_cast<std::byte*>(to);
-    while (size > 0) {
-      if (at_ == slices_.size()) return false;
-      const size_t n = std::min(size, slices_[at_].size() - offset_);
-      std::memcpy(out, slices_[at_].begin() + offset_, n);
-      out += n;
-      size -= n;
-      Advance(n);
-    }
-    return true;
+// A message's bytes as gRPC has them.
+std::vector<Chunk> ChunksOf(std::vector<grpc::Slice> slices) {
+  std::vector<Chunk> chunks;
+  chunks.reserve(slices.size());
+  for (grpc::Slice& slice : slices) {
+    auto owner = std::make_shared<const grpc::Slice>(std::move(slice));
+    chunks.push_back({owner->begin(), owner->size(), owner});
   }
+  return chunks;
+}
 
-  // What is left, where it is when that is one piece, and copied otherwise.
-  Payload Rest() {
-    while (at_ < slices_.size() && offset_ == slices_[at_].size()) Advance(0);
-    if (at_ == slices_.size()) return {};
-    if (at_ + 1 == slices_.size()) {
-      auto slice = std::make_shared<grpc::Slice>(std::move(slices_[at_]));
-      const auto* data = reinterpret_cast<const std::byte*>(slice->begin()) + offset_;
-      const size_t size = slice->size() - offset_;
-      return {data, size, std::move(slice)};
-    }
-    size_t size = slices_[at_].size() - offset_;
-    for (size_t i = at_ + 1; i < slices_.size(); ++i) size += slices_[i].size();
-    std::shared_ptr<std::byte> copy(static_cast<std::byte*>(std::malloc(size)), std::free);
-    if (copy == nullptr) throw std::bad_alloc();
-    Copy(copy.get(), size);
-    return {copy.get(), size, copy};
+// What is left when the first bytes are taken away; there must be so many.
+std::vector<Chunk> Without(std::vector<Chunk> chunks, size_t first) {
+  auto at = chunks.begin();
+  for (; at != chunks.end() && first >= at->size; ++at) first -= at->size;
+  if (at != chunks.end()) {
+    at->data = static_cast<const std::byte*>(at->data) + first;
+    at->size -= first;
   }
-
- private:
-  void Advance(size_t n) {
-    offset_ += n;
-    if (offset_ == slices_[at_].size()) {
-      ++at_;
-      offset_ = 0;
-    }
-  }
-
-  std::vector<grpc::Slice> slices_;
-  size_t at_ = 0;
-  size_t offset_ = 0;
-};
+  chunks.erase(chunks.begin(), at);
+  return chunks;
+}
 
 absl::StatusOr<Incoming> Decode(const grpc::ByteBuffer& buffer) {
   const absl::Status foreign =
       absl::InvalidArgumentError("the peer does not speak Muster's protocol");
   std::vector<grpc::Slice> slices;
   if (!buffer.Dump(&slices).ok()) return foreign;
-  Gather gather(std::move(slices));
+  Payload all(ChunksOf(std::move(slices)));
   uint32_t frame_size = 0;
-  if (!gather.Copy(&frame_size, sizeof(frame_size)) || frame_size > kMaxFrameBytes ||
-      frame_size > buffer.Length()) {
-    return foreign;
-  }
+  if (all.size() < sizeof(frame_size)) return foreign;
+  all.Copy(0, sizeof(frame_size), &frame_size);
+  if (frame_size > kMaxFrameBytes || frame_size > all.size() - sizeof(frame_size)) return foreign;
   std::string head(frame_size, '\0');
+  all.Copy(sizeof(frame_size), head.size(), head.data());
   Incoming message;
-  if (!gather.Copy(head.data(), head.size()) || !message.frame.ParseFromString(head)) {
-    return foreign;
-  }
-  message.payload = gather.Rest();
+  if (!message.frame.ParseFromString(head)) return foreign;
+  const absl::Span<const Chunk> pieces = all.pieces();
+  message.payload =
+      Payload(Without({pieces.begin(), pieces.end()}, sizeof(frame_size) + head.size()));
   return message;
 }
 
@@ -151,42 +121,17 @@ struct BuilderArguments {
   void SetInt(const std::string& name, int value) { builder.AddChannelArgument(name, value); }
 };
 
-// gRPC's address for ours, and what must stay open for it to work: a socket's path may have 107
-// characters only, so that a longer one is reached through a descriptor of its folder.
-struct Target {
-  std::string address;
-  UniqueFd folder;
-};
-
 std::string PathOf(const std::string& address) {
   return absl::StartsWith(address, kUnixPrefix) ? address.substr(kUnixPrefix.size()) : "";
+}
+
+absl::Status Nobody(const std::string& address) {
+  return absl::UnavailableError(absl::StrCat("nobody answers at ", address));
 }
 
 absl::Status Taken(const std::string& address) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen at ", address, ": another program may be using it"));
-}
-
-// gRPC takes a socket's path away from whoever listens there. A lock beside it, which ends with its
-// process, says whether somebody does.
-absl::StatusOr<UniqueFd> Reserve(const std::string& address) {
-  const std::string path = PathOf(address);
-  if (path.empty()) return UniqueFd();
-  const std::string lock_path = path + ".lock";
-  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock.valid()) return absl::ErrnoToStatus(errno, lock_path);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return Taken(address);
-  return lock;
-}
-
-absl::StatusOr<Target> Resolve(const std::string& address) {
-  const std::filesystem::path path(PathOf(address));
-  if (path.native().size() <= kMaxUnixPath) return Target{address, UniqueFd()};
-  UniqueFd folder(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return absl::ErrnoToStatus(errno, path.parent_path().string());
-  std::string through =
-      absl::StrCat(kUnixPrefix, "/proc/self/fd/", folder.get(), "/", path.filename().string());
-  return Target{std::move(through), std::move(folder)};
 }
 
 class ServerConnection final : public Connection {
@@ -231,41 +176,47 @@ class StreamService final : public grpc::Service {
 
 class GrpcListener final : public Listener {
  public:
-  GrpcListener(Target target, std::function<void(Connection&)> serve)
-      : target_(std::move(target)), service_(std::move(serve)) {}
+  explicit GrpcListener(std::function<void(Connection&)> serve) : service_(std::move(serve)) {}
   ~GrpcListener() override {
+    socket_.reset();
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now());  // cancels what is open
     server_->Wait();
   }
 
   absl::Status Start(const std::string& address) {
-    MUSTER_ASSIGN_OR_RETURN(lock_, Reserve(address));
+    const std::string path = PathOf(address);
     grpc::ServerBuilder builder;
     BuilderArguments arguments{builder};
     Configure(arguments);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
-    builder.AddListeningPort(target_.address, grpc::InsecureServerCredentials(), &port);
+    if (path.empty()) {
+      builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+    }
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
-    if (server_ != nullptr && port != 0) return absl::OkStatus();
-    server_.reset();
-    return Taken(address);
+    if (server_ == nullptr || (path.empty() && port == 0)) return Taken(address);
+    if (path.empty()) return absl::OkStatus();
+    auto socket = UnixListener::Start(path, [this](UniqueFd connection) {
+      grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
+    });
+    if (absl::IsAlreadyExists(socket.status())) return Taken(address);
+    MUSTER_RETURN_IF_ERROR(socket.status());
+    socket_ = *std::move(socket);
+    return absl::OkStatus();
   }
 
  private:
-  Target target_;
-  UniqueFd lock_;
   StreamService service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<UnixListener> socket_;
 };
 
 class ClientConnection final : public Connection {
  public:
-  ClientConnection(Target target, std::shared_ptr<grpc::Channel> channel)
-      : target_(std::move(target)),
-        channel_(std::move(channel)),
+  explicit ClientConnection(std::shared_ptr<grpc::Channel> channel)
+      : channel_(std::move(channel)),
         stream_(
             grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
                 channel_.get(),
@@ -285,7 +236,6 @@ class ClientConnection final : public Connection {
   void Cancel() override { context_.TryCancel(); }
 
  private:
-  Target target_;
   std::shared_ptr<grpc::Channel> channel_;
   grpc::ClientContext context_;
   std::unique_ptr<ClientStream> stream_;
@@ -295,27 +245,26 @@ class ClientConnection final : public Connection {
 
 absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::string& address,
                                                                    absl::Duration timeout) {
-  auto resolved = Resolve(address);
-  if (!resolved.ok()) return absl::UnavailableError(resolved.status().message());
-  Target target = *std::move(resolved);
   grpc::ChannelArguments arguments;
   Configure(arguments);
+  if (const std::string path = PathOf(address); !path.empty()) {
+    auto socket = ConnectUnix(path, timeout);
+    if (!socket.ok()) return Nobody(address);
+    return std::make_unique<ClientConnection>(
+        grpc::CreateCustomInsecureChannelFromFd(address, socket->Release(), arguments));
+  }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  auto channel =
-      grpc::CreateCustomChannel(target.address, grpc::InsecureChannelCredentials(), arguments);
+  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   const absl::Time deadline = absl::Now() + timeout;
-  if (!channel->WaitForConnected(absl::ToChronoTime(deadline))) {
-    return absl::UnavailableError(absl::StrCat("nobody answers at ", address));
-  }
-  return std::make_unique<ClientConnection>(std::move(target), std::move(channel));
+  if (!channel->WaitForConnected(absl::ToChronoTime(deadline))) return Nobody(address);
+  return std::make_unique<ClientConnection>(std::move(channel));
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> GrpcTransport::Listen(
     const std::string& address, std::function<void(Connection&)> serve) {
-  MUSTER_ASSIGN_OR_RETURN(Target target, Resolve(address));
-  auto listener = std::make_unique<GrpcListener>(std::move(target), std::move(serve));
+  auto listener = std::make_unique<GrpcListener>(std::move(serve));
   MUSTER_RETURN_IF_ERROR(listener->Start(address));
   return listener;
 }

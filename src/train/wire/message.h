@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -12,33 +11,29 @@
 
 namespace muster::train::wire {
 
-// Bytes that are sent from where they are. `owner` keeps them there until they were sent.
+// Some bytes, where they are. `owner` keeps them there.
 struct Chunk {
   const void* data = nullptr;
   size_t size = 0;
   std::shared_ptr<const void> owner;
 };
 
-// Bytes that arrived, contiguous. Freed with the last copy.
+// Bytes that arrived, in the pieces in which they came.
 class Payload {
  public:
   Payload() = default;
-  Payload(const std::byte* data, size_t size, std::shared_ptr<const void> owner)
-      : data_(data), size_(size), owner_(std::move(owner)) {}
+  explicit Payload(std::vector<Chunk> pieces);
 
-  const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
-  // The bytes as elements of T; they need not be aligned for it.
-  template <typename T>
-  size_t count() const {
-    return size_ / sizeof(T);
-  }
-  const std::shared_ptr<const void>& owner() const { return owner_; }
+  absl::Span<const Chunk> pieces() const { return pieces_; }
+  // The bytes from `offset` on; so many must be there.
+  void Copy(size_t offset, size_t size, void* to) const;
+  // All of them together, aligned for any type: as they are if they lie so, otherwise a copy.
+  Chunk InOnePiece() const;
 
  private:
-  const std::byte* data_ = nullptr;
+  std::vector<Chunk> pieces_;
   size_t size_ = 0;
-  std::shared_ptr<const void> owner_;
 };
 
 struct Outgoing {

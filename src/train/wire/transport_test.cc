@@ -40,8 +40,8 @@ void Echo(Connection& connection) {
     auto message = connection.Receive();
     if (!message.ok()) return;
     Outgoing answer{message->frame, {}};
-    const Payload& payload = message->payload;
-    answer.payload.push_back({payload.data(), payload.size(), payload.owner()});
+    const absl::Span<const Chunk> pieces = message->payload.pieces();
+    answer.payload.assign(pieces.begin(), pieces.end());
     if (!connection.Send(std::move(answer))) return;
   }
 }
@@ -130,7 +130,7 @@ TEST_P(TransportTest, LargeMessages) {
   auto message = connection->Receive();
   ASSERT_TRUE(message.ok()) << message.status();
   ASSERT_EQ(message->payload.size(), size);
-  EXPECT_EQ(std::memcmp(message->payload.data(), large->data(), size), 0);
+  EXPECT_EQ(std::memcmp(message->payload.InOnePiece().data, large->data(), size), 0);
 }
 
 TEST_P(TransportTest, ManyChunksOfAnySize) {
@@ -149,9 +149,9 @@ TEST_P(TransportTest, ManyChunksOfAnySize) {
   outbox.Post(std::move(message));
   auto answer = connection->Receive();
   ASSERT_TRUE(answer.ok());
-  EXPECT_EQ(
-      std::string(reinterpret_cast<const char*>(answer->payload.data()), answer->payload.size()),
-      expected);
+  EXPECT_EQ(std::string(static_cast<const char*>(answer->payload.InOnePiece().data),
+                        answer->payload.size()),
+            expected);
 }
 
 TEST_P(TransportTest, MemoryIsKeptUntilItWasSentAndThenReleased) {
@@ -208,13 +208,17 @@ TEST_P(TransportTest, APeerThatVanishesWhileWeSend) {
 }
 
 TEST_P(TransportTest, AServerNoticesThatAPeerHasGone) {
-  absl::Notification gone;
+  absl::Notification came, gone;
   auto listener = Listen([&](Connection& connection) {
+    came.Notify();
     while (connection.Receive().ok()) {
     }
     gone.Notify();
   });
-  Connect().reset();
+  auto connection = Connect();
+  connection->Send(MessageOf("hello"));
+  ASSERT_TRUE(came.WaitForNotificationWithTimeout(kSoon));
+  connection.reset();
   EXPECT_TRUE(gone.WaitForNotificationWithTimeout(kSoon));
 }
 

@@ -1,0 +1,131 @@
+#include "train/wire/unix_socket.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+
+namespace muster::train::wire {
+namespace {
+
+// What a sender may have on its way: with the system's 208 KiB, sender and receiver would take
+// turns for every few pages.
+constexpr int kSendBuffer = 4 << 20;
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(10);
+
+struct Address {
+  sockaddr_un name = {};
+  UniqueFd folder;  // through which a path is reached that is longer than the name's 107 characters
+};
+
+absl::StatusOr<Address> AddressOf(const std::string& path) {
+  Address address;
+  std::string short_path = path;
+  if (path.size() >= sizeof(address.name.sun_path)) {
+    const std::filesystem::path whole(path);
+    address.folder =
+        UniqueFd(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!address.folder.valid()) {
+      return absl::ErrnoToStatus(errno, whole.parent_path().string());
+    }
+    short_path =
+        absl::StrCat("/proc/self/fd/", address.folder.get(), "/", whole.filename().string());
+    if (short_path.size() >= sizeof(address.name.sun_path)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": the name is too long for a socket"));
+    }
+  }
+  address.name.sun_family = AF_UNIX;
+  std::memcpy(address.name.sun_path, short_path.data(), short_path.size());
+  return address;
+}
+
+UniqueFd NewSocket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+void GiveRoom(const UniqueFd& socket) {
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof(kSendBuffer));
+}
+
+const sockaddr* Name(const Address& address) {
+  return reinterpret_cast<const sockaddr*>(&address.name);
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  MUSTER_ASSIGN_OR_RETURN(const Address address, AddressOf(path));
+  UniqueFd socket = NewSocket();
+  while (::connect(socket.get(), Name(address), sizeof(address.name)) != 0) {
+    if (absl::Now() > deadline) return absl::ErrnoToStatus(errno, path);
+    absl::SleepFor(kRetryInterval);
+  }
+  GiveRoom(socket);
+  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+  return socket;
+}
+
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
+    const std::string& path, std::function<void(UniqueFd)> accept) {
+  // The lock ends with its process, whatever became of the socket.
+  const std::string lock_path = path + ".lock";
+  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) return absl::ErrnoToStatus(errno, lock_path);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return absl::AlreadyExistsError(path);
+  MUSTER_ASSIGN_OR_RETURN(const Address address, AddressOf(path));
+  UniqueFd socket = NewSocket();
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
+  ::unlink(path.c_str());
+  if (!socket.valid() || !wake.valid() ||
+      ::bind(socket.get(), Name(address), sizeof(address.name)) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  return std::unique_ptr<UnixListener>(new UnixListener(path, std::move(lock), std::move(socket),
+                                                        std::move(wake), std::move(accept)));
+}
+
+UnixListener::UnixListener(std::string path, UniqueFd lock, UniqueFd socket, UniqueFd wake,
+                           std::function<void(UniqueFd)> accept)
+    : path_(std::move(path)),
+      lock_(std::move(lock)),
+      socket_(std::move(socket)),
+      wake_(std::move(wake)),
+      accept_(std::move(accept)),
+      thread_([this] { Run(); }) {}
+
+UnixListener::~UnixListener() {
+  const uint64_t once = 1;
+  (void)!::write(wake_.get(), &once, sizeof(once));
+  thread_.join();
+  ::unlink(path_.c_str());
+}
+
+void UnixListener::Run() {
+  for (;;) {
+    pollfd fds[] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    if (::poll(fds, 2, -1) < 0 && errno != EINTR) return;
+    if (fds[1].revents != 0) return;
+    if (fds[0].revents == 0) continue;
+    UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.valid()) {  // out of descriptors, perhaps: not for ever
+      ::poll(nullptr, 0, 50);
+      continue;
+    }
+    GiveRoom(connection);
+    accept_(std::move(connection));
+  }
+}
+
+}  // namespace muster::train::wire
