@@ -165,6 +165,15 @@ class MusterTest(unittest.TestCase):
         for job in ids:
             wait_until(lambda job=job: not processes_with(f"MUSTER_JOB_ID={job}"), f"nothing of {job} is left", 10)
 
+    def mount(self, path, size):
+        """A disk that is soon full."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root to mount a small disk")
+        path.mkdir(parents=True)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", path], capture_output=True).returncode:
+            self.skipTest("mount is not permitted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", path])
+
     def write(self, name, text):
         path = self.dir / name
         path.write_text(textwrap.dedent(text))

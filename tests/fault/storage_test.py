@@ -2,7 +2,6 @@
 import os
 import pathlib
 import shutil
-import subprocess
 import unittest
 
 from support import PYTHON, MusterTest, is_alive, wait_until
@@ -11,14 +10,6 @@ NOBODY = 65534
 
 
 class DiskTest(MusterTest):
-    def mount(self, path, size):
-        if os.geteuid() != 0:
-            self.skipTest("needs root to mount a small disk")
-        path.mkdir(parents=True)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", path], capture_output=True).returncode:
-            self.skipTest("mount is not permitted here")
-        self.addCleanup(subprocess.run, ["umount", "-l", path])
-
     LOUD = f"""
         name: loud
         roles: {{worker: {{command: [{PYTHON}, -c, "import sys; [sys.stdout.write('x' * 99 + chr(10)) for _ in range(300000)]; open('done', 'w')"]}}}}

@@ -3,7 +3,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import unittest
 
 from support import free_ports, kill, wait_until
@@ -144,14 +143,6 @@ class CheckpointTest(TrainTest):
 
 
 class DiskTest(TrainTest):
-    def mount(self, path, size):
-        if os.geteuid() != 0:
-            self.skipTest("needs root to mount a small disk")
-        path.mkdir(parents=True)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path], capture_output=True).returncode:
-            self.skipTest("mount is not permitted here")
-        self.addCleanup(subprocess.run, ["umount", "-l", path])
-
     def fill(self, path):
         with open(path, "wb", buffering=0) as filler, self.assertRaises(OSError):
             while True:

@@ -317,6 +317,19 @@ TEST(Faults, TheChiefIsMissing) {
   EXPECT_TRUE(job.Logged("waiting for the chief"));
 }
 
+TEST(Faults, AServerWhoseTasksHaveAllGoneSaysSo) {
+  Job job({.tasks = 1, .report_interval = absl::Milliseconds(20)});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  std::jthread server(
+      [&job] { EXPECT_TRUE(job.server(0).Run(absl::Seconds(30), absl::Seconds(1)).ok()); });
+  while (!job.Logged("no task is connected; waiting for the chief")) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_TRUE(Task(job, 0).Run().ok());
+  EXPECT_TRUE(coordinator->EndJob().ok());
+}
+
 // Takes connections and says nothing.
 TEST(Faults, AServerThatHangs) {
   Job job({.tasks = 1});

@@ -145,74 +145,93 @@ TEST(Protocol, AsyncTakesOnlyWhatItGranted) {
   EXPECT_EQ(job.Now(), job.SerialResult(0));
 }
 
-TEST(Protocol, RequestsThatMakeNoSense) {
-  Job job({.tasks = 1});
-  RawPeer control(job, 0, 0, /*control=*/true);
-  const auto refused = [&](wire::Outgoing request) {
-    const Frame answer = control.Call(std::move(request));
+// Requests of the chief that make no sense.
+class RequestTest : public testing::Test {
+ protected:
+  RequestTest() {
+    spec_.generation = 5;
+    spec_.cursors = {0};
+    spec_.shape = job_.plans()[0].shape;
+  }
+  std::string Refused(wire::Outgoing request) {
+    const Frame answer = control_.Call(std::move(request));
     EXPECT_EQ(answer.kind(), Frame::ERROR);
     return answer.text();
-  };
+  }
+  static wire::Outgoing Prepare(const std::string& text) {
+    wire::Outgoing prepare = MessageOf(Frame::PREPARE, 0, 0);
+    prepare.frame.set_text(text);
+    return prepare;
+  }
+  Frame::Kind Answer(wire::Outgoing request) { return control_.Call(std::move(request)).kind(); }
+
+  Job job_{{.tasks = 1}};
+  RawPeer control_{job_, 0, 0, /*control=*/true};
+  GenerationSpec spec_;
+};
+
+TEST_F(RequestTest, BeforeThereAreValues) {
   for (const Frame::Kind kind : {Frame::ASSIGN, Frame::ACTIVATE, Frame::SNAPSHOT, Frame::READ,
                                  Frame::SET_LIMIT, Frame::PUSH}) {
-    EXPECT_THAT(refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not said yet"));
+    EXPECT_THAT(Refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not said yet"));
   }
-  wire::Outgoing prepare = MessageOf(Frame::PREPARE, 0, 0);
+}
+
+TEST_F(RequestTest, ADescriptionThatIsNone) {
   for (const char* text : {"", "{", "null", "[]", "{}", "{\"generation\": -1}"}) {
-    prepare.frame.set_text(text);
-    refused(prepare);
+    Refused(Prepare(text));
   }
-  GenerationSpec spec;
-  spec.generation = 5;
-  spec.cursors = {0};
-  spec.shape = job.plans()[0].shape;
   for (const char* key : {"step", "limit", "total_steps", "backup_tasks", "staleness", "cursors",
                           "strategy", "shape"}) {
     for (const char* value : {"-1", "1.5", "null", "\"x\"", "[-1]", "18446744073709551615"}) {
-      nlohmann::json json = spec.ToJson();
+      nlohmann::json json = spec_.ToJson();
       json[key] = nlohmann::json::parse(value);
-      prepare.frame.set_text(json.dump());
-      refused(prepare);
+      Refused(Prepare(json.dump()));
     }
   }
-  spec.cursors = {0, 0};
-  prepare.frame.set_text(spec.ToJson().dump());
-  EXPECT_THAT(refused(prepare), HasSubstr("start all tasks with the same cluster"));
-  spec.cursors = {0};
-  GenerationSpec huge = spec;
+  GenerationSpec two_tasks = spec_;
+  two_tasks.cursors = {0, 0};
+  EXPECT_THAT(Refused(Prepare(two_tasks.ToJson().dump())),
+              HasSubstr("start all tasks with the same cluster"));
+  GenerationSpec huge = spec_;
   huge.shape = ShardShape();
   huge.shape.elements = int64_t{1} << 47;
   huge.shape.buckets = {{0, huge.shape.elements}};
-  prepare.frame.set_text(huge.ToJson().dump());
-  EXPECT_THAT(refused(prepare), HasSubstr("use more ps tasks"));
+  EXPECT_THAT(Refused(Prepare(huge.ToJson().dump())), HasSubstr("use more ps tasks"));
+}
 
-  prepare.frame.set_text(spec.ToJson().dump());
-  EXPECT_EQ(control.Call(prepare).kind(), Frame::OK);
+TEST_F(RequestTest, AssigningWhatIsNotThere) {
+  EXPECT_EQ(Answer(Prepare(spec_.ToJson().dump())), Frame::OK);
   wire::Outgoing assign = MessageOf(Frame::ASSIGN, 5, 8);
   for (const int area : {7, -1, 1 << 30}) {
     assign.frame.set_area(static_cast<Frame::Area>(area));
-    EXPECT_THAT(refused(assign), HasSubstr("there is no area"));
+    EXPECT_THAT(Refused(assign), HasSubstr("there is no area"));
   }
   assign.frame.set_area(Frame::AREA_VALUES);
-  for (const int64_t offset : {int64_t{-1}, spec.shape.elements * 4 - 7, INT64_MAX}) {
+  for (const int64_t offset : {int64_t{-1}, spec_.shape.elements * 4 - 7, INT64_MAX}) {
     assign.frame.set_offset(offset);
-    EXPECT_THAT(refused(assign), HasSubstr("beyond the shard"));
+    EXPECT_THAT(Refused(assign), HasSubstr("beyond the shard"));
   }
   assign.frame.set_generation(4);
-  EXPECT_THAT(refused(assign), HasSubstr("another generation"));
-  EXPECT_EQ(control.Call(MessageOf(Frame::ACTIVATE, 5, 0)).kind(), Frame::OK);
-  EXPECT_THAT(refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("in use"));
+  EXPECT_THAT(Refused(assign), HasSubstr("another generation"));
+  EXPECT_EQ(Answer(MessageOf(Frame::ACTIVATE, 5, 0)), Frame::OK);
+  EXPECT_THAT(Refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("in use"));
+}
+
+TEST_F(RequestTest, ReadingWhatIsNotThere) {
+  EXPECT_EQ(Answer(Prepare(spec_.ToJson().dump())), Frame::OK);
+  EXPECT_EQ(Answer(MessageOf(Frame::ACTIVATE, 5, 0)), Frame::OK);
   wire::Outgoing read = MessageOf(Frame::READ, 5, 0);
   read.frame.set_count(4);
-  EXPECT_THAT(refused(read), HasSubstr("no copy was asked for"));
-  read.frame.set_sequence(control.Call(MessageOf(Frame::SNAPSHOT, 5, 0)).sequence());
-  EXPECT_EQ(control.Call(read).kind(), Frame::DATA);
+  EXPECT_THAT(Refused(read), HasSubstr("no copy was asked for"));
+  read.frame.set_sequence(control_.Call(MessageOf(Frame::SNAPSHOT, 5, 0)).sequence());
+  EXPECT_EQ(Answer(read), Frame::DATA);
   read.frame.set_area(static_cast<Frame::Area>(-1));
-  EXPECT_THAT(refused(read), HasSubstr("there is no area"));
+  EXPECT_THAT(Refused(read), HasSubstr("there is no area"));
   read.frame.set_area(Frame::AREA_TABLES);
   read.frame.set_offset(INT64_MAX);
   read.frame.set_count(INT64_MAX);
-  EXPECT_THAT(refused(read), HasSubstr("beyond the shard"));
+  EXPECT_THAT(Refused(read), HasSubstr("beyond the shard"));
 }
 
 TEST(Protocol, ActivatingAgainKeepsWhatWasLearned) {

@@ -271,6 +271,11 @@ wire::Outgoing ParameterServer::Status() {
   return Ok(status.ToJson().dump());
 }
 
+bool ParameterServer::AwaitFinish(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(this, &ParameterServer::IsFinished), timeout);
+}
+
 absl::Status ParameterServer::Run(absl::Duration start_timeout, absl::Duration grace) {
   {
     absl::MutexLock lock(&mutex_);
@@ -280,7 +285,9 @@ absl::Status ParameterServer::Run(absl::Duration start_timeout, absl::Duration g
           absl::StrCat("no task has connected to ", options_.self.ToString(), " within ",
                        absl::FormatDuration(start_timeout), "; is the chief running?"));
     }
-    mutex_.Await(absl::Condition(this, &ParameterServer::IsFinished));
+  }
+  while (!AwaitFinish(options_.report_interval)) {
+    if (members_.connected() == 0) options_.log("no task is connected; waiting for the chief");
   }
   const absl::Time deadline = absl::Now() + grace;
   while (members_.connected() > 0 && absl::Now() < deadline) {

@@ -26,7 +26,8 @@ class ParameterServer {
     std::vector<TaskId> training_tasks;  // the chief first
     std::string cluster;                 // as every task must know it
     std::function<void(const std::string&)> log;
-    std::function<void()> on_finish;  // the job is over; may be empty
+    std::function<void()> on_finish;                    // the job is over; may be empty
+    absl::Duration report_interval = absl::Minutes(1);  // how often it says that nobody is there
   };
   explicit ParameterServer(Options options);
   ~ParameterServer();
@@ -35,7 +36,8 @@ class ParameterServer {
   void Serve(wire::Connection& connection);
 
   // Waits for FINISH, then for the tasks to leave, at most `grace`. Gives up with DeadlineExceeded
-  // when nobody has connected within `start_timeout`.
+  // when nobody has connected within `start_timeout`. Later all may be away for as long as they
+  // take to come back.
   absl::Status Run(absl::Duration start_timeout, absl::Duration grace);
 
  private:
@@ -49,6 +51,7 @@ class ParameterServer {
   absl::StatusOr<wire::Outgoing> Read(const wire::Frame& frame);
   wire::Outgoing Status();
   void Finish();
+  bool AwaitFinish(absl::Duration timeout);
   std::shared_ptr<Generation> generation() const;
   bool finished() const;
   bool IsFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; }

@@ -89,7 +89,8 @@ void Job::StartServer(int index) {
       ParameterServer::Options{.self = {"ps", index},
                                .training_tasks = tasks,
                                .cluster = kCluster,
-                               .log = [this](const std::string& line) { Log(line); }});
+                               .log = [this](const std::string& line) { Log(line); },
+                               .report_interval = options_.report_interval});
   auto listener = transport().Listen(
       addresses_[index],
       [served = server.server.get()](wire::Connection& connection) { served->Serve(connection); });
