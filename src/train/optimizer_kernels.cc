@@ -228,6 +228,7 @@ void Apply(const OptimizerConfig& config, const Update& update,
            float* const slots[kMaxSlots], int64_t n) {
   std::vector<FlatGradient> flat(gradients.begin(), gradients.end());
   std::vector<Gradient*> pointers;
+  pointers.reserve(flat.size());
   for (FlatGradient& gradient : flat) pointers.push_back(&gradient);
   Apply(config, update, pointers, values_in, values_out, slots, n);
 }
