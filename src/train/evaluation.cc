@@ -55,16 +55,15 @@ std::vector<MetricSpec> MetricsOf(const Experiment& experiment) {
   return metrics;
 }
 
-// Calls `use` with each batch of a split.
+// Calls `use` with each batch of a split, or with the first `limit`.
 absl::Status ForEachBatch(const Experiment& experiment, const std::string& split,
-                          const std::function<void(Batch)>& use) {
+                          std::optional<int64_t> limit, const std::function<void(Batch)>& use) {
   MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data(split));
   const int64_t batch_size = std::min(
       experiment.evaluate.batch_size.value_or(std::max<int64_t>(experiment.train.batch_size, 256)),
       dataset->size());
   MUSTER_ASSIGN_OR_RETURN(const auto stream, data::EvalStream(dataset, batch_size, kPrefetch));
-  const int64_t limit = experiment.evaluate.steps.value_or(std::numeric_limits<int64_t>::max());
-  for (int64_t i = 0; i < limit; ++i) {
+  for (int64_t i = 0; !limit || i < *limit; ++i) {
     auto batch = stream->Next();
     if (absl::IsOutOfRange(batch.status())) break;
     MUSTER_RETURN_IF_ERROR(batch.status());
@@ -115,11 +114,12 @@ absl::StatusOr<EvalResult> EvaluateModel(const Experiment& experiment, Model& mo
   std::vector<std::unique_ptr<Metric>> metrics;
   for (const MetricSpec& spec : specs) metrics.push_back(spec.make());
   EvalResult result;
-  const absl::Status status = ForEachBatch(experiment, split, [&](const Batch& batch) {
+  const auto add = [&](const Batch& batch) {
     const torch::Tensor outputs = model.Forward(batch.inputs);
     for (const auto& metric : metrics) metric->Add(outputs, batch);
     result.examples += batch.inputs.size(0);
-  });
+  };
+  const absl::Status status = ForEachBatch(experiment, split, experiment.evaluate.steps, add);
   model.SetTraining(true);
   MUSTER_RETURN_IF_ERROR(status);
   for (size_t i = 0; i < specs.size(); ++i) {
@@ -147,26 +147,27 @@ absl::Status PredictToFile(const Experiment& experiment, Model& model, const std
   const bool classes = dataset->classes() > 0;
   std::string text = classes ? "example,class,probability\n" : "example,outputs\n";
   int64_t example = 0;
-  const absl::Status status = ForEachBatch(experiment, split, [&](const Batch& batch) {
-    torch::Tensor outputs = model.Forward(batch.inputs).flatten(1).to(torch::kFloat32);
-    if (classes && outputs.size(1) > 1) {
-      const auto [probability, index] = torch::softmax(outputs, 1).max(1);
-      for (int64_t i = 0; i < outputs.size(0); ++i) {
-        absl::StrAppend(&text, example++, ",", index[i].item<int64_t>(), ",",
-                        absl::StrFormat("%.6f\n", probability[i].item<double>()));
-      }
-      return;
-    }
-    outputs = outputs.contiguous();
-    const auto* values = outputs.data_ptr<float>();
-    for (int64_t i = 0; i < outputs.size(0); ++i) {
-      absl::StrAppend(&text, example++);
-      for (int64_t k = 0; k < outputs.size(1); ++k) {
-        absl::StrAppendFormat(&text, ",%.6g", values[i * outputs.size(1) + k]);
-      }
-      text.push_back('\n');
-    }
-  });
+  const absl::Status status =
+      ForEachBatch(experiment, split, std::nullopt, [&](const Batch& batch) {
+        torch::Tensor outputs = model.Forward(batch.inputs).flatten(1).to(torch::kFloat32);
+        if (classes && outputs.size(1) > 1) {
+          const auto [probability, index] = torch::softmax(outputs, 1).max(1);
+          for (int64_t i = 0; i < outputs.size(0); ++i) {
+            absl::StrAppend(&text, example++, ",", index[i].item<int64_t>(), ",",
+                            absl::StrFormat("%.6f\n", probability[i].item<double>()));
+          }
+          return;
+        }
+        outputs = outputs.contiguous();
+        const auto* values = outputs.data_ptr<float>();
+        for (int64_t i = 0; i < outputs.size(0); ++i) {
+          absl::StrAppend(&text, example++);
+          for (int64_t k = 0; k < outputs.size(1); ++k) {
+            absl::StrAppendFormat(&text, ",%.6g", values[i * outputs.size(1) + k]);
+          }
+          text.push_back('\n');
+        }
+      });
   model.SetTraining(true);
   MUSTER_RETURN_IF_ERROR(status);
   return WriteFileAtomically(path, text, 0644);
@@ -203,9 +204,16 @@ EvalRecorder::EvalRecorder(const Experiment& experiment, std::string model_dir,
   if (events.ok()) events_ = *std::move(events);
 }
 
-absl::Status EvalRecorder::Record(const EvalResult& result, Model& model, bool final) {
+void EvalRecorder::Record(const EvalResult& result, Model& model, bool final) {
   log_(ToString(result, experiment_.name, experiment_.evaluate.split));
-  if (model_dir_.empty()) return absl::OkStatus();
+  if (model_dir_.empty()) return;
+  if (const absl::Status kept = Keep(result, model, final); !kept.ok()) {
+    log_(absl::StrCat("the evaluation of step ", result.step,
+                      " could not be saved: ", kept.message(), final ? "" : "; training goes on"));
+  }
+}
+
+absl::Status EvalRecorder::Keep(const EvalResult& result, Model& model, bool final) {
   MUSTER_RETURN_IF_ERROR(WriteResult(result));
   MUSTER_ASSIGN_OR_RETURN(const bool best, UpdateBest(result));
   for (const Exporter& exporter : experiment_.evaluate.exporters) {
@@ -239,7 +247,7 @@ absl::Status EvalRecorder::WriteResult(const EvalResult& result) {
 absl::StatusOr<bool> EvalRecorder::UpdateBest(const EvalResult& result) {
   const MetricSpec metric = MetricsOf(experiment_).front();
   const double value = result.metrics.front().second;
-  if (std::isnan(value)) return false;
+  if (!std::isfinite(value)) return false;
   const auto best = checkpoint::ReadBest(model_dir_);
   const bool better = !best.ok() || best->metric != metric.name ||
                       (metric.higher_is_better ? value > best->value : value < best->value);
@@ -276,9 +284,10 @@ absl::StatusOr<std::string> ExportModel(const Experiment& experiment, Model& mod
                       exported.any_batch_size ? "" : " (it takes batches of one example only)");
 }
 
-absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,
-                                const std::string& job_id,
+absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment& environment,
                                 const std::function<void(const std::string&)>& log) {
+  const std::string& model_dir = environment.model_dir;
+  const std::string& job_id = environment.job_id;
   if (model_dir.empty()) {
     return absl::InvalidArgumentError("an evaluator needs a model_dir, where the checkpoints are");
   }
@@ -311,14 +320,19 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string&
       log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));
       continue;
     }
+    const bool of_this_job = job_id.empty() || JobOf(*stored) == job_id;
+    if (environment.resume_step && newest->step > *environment.resume_step && !of_this_job) {
+      evaluated = -1;  // the chief is about to set it aside
+      continue;
+    }
     // The last one of an earlier job that went less far is not the last of this one.
-    const bool is_last = newest->step >= experiment.train.max_steps ||
-                         (newest->final && (job_id.empty() || JobOf(*stored) == job_id));
+    const bool is_last =
+        newest->step >= experiment.train.max_steps || (newest->final && of_this_job);
     MUSTER_RETURN_IF_ERROR(LoadCheckpoint(*stored, *model));
     MUSTER_ASSIGN_OR_RETURN(EvalResult result,
                             EvaluateModel(experiment, *model, experiment.evaluate.split));
     result.step = newest->step;
-    MUSTER_RETURN_IF_ERROR(recorder.Record(result, *model, is_last));
+    recorder.Record(result, *model, is_last);
     if (is_last) return absl::OkStatus();
   }
 }

@@ -11,6 +11,7 @@
 #include "checkpoint/reader.h"
 #include "muster/train.h"
 #include "summary/event_writer.h"
+#include "train/environment.h"
 
 namespace muster::train {
 
@@ -47,11 +48,13 @@ class EvalRecorder {
 
   // Prints and keeps the result, and exports the model as the experiment asks. `final`: it is the
   // job's last.
-  absl::Status Record(const EvalResult& result, Model& model, bool final);
+  // What cannot be written is said: training goes on.
+  void Record(const EvalResult& result, Model& model, bool final);
 
  private:
   absl::Status WriteResult(const EvalResult& result);
   absl::StatusOr<bool> UpdateBest(const EvalResult& result);
+  absl::Status Keep(const EvalResult& result, Model& model, bool final);
   absl::Status Export(const Exporter& exporter, Model& model);
 
   const Experiment& experiment_;
@@ -62,8 +65,7 @@ class EvalRecorder {
 
 // An evaluator's life: evaluates each new checkpoint of the model dir until the last of this job
 // ("": of any).
-absl::Status EvaluateUntilFinal(const Experiment& experiment, const std::string& model_dir,
-                                const std::string& job_id,
+absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment& environment,
                                 const std::function<void(const std::string&)>& log);
 
 // Which job saved it; "" when that is not known.

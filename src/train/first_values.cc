@@ -27,7 +27,6 @@ class InitialValues final : public ValueSource {
   InitialValues(const FirstValuesOptions& options, std::optional<checkpoint::Checkpoint> lender)
       : initial_(options.initial), lender_(std::move(lender)) {
     if (!lender_) return;
-    std::vector<std::string> taken;
     for (size_t i = 0; i < options.variables.size(); ++i) {
       const TensorSpec& wanted = options.variables[i].spec;
       for (const TensorSpec& stored : lender_->weights()) {
@@ -125,7 +124,7 @@ absl::StatusOr<std::unique_ptr<ValueSource>> ReadFirstValues(const FirstValuesOp
   std::vector<std::string> skipped;
   auto stored = options.model_dir.empty()
                     ? absl::NotFoundError("no model dir")
-                    : checkpoint::Restore(options.model_dir, options.step, &skipped);
+                    : checkpoint::Restore(options.model_dir, std::nullopt, &skipped);
   for (const std::string& line : skipped) options.log(absl::StrCat("skipped a checkpoint: ", line));
   if (stored.ok()) {
     const auto differences = checkpoint::Differences(SpecsOf(options.variables), stored->weights());
@@ -138,7 +137,7 @@ absl::StatusOr<std::unique_ptr<ValueSource>> ReadFirstValues(const FirstValuesOp
     ReportSlots(options, *stored);
     return std::make_unique<CheckpointValues>(options, *std::move(stored));
   }
-  if (options.step.has_value() || !absl::IsNotFound(stored.status())) return stored.status();
+  if (!absl::IsNotFound(stored.status())) return stored.status();
   if (options.warm_start.empty()) return std::make_unique<InitialValues>(options, std::nullopt);
   MUSTER_ASSIGN_OR_RETURN(checkpoint::Checkpoint lender, OpenLender(options.warm_start));
   auto values = std::make_unique<InitialValues>(options, std::move(lender));

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +14,7 @@ namespace muster::train {
 
 struct FirstValuesOptions {
   std::string model_dir;
-  std::string model_name;
-  std::optional<int64_t> step;  // exactly this checkpoint; otherwise the newest that is whole
-  std::string warm_start;       // another model dir or checkpoint; "" = none
+  std::string warm_start;  // another model dir or checkpoint; "" = none
   std::vector<Variable> variables;
   std::vector<std::string> slots;
   // How the data is dealt out: tasks, and examples of each in a step.

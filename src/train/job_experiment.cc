@@ -70,6 +70,7 @@ absl::Status ReadRun(const Json& train, RunConfig& run) {
 
 absl::Status ReadOptimizer(const Json& train, TrainSpec& spec) {
   const Json optimizer = Section(train, "optimizer");
+  spec.optimizer = {.type = "sgd", .learning_rate = 0.01};  // as the job file has them
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "type", spec.optimizer.type));
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "learning_rate", spec.optimizer.learning_rate));
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "momentum", spec.optimizer.momentum));

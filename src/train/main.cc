@@ -44,7 +44,6 @@ void Log(const std::string& line) {
 
 struct Arguments {
   TaskFlags flags;
-  bool has_flags = false;
   std::string split;
   std::string checkpoint = "latest";
   std::string to;
@@ -75,13 +74,14 @@ absl::Status Serve(const Environment& environment) {
   return server.Run(kServerPatience, kServerGrace);
 }
 
-absl::Status RunTask(const Environment& environment, const ExperimentFactory& make) {
+absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
   if (environment.self.role == "ps") return Serve(environment);
   MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
   if (environment.start_timeout) experiment.run.start_timeout = *environment.start_timeout;
+  if (environment.model_dir.empty()) environment.model_dir = experiment.run.model_dir;
   if (environment.self.role == "evaluator") {
-    return EvaluateUntilFinal(experiment, environment.model_dir, environment.job_id, Log);
+    return EvaluateUntilFinal(experiment, environment, Log);
   }
   if (environment.Rank() < 0) {
     return absl::InvalidArgumentError(
@@ -107,11 +107,13 @@ absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFact
   Loaded loaded;
   MUSTER_ASSIGN_OR_RETURN(loaded.experiment, make(environment));
   if (!arguments.split.empty()) loaded.experiment.evaluate.split = arguments.split;
-  if (environment.model_dir.empty()) {
+  const std::string model_dir =
+      environment.model_dir.empty() ? loaded.experiment.run.model_dir : environment.model_dir;
+  if (model_dir.empty()) {
     return absl::InvalidArgumentError("no model dir: say which with --model_dir");
   }
   MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,
-                          checkpoint::Find(environment.model_dir, arguments.checkpoint));
+                          checkpoint::Find(model_dir, arguments.checkpoint));
   loaded.step = stored.step();
   MUSTER_ASSIGN_OR_RETURN(loaded.model, loaded.experiment.model());
   MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, *loaded.model));

@@ -119,6 +119,7 @@ absl::Status PsExchange::TryJoin(FirstValues first, absl::Duration timeout) {
   MUSTER_ASSIGN_OR_RETURN(const Position position, client_->Join(timeout));
   MUSTER_RETURN_IF_ERROR(client_->PullAll(position.step));
   replica_.Advance();
+  sent_buffers_ = nullptr;
   progress_ = {position.step, position.sequence, position.limit,
                DataOrigin::FromJson(position.data)};
   return absl::OkStatus();
@@ -270,8 +271,14 @@ void PsExchange::PushTables(bool skipped) {
 void PsExchange::PushBuffers() {
   const ShardShape& shape = plans_.front().shape;
   if (shape.buffer_bytes == 0) return;
-  auto packed = replica_.PackBuffers();
-  client_->Push(0, shape.buffer_bucket(), {{packed->data(), packed->size(), packed}},
+  // Parameters that are not trained are among them, and may be most of the model.
+  if (sent_buffers_ != nullptr && replica_.BuffersAre(*sent_buffers_)) {
+    client_->Push(0, shape.buffer_bucket(), {}, wire::Frame::FLOAT32, 0, true);
+    return;
+  }
+  sent_buffers_ = replica_.PackBuffers();
+  client_->Push(0, shape.buffer_bucket(),
+                {{sent_buffers_->data(), sent_buffers_->size(), sent_buffers_}},
                 wire::Frame::FLOAT32, 0, false);
 }
 

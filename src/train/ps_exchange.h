@@ -76,6 +76,7 @@ class PsExchange final : public Exchange {
   Progress progress_;
   float gradient_scale_ = 1;
   bool has_joined_ = false;
+  std::shared_ptr<std::vector<std::byte>> sent_buffers_;  // what the servers have of the chief's
 };
 
 }  // namespace muster::train

@@ -144,6 +144,16 @@ std::shared_ptr<std::vector<std::byte>> Replica::PackBuffers() const {
   return packed;
 }
 
+bool Replica::BuffersAre(absl::Span<const std::byte> bytes) const {
+  for (size_t i = parameter_count_; i < variables_.size(); ++i) {
+    const auto mine = Bytes(static_cast<int>(i));
+    if (mine.size() > bytes.size()) return false;
+    if (!mine.empty() && std::memcmp(mine.data(), bytes.data(), mine.size()) != 0) return false;
+    bytes.remove_prefix(mine.size());
+  }
+  return true;
+}
+
 void Replica::UnpackBuffers(absl::Span<const std::byte> bytes) {
   for (size_t i = parameter_count_; i < variables_.size(); ++i) {
     const auto size = static_cast<size_t>(variables_[i].spec.bytes());

@@ -50,6 +50,8 @@ class Replica {
   absl::Span<const std::byte> Bytes(int variable) const;
   // All buffers, one after the other.
   std::shared_ptr<std::vector<std::byte>> PackBuffers() const;
+  // Whether PackBuffers() would give these bytes.
+  bool BuffersAre(absl::Span<const std::byte> bytes) const;
   void UnpackBuffers(absl::Span<const std::byte> bytes);
 
   // Calls `ready` in backward whenever a parameter's gradient is complete.

@@ -176,7 +176,9 @@ void Shard::SetBuffers(absl::Span<const std::byte> bytes) {
   KeepForSnapshot(bucket);
   const absl::Span<std::byte> memory = Memory(Area::kBuffers, 0);
   if (options_.keep_previous) previous_buffers_.assign(memory.begin(), memory.end());
-  std::memcpy(memory.data(), bytes.data(), std::min(bytes.size(), memory.size()));
+  if (!bytes.empty()) {
+    std::memcpy(memory.data(), bytes.data(), std::min(bytes.size(), memory.size()));
+  }
   ++states_[bucket].version;
 }
 

@@ -62,6 +62,7 @@ class Shard {
   void ApplyRows(int table, absl::Span<const RowGradients> gradients, float scale);
   void ReadRows(int table, int64_t version, absl::Span<const int64_t> rows, float* out) const;
 
+  // Empty: they stay as they are, in another version.
   void SetBuffers(absl::Span<const std::byte> bytes);
   // A copy of a version: the newest, or the one before when that is kept.
   std::vector<std::byte> Buffers(int64_t version) const;

@@ -70,6 +70,9 @@ absl::Status CheckExperiment(const Experiment& experiment) {
   MUSTER_RETURN_IF_ERROR(AtLeast("staleness", static_cast<double>(train.staleness), 0));
   MUSTER_RETURN_IF_ERROR(AtLeast("clip_norm", train.clip_norm, 0));
   MUSTER_RETURN_IF_ERROR(AtLeast("keep_checkpoint_max", experiment.run.keep_checkpoint_max, 1));
+  if (const auto& every = experiment.run.save_checkpoints_steps) {
+    MUSTER_RETURN_IF_ERROR(AtLeast("save_checkpoints_steps", static_cast<double>(*every), 1));
+  }
   MUSTER_RETURN_IF_ERROR(
       AtLeast("save_summary_steps", static_cast<double>(experiment.run.save_summary_steps), 1));
   MUSTER_RETURN_IF_ERROR(

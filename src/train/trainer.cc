@@ -46,6 +46,10 @@ Trainer::Trainer(const Experiment& experiment, const Environment& environment,
 
 Trainer::~Trainer() = default;
 
+bool Trainer::shared_steps() const {
+  return environment_.Servers() == 0 || StrategyOf(experiment_.train) == Strategy::kSync;
+}
+
 std::string Trainer::At() const { return absl::StrCat(name_, ", step ", progress_.step); }
 
 void Trainer::AddScalar(const std::string& tag, double value) {
@@ -88,6 +92,9 @@ absl::Status Trainer::Prepare() {
   MUSTER_ASSIGN_OR_RETURN(
       stream_, data::TrainStream(dataset_, {.batch_size = experiment_.train.batch_size}));
   if (!environment_.is_chief) return absl::OkStatus();
+  if (experiment_.evaluate.enabled) {  // found out now, not after training
+    MUSTER_RETURN_IF_ERROR(experiment_.data(experiment_.evaluate.split).status());
+  }
   return SetAsideNewer();
 }
 
@@ -144,14 +151,19 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
 }
 
 // A run resumed from a step must not find the checkpoints that came after it, not even when its
-// chief is started again. The mark says that they were set aside for this job.
+// chief is started again. The mark names the job for which they were set aside.
 absl::Status Trainer::SetAsideNewer() {
   if (!environment_.resume_step.has_value()) return absl::OkStatus();
-  const std::string mark =
-      JoinPath(environment_.model_dir, absl::StrCat("resumed-", environment_.job_id));
-  if (ReadFile(mark).ok()) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(checkpoint::SetAside(environment_.model_dir, *environment_.resume_step));
-  return WriteFileAtomically(mark, absl::StrCat(*environment_.resume_step, "\n"), 0644);
+  const std::string& model_dir = environment_.model_dir;
+  const std::string mark = JoinPath(model_dir, "resumed");
+  const bool done =
+      !environment_.job_id.empty() && ReadFile(mark).value_or("") == environment_.job_id;
+  if (done) return absl::OkStatus();
+  // Before anything is moved: is there something to begin with?
+  const int64_t step = *environment_.resume_step;
+  MUSTER_RETURN_IF_ERROR(checkpoint::Find(model_dir, absl::StrCat(step)).status());
+  MUSTER_RETURN_IF_ERROR(checkpoint::SetAside(model_dir, step));
+  return WriteFileAtomically(mark, environment_.job_id, 0644);
 }
 
 bool Trainer::IsOver() const {
@@ -159,7 +171,10 @@ bool Trainer::IsOver() const {
   const auto entries = checkpoint::List(environment_.model_dir);
   if (entries.empty() || !entries.back().status.ok() || !entries.back().final) return false;
   const auto stored = checkpoint::Checkpoint::Open(entries.back().folder);
-  return stored.ok() && JobOf(*stored) == environment_.job_id;
+  if (!stored.ok()) return false;
+  const bool nothing_to_do =
+      !environment_.resume_step && entries.back().step >= experiment_.train.max_steps;
+  return nothing_to_do || JobOf(*stored) == environment_.job_id;
 }
 
 absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
@@ -178,13 +193,12 @@ absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
   const TrainSpec& train = experiment_.train;
   return ReadFirstValues(
       {.model_dir = environment_.model_dir,
-       .model_name = experiment_.name,
        .warm_start = train.warm_start,
        .variables = replica_->variables(),
        .slots = slots_,
        .world = world_,
        .examples_per_step = train.batch_size * train.accumulate,
-       .shared_steps = environment_.Servers() == 0 || StrategyOf(train) == Strategy::kSync,
+       .shared_steps = shared_steps(),
        .log = log_,
        .initial = [replica, fresh](int variable) { return replica->Bytes(variable); }});
 }
@@ -205,6 +219,7 @@ absl::Status Trainer::Join() {
   stop_sent_ = false;
   first_step_ = progress_.step;
   saved_step_ = progress_.step;
+  summarized_step_ = progress_.step;
   saved_at_ = absl::Now();
   report_ = std::make_unique<ProgressReport>(
       ProgressReport::Options{.file = environment_.progress_file,
@@ -285,7 +300,10 @@ absl::StatusOr<bool> Trainer::Step() {
   for (const auto& hook : experiment_.train.hooks) hook->BeforeStep(*this);
   torch::manual_seed(SeedOf(experiment_.run.seed, rank_, progress_.sequence));
   bool skipped = false;
+  const bool may_skip = experiment_.train.nan_guard == "skip";
+  const auto buffers = may_skip ? replica_->PackBuffers() : nullptr;
   MUSTER_ASSIGN_OR_RETURN(const double loss, Compute(batches, skipped));
+  if (skipped) replica_->UnpackBuffers(*buffers);  // running means took the batch in
   const absl::Time computed = absl::Now();
   const int64_t next = progress_.sequence + 1;
   MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Finish(skipped));
@@ -348,7 +366,7 @@ void Trainer::OnGradient(int parameter) {
     if (values.is_contiguous() && !AllFinite(values.data_ptr<float>(), values.numel())) {
       const std::string& name = replica_->variables()[parameter].spec.name;
       if (bad_gradient_.empty()) bad_gradient_ = name;
-      if (experiment_.train.nan_guard == "stop") return;  // nothing of this step is sent on
+      if (experiment_.train.nan_guard == "stop") return;  // no more of this step is sent on
       log_(absl::StrCat(At(), ": the gradient of ", name, " is not finite; it is left out"));
       replica_->ZeroGradient(parameter);
     }
@@ -357,12 +375,15 @@ void Trainer::OnGradient(int parameter) {
 }
 
 absl::Status Trainer::AfterStep(const StepResult& result) {
-  const int64_t examples = result.examples * world_;
+  const int64_t examples = result.examples * (shared_steps() ? world_ : 1);
   report_->Step(progress_.step, progress_.limit, result.loss, examples, absl::Now());
   for (const auto& hook : experiment_.train.hooks) hook->AfterStep(*this, result);
   if (!environment_.is_chief) return absl::OkStatus();
   const RunConfig& run = experiment_.run;
-  if (summaries_ != nullptr && progress_.step % run.save_summary_steps == 0) {
+  const bool summary_due =
+      progress_.step / run.save_summary_steps > summarized_step_ / run.save_summary_steps;
+  if (summaries_ != nullptr && summary_due) {
+    summarized_step_ = progress_.step;
     AddScalar("loss", result.loss);
     AddScalar("examples_per_second", report_->rate());
     if (run.save_histograms) summaries_->Histograms(*replica_, progress_.step);
@@ -374,12 +395,15 @@ absl::Status Trainer::AfterStep(const StepResult& result) {
     MUSTER_RETURN_IF_ERROR(exchange_->EndAt(progress_.step));
   }
   if (saver_ == nullptr) return absl::OkStatus();
-  if (saver_->saved_step() > announced_step_) {
-    announced_step_ = saver_->saved_step();
-    for (const auto& hook : experiment_.train.hooks) hook->AfterSave(*this, saver_->folder());
-  }
+  AnnounceSaved();
   if (progress_.step < progress_.limit && CheckpointDue()) return Save(/*final=*/false);
   return absl::OkStatus();
+}
+
+void Trainer::AnnounceSaved() {
+  if (saver_->saved_step() <= announced_step_) return;
+  announced_step_ = saver_->saved_step();
+  for (const auto& hook : experiment_.train.hooks) hook->AfterSave(*this, saver_->folder());
 }
 
 bool Trainer::CheckpointDue() const {
@@ -421,7 +445,8 @@ absl::Status Trainer::Evaluate(bool final) {
   result.step = stored.step();
   evaluated_step_ = stored.step();
   evaluated_at_ = absl::Now();
-  return recorder_->Record(result, *evaluated_, final);
+  recorder_->Record(result, *evaluated_, final);
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::SaveLast() {
@@ -437,6 +462,7 @@ absl::Status Trainer::SaveLast() {
   }
   absl::Status status = Save(/*final=*/true);
   if (status.ok()) status = saver_->Wait();
+  AnnounceSaved();
   return status.ok() ? status : Annotate(status, "the last checkpoint could not be saved");
 }
 

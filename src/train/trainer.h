@@ -43,7 +43,7 @@ class Trainer final : public RunContext {
   absl::StatusOr<std::set<std::string>> FindTables();
   std::unique_ptr<Exchange> MakeExchange(const OptimizerConfig& optimizer);
   absl::Status SetAsideNewer();
-  // The last checkpoint of this very job exists.
+  // The last checkpoint of this very job exists, or there was nothing to do.
   bool IsOver() const;
   absl::StatusOr<std::unique_ptr<ValueSource>> FirstValuesOf();
 
@@ -61,6 +61,9 @@ class Trainer final : public RunContext {
   absl::Status CheckFinite(double loss, bool& skipped);
   void OnGradient(int parameter);
   absl::Status AfterStep(const StepResult& result);
+  // Every task is at the same step.
+  bool shared_steps() const;
+  void AnnounceSaved();
   bool CheckpointDue() const;
   bool EvaluationDue() const;
   absl::Status Save(bool final);
@@ -99,6 +102,7 @@ class Trainer final : public RunContext {
   bool stop_sent_ = false;
   int64_t first_step_ = 0;  // where this task joined
   int64_t saved_step_ = 0;
+  int64_t summarized_step_ = 0;
   int64_t announced_step_ = 0;
   int64_t evaluated_step_ = 0;
   absl::Time evaluated_at_ = absl::InfinitePast();

@@ -3,10 +3,12 @@ import csv
 import json
 import os
 import random
+import re
+import subprocess
 import unittest
 
 import tfevents
-from support import SOURCE, free_ports, processes_with, wait_until
+from support import PYTHON, SOURCE, free_ports, processes_with, wait_until
 from training import TrainTest
 
 ALONE = {"chief": {}}
@@ -93,6 +95,32 @@ class RunTest(TrainTest):
                                                       "optimizer": {"type": "sgd", "learning_rate": 0}})
         self.assertRegex(self.text(job, "chief:0"), r"warm start from step 60 in .*: 6 of 6 tensors")
         self.assertEqual(self.bytes_of("second", ["model"])[1], self.bytes_of("first", ["model"])[1])
+
+
+    NETS = """
+import torch
+for name in 'ab':
+    torch.manual_seed(ord(name))
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(36, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10))
+    net[1].requires_grad_(False)
+    torch.jit.script(net).save(name + '.pt')
+"""
+
+    def test_what_is_not_trained_reaches_every_task(self):
+        subprocess.run([PYTHON, "-c", self.NETS], cwd=self.dir, check=True)
+        self.train("lender", roles=ALONE, train={"model": "./a.pt", "steps": 1, "optimizer": {"type": "sgd", "learning_rate": 0}})
+        for roles in (PAIR, {"chief": {}, "worker": 1}):
+            name = f"of{len(roles)}"
+            self.train(f"own-{name}", roles=roles, train={"model": "./a.pt", "steps": 30})
+            self.train(f"lent-{name}", roles=roles, train={"model": "./b.pt", "steps": 30,
+                                                           "warm_start": str(self.model_dir("lender"))})
+            self.assertEqual(self.bytes_of(f"own-{name}"), self.bytes_of(f"lent-{name}"))
+
+    def test_a_limited_evaluation_does_not_limit_predictions(self):
+        self.train("job", roles=ALONE, train={"steps": 10, "evaluate": {"steps": 1, "batch_size": 10}})
+        self.assertIn("10 examples of test", self.muster("evaluate", "job").stdout)
+        self.muster("predict", "job", "--to", "all.csv")
+        self.assertEqual(len((self.dir / "all.csv").read_text().splitlines()), 1 + 102)
 
 
 class EvaluateTest(TrainTest):
@@ -186,6 +214,15 @@ class SummaryTest(TrainTest):
         evaluated = self.event_file(self.model_dir("job") / "eval", "eval")
         self.assertIn((60, "accuracy"), [(event.get("step", 0), value["tag"]) for event in evaluated
                                          for value in event.get("summary", {}).get("value", [])])
+
+
+    def test_summaries_of_async_are_as_many(self):
+        job = self.train("job", roles=PAIR, train={"strategy": "async", "steps": 300, "log_every_steps": 20,
+                                                   "summary": {"every_steps": 20}})
+        losses = [event.get("step", 0) for event in self.event_file(self.model_dir("job"), "train")
+                  for value in event.get("summary", {}).get("value", []) if value["tag"] == "loss"]
+        said = re.findall(r"^step (\d+)/", self.text(job, "chief:0"), re.M)
+        self.assertGreaterEqual(len(losses), len(said) - 1, (losses, said))  # the last step is said in any case
 
 
 class ByHandTest(TrainTest):

@@ -1,10 +1,13 @@
 """What goes wrong in training: jobs that cannot work, damaged checkpoints, full disks, strangers, lost peers."""
+import json
 import os
 import re
 import signal
 import socket
+import subprocess
 import unittest
 
+import training
 from support import free_ports, kill, wait_until
 from training import TrainTest
 
@@ -54,6 +57,17 @@ class MistakeTest(TrainTest):
 
     def test_a_torchscript_file_that_is_not_there(self):
         self.assertIn("net.pt", self.fails("job", roles=ONE, train={"model": "./net.pt"}))
+
+    def test_a_split_that_is_not_there(self):
+        self.assertIn("nosuch", self.fails("job", roles=ONE, train={"evaluate": {"split": "nosuch"}}))
+        self.assertIsNone(self.checkpoint("job"))
+
+    def test_a_file_written_by_hand_with_no_interval(self):
+        config = training.merged(training.JOB["train"], {"checkpoint": {"every_steps": 0}})
+        result = subprocess.run([training.TRAINER], capture_output=True, text=True, cwd=self.dir, env=dict(
+            os.environ, MUSTER_TRAIN_CONFIG=self.write("train.json", json.dumps(config))))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("save_checkpoints_steps", result.stderr)
 
     def test_a_batch_larger_than_the_data(self):
         said = self.fails("job", roles=PAIR, train={"batch_size": 600})
@@ -123,6 +137,18 @@ class CheckpointTest(TrainTest):
         self.assertRegex(self.text(job, "chief:0"), "skipped a checkpoint")
         self.assertEqual(self.bytes_of("job"), whole)
 
+    def test_a_damaged_one_that_was_asked_for(self):
+        self.train("job", roles=PAIR, train={"steps": 60, "checkpoint": {"every_steps": 20}})
+        file = next(self.checkpoint("job", 20).glob("model-*.safetensors"))
+        damaged = bytearray(file.read_bytes())
+        damaged[-5] ^= 1
+        file.write_bytes(damaged)
+        result = self.muster("resume", "job", "--from", "20", check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout + result.stderr, "step-000000020.*damaged")
+        self.assertEqual(int(self.checkpoint("job").name[5:]), 60)
+        self.assertEqual(list(self.model_dir("job").glob("superseded-*")), [])
+
     def test_another_model(self):
         self.train("job", roles=ONE, train=SHORT)
         for roles in (PAIR, {"chief": {}, "worker": 1}):
@@ -158,6 +184,13 @@ class DiskTest(TrainTest):
         filler.unlink()
         self.succeed(job)
         self.assertEqual(self.bytes_of("job")[0], 600)
+
+    def test_training_goes_on_when_an_evaluation_cannot_be_kept(self):
+        self.model_dir("job").mkdir(parents=True)
+        (self.model_dir("job") / "eval").write_text("where a folder should be")
+        job = self.train("job", roles=ONE, train={"steps": 60, "checkpoint": {"every_steps": 20}})
+        self.assertRegex(self.text(job, "chief:0"), "the evaluation of step 20 could not be saved: .*eval")
+        self.assertEqual(self.bytes_of("job")[0], 60)
 
     def test_the_last_checkpoint_must_be_saved(self):
         self.mount(self.model_dir("job"), "8m")

@@ -248,7 +248,7 @@ Frame PsClient::FrameOf(Frame::Kind kind, int bucket) const {
   return frame;
 }
 
-void PsClient::Expect(int64_t version, bool all_buckets) {
+void PsClient::Expect(int64_t version, bool tables, bool buffers) {
   absl::MutexLock lock(&mutex_);
   expected_ = version;
   reached_.reset();
@@ -256,9 +256,7 @@ void PsClient::Expect(int64_t version, bool all_buckets) {
   for (size_t server = 0; server < due_.size(); ++server) {
     const ShardShape& shape = options_.shapes[server];
     for (int bucket = 0; bucket < shape.bucket_count(); ++bucket) {
-      const bool is_buffer = !shape.is_dense(bucket) && !shape.is_table(bucket);
-      const bool due =
-          (all_buckets || !shape.is_table(bucket)) && (!is_buffer || options_.owns_buffers);
+      const bool due = shape.is_dense(bucket) || (shape.is_table(bucket) ? tables : buffers);
       due_[server][bucket] = due;
       pending_ += due ? 1 : 0;
     }
@@ -267,12 +265,11 @@ void PsClient::Expect(int64_t version, bool all_buckets) {
 
 absl::Status PsClient::PullAll(int64_t version) {
   version_ = version;
-  Expect(version, /*all_buckets=*/false);
+  Expect(version, /*tables=*/false, /*buffers=*/true);
   for (size_t server = 0; server < links_.size(); ++server) {
     const ShardShape& shape = options_.shapes[server];
     for (int bucket = 0; bucket < shape.bucket_count(); ++bucket) {
-      const bool is_buffer = !shape.is_dense(bucket) && !shape.is_table(bucket);
-      if (shape.is_table(bucket) || (is_buffer && !options_.owns_buffers)) continue;
+      if (shape.is_table(bucket)) continue;  // rows are pulled when they are needed
       links_[server].outbox->Post({FrameOf(Frame::PULL, bucket)});
     }
   }
@@ -282,7 +279,7 @@ absl::Status PsClient::PullAll(int64_t version) {
 void PsClient::Begin(int64_t version, int64_t sequence) {
   version_ = version;
   sequence_ = sequence;
-  Expect(version + 1, /*all_buckets=*/true);
+  Expect(version + 1, /*tables=*/true, /*buffers=*/options_.owns_buffers);
   if (!options_.shared_steps) return;
   absl::MutexLock lock(&mutex_);
   CancelAtLimit();  // that may have been set since the caller looked

@@ -99,7 +99,7 @@ class PsClient {
   void Handle(int server, wire::Incoming message);
   void HandleValues(int server, const wire::Incoming& message);
   void CancelAtLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Expect(int64_t version, bool all_buckets);
+  void Expect(int64_t version, bool tables, bool buffers);
   absl::Status Await(const char* what);
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || pending_ == 0;

@@ -109,7 +109,7 @@ absl::Status Generation::Check(int rank, const wire::Frame& frame, size_t bytes)
     }
     expected = frame.count() * static_cast<int64_t>(sizeof(int64_t)) +
                BytesOf(frame.precision(), frame.count() * table.width);
-  } else if (rank != 0 || frame.skipped()) {
+  } else if (rank != 0) {
     return absl::InvalidArgumentError("the model's buffers are the chief's to set");
   }
   if (frame.skipped()) expected = 0;
@@ -196,7 +196,7 @@ void Generation::ApplyShared(int bucket, std::vector<Contribution>& contribution
     }
     shard_.Apply(bucket, pointers, 1.0F / static_cast<float>(std::max<size_t>(1, counted.size())));
   } else {
-    const wire::Chunk& bytes = counted.front()->together;
+    const wire::Chunk bytes = counted.empty() ? wire::Chunk() : counted.front()->together;
     shard_.SetBuffers({static_cast<const std::byte*>(bytes.data), bytes.size});
   }
 }

@@ -161,7 +161,7 @@ MetricSpec MeanSquaredErrorMetric();
 // How it runs
 
 struct RunConfig {
-  std::string model_dir;  // checkpoints, summaries, exports; MUSTER_MODEL_DIR when empty
+  std::string model_dir;  // checkpoints, summaries, exports; MUSTER_MODEL_DIR goes before it
   uint64_t seed = 0;
   int64_t save_summary_steps = 100;
   bool save_histograms = false;  // of the parameters, with the summaries
@@ -242,7 +242,8 @@ class RunContext {
   virtual const std::string& task() const = 0;
   virtual bool is_chief() const = 0;
   virtual Model& model() = 0;
-  // Ends the whole job in good order after this step: a checkpoint is saved, every task ends.
+  // The chief's ends the whole job in good order after this step: a checkpoint is saved, every task
+  // ends. That of another task is not heard.
   virtual void RequestStop(const std::string& reason) = 0;
   // On the chief, into the summaries; elsewhere nothing.
   virtual void AddScalar(const std::string& tag, double value) = 0;
