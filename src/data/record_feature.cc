@@ -84,6 +84,9 @@ absl::Status RecordColumn::Complete(Role role) {
   if (type_ == Type::kBytes && shape_.empty()) {
     return Mistake("lacks 'shape', which raw bytes need, such as 'shape: [28, 28]'");
   }
+  channels_last_ =
+      type_ == Type::kBytes && shape_.size() == 3 && (shape_[2] == 1 || shape_[2] == 3);
+  if (channels_last_) feature_.shape = {shape_[2], shape_[0], shape_[1]};
   if (shape_.empty()) feature_.shape = {1};
   if (shape_.size() == 2 && type_ == Type::kBytes) feature_.shape.insert(feature_.shape.begin(), 1);
   return absl::OkStatus();
@@ -126,8 +129,19 @@ absl::Status RecordColumn::CheckCount(int64_t count, absl::string_view what) con
                               "; correct 'shape', or the data"));
 }
 
+void RecordColumn::Unfold(absl::Span<const uint8_t> pixels, float* out) const {
+  const auto channels = static_cast<size_t>(shape_[2]);
+  for (size_t channel = 0; channel < channels; ++channel) {
+    for (size_t i = channel; i < pixels.size(); i += channels) *out++ = table_[pixels[i]];
+  }
+}
+
 absl::Status RecordColumn::ReadRaw(absl::string_view bytes, float* out) const {
   MUSTER_RETURN_IF_ERROR(CheckCount(static_cast<int64_t>(bytes.size()), "bytes"));
+  if (channels_last_) {
+    Unfold({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, out);
+    return absl::OkStatus();
+  }
   for (const char byte : bytes) *out++ = table_[static_cast<unsigned char>(byte)];
   return absl::OkStatus();
 }
@@ -145,10 +159,7 @@ absl::Status RecordColumn::ReadImage(absl::string_view bytes, float* out) const 
   std::vector<uint8_t> pixels(static_cast<size_t>(elements_));
   const absl::Status status = DecodeImage(bytes, shape_[2], absl::MakeSpan(pixels));
   if (!status.ok()) return Annotate(status, absl::StrCat("feature '", name_, "'"));
-  const auto channels = static_cast<size_t>(shape_[2]);
-  for (size_t channel = 0; channel < channels; ++channel) {
-    for (size_t i = channel; i < pixels.size(); i += channels) *out++ = table_[pixels[i]];
-  }
+  Unfold(pixels, out);
   return absl::OkStatus();
 }
 

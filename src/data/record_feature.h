@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "data/batch.h"
 #include "data/config.h"
 #include "data/example.h"
@@ -19,8 +20,10 @@ namespace muster::data {
 //   int64       whole numbers               -> int64
 //   jpeg, png   one image, of either format -> float32 from 0 to 1, channels first
 //
-// What images are made of, [height, width], gets a channel: [1, height, width]. A single fraction
-// has the shape [1], and so has a single number as an input. Thread-safe.
+// What images are made of, [height, width], gets a channel: [1, height, width]; bytes of a shape
+// whose third and last size is 1 or 3 are [height, width, channels], as TensorFlow has it, and
+// become [channels, height, width]. A single fraction has the shape [1], and so has a single number
+// as an input. Thread-safe.
 class RecordColumn {
  public:
   enum class Role { kInput, kTarget };
@@ -42,6 +45,8 @@ class RecordColumn {
   RecordColumn(std::string name, const RecordFeature& declared, Type type);
   absl::Status Complete(Role role);
   absl::Status CompleteImage();
+  // Bytes, whose last of three dimensions is the channels, as values, channels first.
+  void Unfold(absl::Span<const uint8_t> pixels, float* out) const;
   absl::Status CheckKind(const FeatureView& found) const;
   absl::Status CheckCount(int64_t count, absl::string_view what) const;
   absl::Status ReadRaw(absl::string_view bytes, float* out) const;
@@ -53,6 +58,7 @@ class RecordColumn {
   Type type_;
   Shape shape_;  // as the job has it
   int64_t elements_ = 0;
+  bool channels_last_ = false;
   Feature feature_;
   std::array<float, 256> table_;  // what a byte means
 };

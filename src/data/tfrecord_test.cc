@@ -163,6 +163,21 @@ TEST_F(TfRecordTest, ImagesAreDecoded) {
   EXPECT_THAT(Mistake(), HasSubstr("[height, width, 3]"));
 }
 
+TEST_F(TfRecordTest, RawPixelsWithChannelsLastBecomeChannelsFirst) {
+  WriteOne("train-0", [&](ExampleBuilder& builder) {
+    builder.AddBytes("image", std::string("\xff\0\0\xff\0\0", 6));
+  });
+  config_.record_features["image"] = {"uint8", {1, 2, 3}};
+  const auto dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->inputs(), (Feature{DType::kFloat32, {3, 1, 2}}));
+  Batch batch;
+  ASSERT_TRUE((*dataset)->Read({0}, batch).ok());
+  EXPECT_THAT(InputsOf(batch), ElementsAre(1, 1, 0, 0, 0, 0));
+  config_.record_features["image"] = {"uint8", {3, 1, 2}};
+  EXPECT_EQ((*Open())->inputs(), (Feature{DType::kFloat32, {3, 1, 2}}));
+}
+
 TEST_F(TfRecordTest, FloatsAndIds) {
   ExampleBuilder builder;
   builder.AddFloats("x", {1.5f, 2.5f});
