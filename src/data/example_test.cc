@@ -130,7 +130,7 @@ TEST(ExampleTest, DamageIsReported) {
 
 // Whatever is done to an Example: what is read of it is what Protobuf reads.
 TEST(ExampleTest, RandomDamageIsReadAsProtobufReadsIt) {
-  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same in every run
+  std::mt19937 random(1);  // the same in every run
   const std::string good = MakeExample();
   int accepted = 0;
   for (int round = 0; round < 20'000; ++round) {

@@ -38,7 +38,7 @@ struct Jpeg {
 void Escape(j_common_ptr info) {
   auto* jpeg = static_cast<Jpeg*>(info->client_data);
   info->err->format_message(info, jpeg->message);
-  std::longjmp(jpeg->escape, 1);  // NOLINT(cert-err52-cpp): how libjpeg is left
+  std::longjmp(jpeg->escape, 1);
 }
 
 // Warnings are not printed. Those that say that data is missing count.
@@ -50,7 +50,7 @@ void NoteWarning(j_common_ptr info, int level) {
 }
 
 bool ReadJpegHeader(Jpeg& jpeg, absl::string_view bytes) {
-  if (setjmp(jpeg.escape) != 0) return false;  // NOLINT(cert-err52-cpp)
+  if (setjmp(jpeg.escape) != 0) return false;
   jpeg.info.err = jpeg_std_error(&jpeg.errors);
   jpeg.info.client_data = &jpeg;
   jpeg.errors.error_exit = Escape;
@@ -63,7 +63,7 @@ bool ReadJpegHeader(Jpeg& jpeg, absl::string_view bytes) {
 }
 
 bool ReadJpegPixels(Jpeg& jpeg, int64_t channels, uint8_t* out) {
-  if (setjmp(jpeg.escape) != 0) return false;  // NOLINT(cert-err52-cpp)
+  if (setjmp(jpeg.escape) != 0) return false;
   jpeg.info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&jpeg.info);
   const size_t stride = static_cast<size_t>(jpeg.info.output_width) *

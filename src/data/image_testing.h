@@ -39,7 +39,7 @@ inline std::string MakeJpeg(const std::vector<uint8_t>& pixels, int64_t height, 
   info.err = jpeg_std_error(&errors);
   jpeg_create_compress(&info);
   unsigned char* out = nullptr;
-  unsigned long size = 0;  // NOLINT(google-runtime-int): libjpeg's
+  unsigned long size = 0;
   jpeg_mem_dest(&info, &out, &size);
   info.image_height = static_cast<JDIMENSION>(height);
   info.image_width = static_cast<JDIMENSION>(width);

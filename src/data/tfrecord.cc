@@ -74,6 +74,7 @@ absl::Status CheckSection(const DataConfig& config) {
 absl::StatusOr<std::shared_ptr<TfRecordDataset>> MakeDataset(const DataConfig& config) {
   const std::string target = config.target.empty() ? kDefaultTarget : config.target;
   std::vector<std::string> names;
+  names.reserve(config.record_features.size());
   for (const auto& [name, feature] : config.record_features) names.push_back(name);
   if (config.record_features.count(target) == 0) {
     return absl::InvalidArgumentError(

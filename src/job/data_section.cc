@@ -50,6 +50,7 @@ void CheckRecordData(const Node& data, const Json& section, Diagnostics& diagnos
     return;
   }
   std::vector<std::string> names;
+  names.reserve(features->entries.size());
   for (const codec::Entry& entry : features->entries) names.push_back(entry.key.name);
   if (names.size() != 2) {
     diagnostics.Add(features->mark,
