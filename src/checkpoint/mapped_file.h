@@ -1,4 +1,4 @@
-// A file's bytes in memory without being read beforehand.
+// A checkpoint's file in memory without being read beforehand.
 #pragma once
 
 #include <cstddef>
@@ -7,27 +7,23 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/mapping.h"
 
 namespace muster::checkpoint {
 
-// Read only. Its place in memory stays the same when it is moved. Whoever shortens the file while
-// it is mapped ends the process that reads it (SIGBUS); removing it does no harm.
 class MappedFile {
  public:
   // A regular file, not a link. DataLoss otherwise.
   static absl::StatusOr<MappedFile> Open(const std::string& path);
-  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  MappedFile& operator=(MappedFile&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~MappedFile();
 
-  absl::Span<const std::byte> bytes() const { return bytes_; }
+  absl::Span<const std::byte> bytes() const {
+    const absl::string_view bytes = mapping_.bytes();
+    return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  }
 
  private:
-  explicit MappedFile(absl::Span<const std::byte> bytes) : bytes_(bytes) {}
-  absl::Span<const std::byte> bytes_;
+  explicit MappedFile(Mapping mapping) : mapping_(std::move(mapping)) {}
+  Mapping mapping_;
 };
 
 }  // namespace muster::checkpoint

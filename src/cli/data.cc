@@ -1,19 +1,16 @@
-// muster data: data sets that everybody uses, brought to this machine.
-#include <signal.h>
-
+// muster data fetch: data sets that everybody uses, brought to this machine.
 #include <filesystem>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/data_commands.h"
 #include "cli/data_files.h"
 #include "cli/data_sources.h"
 
@@ -43,64 +40,6 @@ const std::vector<PublishedFile>& MnistFiles() {
 constexpr const char* kMnistMirrors[] = {
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "https://storage.googleapis.com/cvdf-datasets/mnist",
-};
-
-// Keeps back the signals that end a program, so that what was begun can be removed first; then they
-// have their effect.
-class HeldSignals {
- public:
-  HeldSignals() {
-    ::sigemptyset(&held_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&held_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
-  }
-  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-
-  bool any() const {
-    sigset_t pending;
-    ::sigpending(&pending);
-    return ::sigismember(&pending, SIGINT) != 0 || ::sigismember(&pending, SIGTERM) != 0 ||
-           ::sigismember(&pending, SIGHUP) != 0;
-  }
-
- private:
-  sigset_t held_;
-  sigset_t before_;
-};
-
-// One line on a terminal that is drawn anew; nothing elsewhere.
-class ProgressLine {
- public:
-  explicit ProgressLine(Terminal& terminal) : terminal_(terminal) {}
-  ~ProgressLine() { Clear(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void Show(const std::string& what, int64_t bytes, int64_t total) {
-    const absl::Time now = absl::Now();
-    if (!terminal_.can_redraw() || now < next_) return;
-    next_ = now + absl::Milliseconds(100);
-    std::string text = what;
-    if (bytes > 0) absl::StrAppend(&text, "  ", FormatBytes(bytes));
-    if (total > 0) absl::StrAppend(&text, " of ", FormatBytes(total));
-    terminal_.Print(absl::StrCat("\r", Ellipsize(text, terminal_.width() - 1), "\x1b[K"));
-    terminal_.Flush();
-    shown_ = true;
-  }
-
-  void Clear() {
-    if (!shown_) return;
-    terminal_.Print("\r\x1b[K");
-    terminal_.Flush();
-    shown_ = false;
-  }
-
- private:
-  Terminal& terminal_;
-  absl::Time next_ = absl::InfinitePast();
-  bool shown_ = false;
 };
 
 absl::StatusOr<DataSources> SourcesOf(const std::string& from, const FetchProgress& progress) {
@@ -150,9 +89,9 @@ absl::StatusOr<int> Fetch(Context& context, const FetchOptions& options) {
     return kSuccess;
   }
   const HeldSignals signals;
-  ProgressLine line(context.err());
+  StatusLine line(context.err());
   const FetchProgress progress = [&](const std::string& what, int64_t bytes, int64_t total) {
-    line.Show(what, bytes, total);
+    line.ShowBytes(what, bytes, total);
     return !signals.any();
   };
   MUSTER_ASSIGN_OR_RETURN(const DataSources sources, SourcesOf(options.from, progress));
@@ -175,13 +114,8 @@ absl::StatusOr<int> Fetch(Context& context, const FetchOptions& options) {
 
 }  // namespace
 
-void AddDataCommand(Command& program, Context& context) {
-  Command& command = program.AddCommand("data", "Bring public data sets to this machine");
-  command.OnCall([]() -> absl::StatusOr<int> {
-    return absl::InvalidArgumentError("what? `muster data fetch mnist` gets MNIST");
-  });
-
-  Command& fetch = command.AddCommand("fetch", "Download a data set and check it");
+void AddDataFetchCommand(Command& data, Context& context) {
+  Command& fetch = data.AddCommand("fetch", "Download a data set and check it");
   auto options = std::make_shared<FetchOptions>();
   options->to = "data/mnist";
   fetch.Argument("NAME", &options->name, "The data set: mnist", Presence::kRequired);
@@ -190,6 +124,20 @@ void AddDataCommand(Command& program, Context& context) {
                "A folder or http(s) address that has the files, or npm, instead of the public "
                "mirrors and then npm");
   fetch.OnCall([&context, options] { return Fetch(context, *options); });
+}
+
+void AddDataCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand(
+      "data", "Fetch public data sets; inspect, verify and write TFRecord files");
+  command.OnCall([]() -> absl::StatusOr<int> {
+    return absl::InvalidArgumentError(
+        "what? `muster data fetch mnist` gets MNIST; inspect, verify and convert are for TFRecord "
+        "files");
+  });
+  AddDataFetchCommand(command, context);
+  AddDataInspectCommand(command, context);
+  AddDataVerifyCommand(command, context);
+  AddDataConvertCommand(command, context);
 }
 
 }  // namespace muster::cli

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -24,6 +26,8 @@ class Dataset {
   virtual int64_t classes() const = 0;
   // Inputs are ids from 0 to vocabulary() - 1; 0: inputs are no ids.
   virtual int64_t vocabulary() const { return 0; }
+  // What a user should be told, such as damage that was left out: a sentence each.
+  virtual std::vector<std::string> notes() const { return {}; }
 
   // Puts these examples into `out`, in this order; its memory is used again, its position is left
   // alone. InvalidArgument for an index that is not there, DataLoss or Unavailable when the data

@@ -12,12 +12,14 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
 constexpr int kGzipOnly = 16 + MAX_WBITS;
+constexpr int kZlibOnly = MAX_WBITS;
 
 }  // namespace
 
-Gunzip::Gunzip(absl::string_view compressed)
+Gunzip::Gunzip(absl::string_view compressed, Deflated frame)
     : stream_(std::make_unique<z_stream_s>()), rest_(compressed) {
-  ready_ = ::inflateInit2(stream_.get(), kGzipOnly) == Z_OK;
+  const int bits = frame == Deflated::kGzip ? kGzipOnly : kZlibOnly;
+  ready_ = ::inflateInit2(stream_.get(), bits) == Z_OK;
 }
 
 Gunzip::~Gunzip() {
@@ -56,7 +58,7 @@ absl::Status Gunzip::Inflate() {
   if (code == Z_MEM_ERROR) return absl::ResourceExhaustedError("not enough memory to decompress");
   if (code == Z_BUF_ERROR) return absl::DataLossError("the compressed data is cut off");
   return absl::DataLossError(absl::StrCat("the compressed data is damaged: ",
-                                          stream_->msg == nullptr ? "not gzip" : stream_->msg));
+                                          stream_->msg == nullptr ? "not deflated" : stream_->msg));
 }
 
 absl::StatusOr<std::string> GunzipAll(absl::string_view compressed, int64_t max_bytes) {

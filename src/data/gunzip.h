@@ -1,4 +1,5 @@
-// gzip, decompressed piece by piece, so that a few bytes can never ask for a lot of memory.
+// gzip and zlib, decompressed piece by piece, so that a few bytes can never ask for a lot of
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,19 @@ struct z_stream_s;
 
 namespace muster::data {
 
+// The frame around deflated data: RFC 1952 or RFC 1950.
+enum class Deflated { kGzip, kZlib };
+
 // `compressed` must outlive it. Members that follow each other are one text, as gzip has it.
 class Gunzip {
  public:
-  explicit Gunzip(absl::string_view compressed);
+  explicit Gunzip(absl::string_view compressed, Deflated frame = Deflated::kGzip);
   ~Gunzip();
   Gunzip(const Gunzip&) = delete;
   Gunzip& operator=(const Gunzip&) = delete;
 
-  // Up to `max_bytes` more; fewer only at the end. DataLoss when the data is not gzip, damaged or
-  // cut off.
+  // Up to `max_bytes` more; fewer only at the end. DataLoss when the data is not in that frame,
+  // damaged or cut off.
   absl::StatusOr<std::string> Read(int64_t max_bytes);
 
  private:

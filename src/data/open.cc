@@ -9,14 +9,16 @@
 #include "base/spelling.h"
 #include "data/mnist.h"
 #include "data/synthetic.h"
+#include "data/tfrecord.h"
 
 namespace muster::data {
 namespace {
 
 absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataConfig& config) {
-  const std::vector<std::string> formats = {"mnist", "idx", "synthetic"};
+  const std::vector<std::string> formats = {"mnist", "idx", "tfrecord", "synthetic"};
   if (config.examples < 0) return absl::InvalidArgumentError("'examples' of data is negative");
   if (config.format == "synthetic") return OpenSynthetic(config);
+  if (config.format == "tfrecord") return OpenTfRecord(config);
   if (config.path.empty() && (config.format == "mnist" || config.format == "idx")) {
     return absl::InvalidArgumentError(
         absl::StrCat("'format: ", config.format, "' needs 'path', the folder of its files"));

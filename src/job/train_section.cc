@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codec/map_reader.h"
+#include "job/data_section.h"
 #include "job/job_rules.h"
 #include "job/parse.h"
 
@@ -23,7 +24,18 @@ using Json = nlohmann::json;
 
 // One key of a section and what its value may be.
 struct Field {
-  enum class Kind { kText, kPath, kInt, kSizes, kNumber, kBool, kChoice, kChoices };
+  enum class Kind {
+    kText,
+    kPath,
+    kPaths,     // a path, or a map of one for each split
+    kFeatures,  // a number, or a map of what records have
+    kInt,
+    kSizes,
+    kNumber,
+    kBool,
+    kChoice,
+    kChoices
+  };
 
   const char* key;
   Kind kind;
@@ -41,6 +53,8 @@ Field Text(const char* key, Json fallback = {}) {
   return {key, Field::Kind::kText, std::move(fallback)};
 }
 Field Path(const char* key) { return {key, Field::Kind::kPath}; }
+Field Paths(const char* key) { return {key, Field::Kind::kPaths}; }
+Field Features(const char* key, double max) { return {key, Field::Kind::kFeatures, {}, 1, max}; }
 Field Flag(const char* key, Json fallback = {}) {
   return {key, Field::Kind::kBool, std::move(fallback)};
 }
@@ -81,18 +95,21 @@ const Fields& TrainFields() {
 
 const Fields& DataFields() {
   static const auto& kFields = *new Fields{
-      Choice("format", {"mnist", "idx", "synthetic"}),
-      Path("path"),
+      Choice("format", {"mnist", "idx", "tfrecord", "synthetic"}),
+      Paths("path"),
       Text("split", "train"),
       Flag("shuffle"),
       Int("prefetch", 0, 10'000),
       Int("examples", 1, kMany),
       Choice("kind", {"images", "tabular", "tokens", "sequence"}),
       Int("classes", 2, 1e6),
-      Int("features", 1, 1e7),
+      Features("features", 1e7),
       Int("length", 1, 1e7),
       Int("vocabulary", 2, 1e8),
       Sizes("shape", 1e6),
+      Text("target"),
+      Choice("on_error", {"fail", "skip"}),
+      Choice("compression", {"none", "gzip", "zlib"}),
   };
   return kFields;
 }
@@ -100,7 +117,22 @@ const Fields& DataFields() {
 // Keys that only some kinds of a section have -> those kinds.
 using Owners = std::map<std::string, std::vector<std::string>>;
 
-// All of these only synthetic data has.
+const Owners& FormatKeys() {
+  static const auto& kKeys = *new Owners{
+      {"path", {"mnist", "idx", "tfrecord"}},
+      {"kind", {"synthetic"}},
+      {"classes", {"tfrecord", "synthetic"}},
+      {"features", {"tfrecord", "synthetic"}},
+      {"length", {"synthetic"}},
+      {"vocabulary", {"tfrecord", "synthetic"}},
+      {"shape", {"synthetic"}},
+      {"target", {"tfrecord"}},
+      {"on_error", {"tfrecord"}},
+      {"compression", {"tfrecord"}},
+  };
+  return kKeys;
+}
+
 const Owners& SyntheticKeys() {
   static const auto& kKeys = *new Owners{
       {"kind", {"images", "tabular", "tokens", "sequence"}},
@@ -254,11 +286,18 @@ class TrainReader {
         return to_json(reader.String(field.key));
       case Field::Kind::kPath:
         return ReadPath(reader, field.key);
+      case Field::Kind::kPaths:
+        return IsMap(reader, field)
+                   ? ReadSplitPaths(*reader.Find(field.key), working_dir_, diagnostics_)
+                   : ReadPath(reader, field.key);
+      case Field::Kind::kFeatures:
+        if (IsMap(reader, field)) return ReadRecordFeatures(*reader.Find(field.key), diagnostics_);
+        [[fallthrough]];
       case Field::Kind::kInt:
         return to_json(reader.Int(field.key, static_cast<int64_t>(field.min),
                                   static_cast<int64_t>(field.max)));
       case Field::Kind::kSizes:
-        return ReadSizes(reader, field);
+        return ReadSizes(reader, field.key, static_cast<int64_t>(field.max), diagnostics_);
       case Field::Kind::kNumber:
         return to_json(reader.Number(field.key, field.min, field.max));
       case Field::Kind::kBool:
@@ -273,27 +312,9 @@ class TrainReader {
     return {};
   }
 
-  Json ReadSizes(MapReader& reader, const Field& field) {
-    constexpr size_t kMaxRank = 8;
-    const Node* list = reader.Find(field.key);
-    if (list == nullptr) return {};
-    const bool is_list = list->kind == Node::Kind::kSequence && !list->items.empty() &&
-                         list->items.size() <= kMaxRank;
-    Json result = Json::array();
-    const Node* wrong = is_list ? nullptr : list;
-    for (const Node& item : list->items) {
-      const auto size = codec::AsInt(item);
-      if (!size || *size < 1 || *size > static_cast<int64_t>(field.max)) wrong = &item;
-      if (wrong != nullptr) break;
-      result.push_back(*size);
-    }
-    if (wrong == nullptr) return result;
-    diagnostics_.Add(
-        wrong->mark,
-        absl::StrCat("'", field.key, "' of ", reader.what(), " must be a list of 1 to ", kMaxRank,
-                     " whole numbers from 1 to ", static_cast<int64_t>(field.max), ", not ",
-                     wrong == list ? "" : "of ", codec::Describe(*wrong)));
-    return {};
+  static bool IsMap(MapReader& reader, const Field& field) {
+    const Node* node = reader.Find(field.key);
+    return node != nullptr && node->kind == Node::Kind::kMap;
   }
 
   Json ReadPath(MapReader& reader, const char* key) {
@@ -350,27 +371,15 @@ class TrainReader {
     if (node == nullptr) return;
     if (node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) return;
     MapReader data(*node, "'data' of train", diagnostics_);
-    data.Require("format", "mnist | idx | synthetic");
+    data.Require("format", "mnist | idx | tfrecord | synthetic");
     const Json& section = result["data"];
     const std::string format = section.value("format", "");
-    if (format == "mnist" || format == "idx") data.Require("path", "where the data is");
-    if (format == "synthetic") {
-      CheckSynthetic(section);
-    } else if (!format.empty()) {
-      for (const auto& [key, kinds] : SyntheticKeys()) {
-        RefuseKey("data", section, key, "format: synthetic", format);
-      }
-    }
-    const std::string split = section.value("split", "train");
-    if (format == "idx" || format.empty() || split == "train" || split == "test") return;
-    diagnostics_.Add(node->Find("split")->mark,
-                     absl::StrCat("'split' of 'data' of train must be train | test with 'format: ",
-                                  format, "', not text '", split, "'"));
-  }
-
-  void CheckSynthetic(const Json& section) {
-    RefuseKey("data", section, "path", "format: mnist | idx", "synthetic");
-    RefuseForeignKeys("data", section, SyntheticKeys(), "kind", "images");
+    if (format.empty()) return;
+    RefuseForeignKeys("data", section, FormatKeys(), "format", "");
+    if (format == "synthetic")
+      RefuseForeignKeys("data", section, SyntheticKeys(), "kind", "images");
+    if (format != "synthetic") data.Require("path", "where the data is");
+    CheckDataForms(*node, section, diagnostics_);
   }
 
   void CheckOptimizer(const Json& result) {

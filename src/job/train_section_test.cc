@@ -105,7 +105,8 @@ TEST(TrainSectionTest, EveryMistakeIsReported) {
       "job.yaml:3:3: train lacks 'model'; expected the name of a built-in model, or a TorchScript "
       "file\n"
       "job.yaml:3:3: unknown key 'modle' in train (did you mean 'model'?)\n"
-      "job.yaml:4:18: 'format' of 'data' of train must be mnist | idx | synthetic, not text "
+      "job.yaml:4:18: 'format' of 'data' of train must be mnist | idx | tfrecord | synthetic, not "
+      "text "
       "'minst' (did you mean 'mnist'?)\n"
       "job.yaml:4:34: unknown key 'shufle' in 'data' of train (did you mean 'shuffle'?)\n"
       "job.yaml:5:21: 'type' of 'optimizer' of train must be sgd | adam | adamw | adagrad | "
@@ -144,19 +145,61 @@ TEST(TrainSectionTest, KeysOfDataBelongToItsFormat) {
   EXPECT_EQ(mistakes("format: synthetic, kind: sequence, length: 8, features: 4, classes: 5"), "");
   EXPECT_EQ(mistakes("format: synthetic, split: test"), "");
   EXPECT_EQ(mistakes("format: idx, path: d, split: valid"), "");
-  EXPECT_EQ(mistakes("format: mnist, path: d, classes: 5"),
-            "job.yaml:2:69: 'classes' of 'data' of train belongs to 'format: synthetic', not to "
-            "mnist; remove it");
+  EXPECT_EQ(
+      mistakes("format: mnist, path: d, classes: 5"),
+      "job.yaml:2:69: 'classes' of 'data' of train belongs to 'format: tfrecord | synthetic', "
+      "not to mnist; remove it");
   EXPECT_EQ(mistakes("format: synthetic, path: d"),
-            "job.yaml:2:61: 'path' of 'data' of train belongs to 'format: mnist | idx', not to "
-            "synthetic; remove it");
+            "job.yaml:2:61: 'path' of 'data' of train belongs to 'format: mnist | idx | tfrecord', "
+            "not to synthetic; remove it");
   EXPECT_EQ(mistakes("format: synthetic, kind: tokens, features: 5"),
             "job.yaml:2:79: 'features' of 'data' of train belongs to 'kind: tabular | sequence', "
             "not to tokens; remove it");
   EXPECT_THAT(mistakes("format: synthetic, vocabulary: 5"), HasSubstr("not to images"));
   EXPECT_THAT(mistakes("format: mnist, path: d, split: valid"),
               HasSubstr("must be train | test with 'format: mnist', not text 'valid'"));
-  EXPECT_THAT(mistakes("format: tfrecord, path: d"), HasSubstr("mnist | idx | synthetic"));
+  EXPECT_THAT(mistakes("format: mnist, path: {train: d}"),
+              HasSubstr("'path' of 'data' of train must be text"));
+  EXPECT_THAT(mistakes("format: synthetic, kind: tabular, features: {a: int64}"),
+              HasSubstr("must be a whole number; a map belongs to 'format: tfrecord'"));
+}
+
+TEST(TrainSectionTest, RecordsAndTheirFeatures) {
+  const auto with = [](const std::string& data) {
+    return Job(absl::StrCat("model: a, steps: 1, data: {format: tfrecord, ", data, "}"));
+  };
+  const std::string features = "features: {image: {type: uint8, shape: [28, 28]}, label: int64}";
+  EXPECT_EQ(MustParse(with("path: d/t-*, " + features)).train["data"].dump(),
+            R"({"features":{"image":{"shape":[28,28],"type":"uint8"},"label":{"type":"int64"}},)"
+            R"("format":"tfrecord","path":"/home/me/d/t-*","split":"train"})");
+  EXPECT_EQ(MustParse(with("path: {train: d/a*, test: gs://b/x}, on_error: skip, classes: 10, " +
+                           features))
+                .train["data"]["path"]
+                .dump(),
+            R"({"test":"gs://b/x","train":"/home/me/d/a*"})");
+  EXPECT_EQ(MistakesOf(with("path: d, target: y, vocabulary: 9, compression: gzip, features: "
+                            "{x: {type: int64, shape: [5]}, y: float}, split: valid")),
+            "");
+  EXPECT_THAT(MistakesOf(with(features)), HasSubstr("lacks 'path'"));
+  EXPECT_THAT(MistakesOf(with("path: d")), HasSubstr("needs 'features'"));
+  EXPECT_THAT(MistakesOf(with("path: d, features: 5")), HasSubstr("needs 'features'"));
+  EXPECT_THAT(MistakesOf(with("path: d, kind: images, " + features)),
+              HasSubstr("belongs to 'format: synthetic', not to tfrecord"));
+  const auto mistakes = [&](const std::string& map) {
+    return MistakesOf(with("path: d, features: {" + map + "}"));
+  };
+  EXPECT_THAT(mistakes("label: int64"), HasSubstr("names 1; name two"));
+  EXPECT_THAT(mistakes("image: {type: uint8, shape: [4]}, lable: int64"),
+              HasSubstr("has no 'label' (did you mean 'lable'?)"));
+  EXPECT_THAT(mistakes("image: unit8, label: int64"), HasSubstr("did you mean 'uint8'"));
+  EXPECT_THAT(mistakes("image: {type: jpg, shape: [4, 4]}, label: int64"),
+              HasSubstr("did you mean 'jpeg'"));
+  EXPECT_THAT(mistakes("image: uint8, label: int64"), HasSubstr("lacks 'shape'"));
+  EXPECT_THAT(mistakes("image: {type: uint8, shape: [0]}, label: int64"),
+              HasSubstr("must be a list of 1 to 8"));
+  EXPECT_THAT(mistakes("image: {type: uint8, shape: [4], shap: 1}, label: int64"),
+              HasSubstr("unknown key 'shap'"));
+  EXPECT_THAT(mistakes("image: [uint8], label: int64"), HasSubstr("must be a map"));
 }
 
 TEST(TrainSectionTest, KeysOfOptimizerAndScheduleBelongToTheirType) {

@@ -8,12 +8,12 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/record.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "summary/event_reader.h"
 #include "summary/event_writer.h"
-#include "summary/record.h"
 
 namespace muster::summary {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/record.h"
 #include "base/status_macros.h"
 #include "proto/tensorboard.pb.h"
-#include "summary/record.h"
 
 namespace muster::summary {
 namespace {

@@ -10,11 +10,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/files.h"
+#include "base/record.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "proto/tensorboard.pb.h"
 #include "summary/histogram.h"
-#include "summary/record.h"
 
 namespace muster::summary {
 namespace {

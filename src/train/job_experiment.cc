@@ -1,5 +1,6 @@
 #include "train/job_experiment.h"
 
+#include <cstdio>
 #include <limits>
 
 #include "absl/strings/ascii.h"
@@ -39,21 +40,6 @@ absl::Status Get(const Json& section, const char* key, T& to) {
 
 Json Section(const Json& train, const char* key) {
   return train.contains(key) ? train[key] : Json::object();
-}
-
-absl::StatusOr<data::DataConfig> DataOf(const Json& section) {
-  data::DataConfig config;
-  MUSTER_RETURN_IF_ERROR(Get(section, "format", config.format));
-  MUSTER_RETURN_IF_ERROR(Get(section, "path", config.path));
-  MUSTER_RETURN_IF_ERROR(Get(section, "split", config.split));
-  MUSTER_RETURN_IF_ERROR(Get(section, "examples", config.examples));
-  MUSTER_RETURN_IF_ERROR(Get(section, "kind", config.kind));
-  MUSTER_RETURN_IF_ERROR(Get(section, "classes", config.classes));
-  MUSTER_RETURN_IF_ERROR(Get(section, "features", config.features));
-  MUSTER_RETURN_IF_ERROR(Get(section, "length", config.length));
-  MUSTER_RETURN_IF_ERROR(Get(section, "vocabulary", config.vocabulary));
-  MUSTER_RETURN_IF_ERROR(Get(section, "shape", config.shape));
-  return config;
 }
 
 absl::Status ReadRun(const Json& train, RunConfig& run) {
@@ -153,12 +139,19 @@ absl::StatusOr<Json> ReadTrainConfig(const std::string& path) {
 
 absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& job_name) {
   Experiment experiment;
-  MUSTER_ASSIGN_OR_RETURN(const data::DataConfig data, DataOf(Section(train, "data")));
+  MUSTER_ASSIGN_OR_RETURN(const data::DataConfig data,
+                          data::ParseDataConfig(Section(train, "data")));
   experiment.name = data.format == "mnist" ? "MNIST" : job_name.empty() ? "model" : job_name;
   experiment.data = [data](const std::string& split) {
     data::DataConfig config = data;
     if (split != "train") config.split = split;  // the section says what training reads
-    return data::OpenDataset(config);
+    auto dataset = data::OpenDataset(config);
+    if (dataset.ok()) {
+      for (const std::string& note : (*dataset)->notes()) {
+        std::fprintf(stderr, "warning: %s\n", note.c_str());
+      }
+    }
+    return dataset;
   };
   MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data("train"));
   std::string loss, model;

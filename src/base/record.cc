@@ -1,11 +1,11 @@
-#include "summary/record.h"
+#include "base/record.h"
 
 #include <bit>
 #include <cstring>
 
 #include "base/crc32c.h"
 
-namespace muster::summary {
+namespace muster {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
@@ -46,4 +46,4 @@ absl::Status CheckData(absl::string_view data, absl::string_view footer) {
   return absl::DataLossError("the check sum of a record is wrong");
 }
 
-}  // namespace muster::summary
+}  // namespace muster

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace muster::summary {
+namespace muster {
 
 inline constexpr int64_t kRecordHeaderBytes = 12;
 inline constexpr int64_t kRecordFooterBytes = 4;
@@ -24,4 +24,4 @@ absl::StatusOr<uint64_t> DataLength(absl::string_view header);
 // DataLoss when `footer`, the kRecordFooterBytes after `data`, is not its check sum.
 absl::Status CheckData(absl::string_view data, absl::string_view footer);
 
-}  // namespace muster::summary
+}  // namespace muster

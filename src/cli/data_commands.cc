@@ -1,0 +1,87 @@
+#include "cli/data_commands.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "data/record_file.h"
+
+namespace muster::cli {
+
+HeldSignals::HeldSignals() {
+  ::sigemptyset(&held_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&held_, signal);
+  ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+}
+
+HeldSignals::~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+bool HeldSignals::any() const {
+  sigset_t pending;
+  ::sigpending(&pending);
+  return ::sigismember(&pending, SIGINT) != 0 || ::sigismember(&pending, SIGTERM) != 0 ||
+         ::sigismember(&pending, SIGHUP) != 0;
+}
+
+bool StatusLine::Due() {
+  if (!terminal_.can_redraw()) return false;
+  const absl::Time now = absl::Now();
+  if (now < next_) return false;
+  next_ = now + absl::Milliseconds(100);
+  return true;
+}
+
+void StatusLine::Draw(const std::string& text) {
+  terminal_.Print(absl::StrCat("\r", Ellipsize(text, terminal_.width() - 1), "\x1b[K"));
+  terminal_.Flush();
+  shown_ = true;
+}
+
+void StatusLine::ShowBytes(const std::string& what, int64_t bytes, int64_t total) {
+  if (!Due()) return;
+  std::string text = what;
+  if (bytes > 0) absl::StrAppend(&text, "  ", FormatBytes(bytes));
+  if (total > 0) absl::StrAppend(&text, " of ", FormatBytes(total));
+  Draw(text);
+}
+
+void StatusLine::ShowCount(const std::string& what, int64_t done, int64_t total) {
+  if (!Due()) return;
+  Draw(absl::StrCat(what, "  ", done, " of ", total, " (", total > 0 ? 100 * done / total : 0,
+                    "%)"));
+}
+
+void StatusLine::Clear() {
+  if (!shown_) return;
+  terminal_.Print("\r\x1b[K");
+  terminal_.Flush();
+  shown_ = false;
+}
+
+absl::StatusOr<std::vector<std::string>> RecordFilesIn(const std::vector<std::string>& arguments) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const std::string& argument : arguments) {
+    if (!fs::is_directory(argument, error)) {
+      MUSTER_ASSIGN_OR_RETURN(const auto matches, data::MatchFiles(argument));
+      files.insert(files.end(), matches.begin(), matches.end());
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(argument, error)) {
+      const bool is_text = entry.path().extension() == ".txt";  // convert's class names
+      if (entry.is_regular_file(error) && !is_text) inside.push_back(entry.path().string());
+    }
+    if (inside.empty()) return absl::NotFoundError(absl::StrCat(argument, ": has no files"));
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,88 @@
+// muster data verify: whether TFRecord files are whole.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "cli/data_commands.h"
+#include "data/record_file.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr int64_t kRecordsPerLook = 1024;  // at signals
+
+struct Totals {
+  int64_t files = 0;
+  int64_t damaged_files = 0;
+  int64_t records = 0;
+  int64_t bytes = 0;
+};
+
+// False when the user asked to stop.
+absl::StatusOr<bool> VerifyFile(Context& context, const std::string& path,
+                                const HeldSignals& signals, Totals& totals) {
+  MUSTER_ASSIGN_OR_RETURN(const data::RecordFile file, data::RecordFile::Open(path));
+  StatusLine line(context.err());
+  data::RecordReader reader(file, data::OnError::kSkip);
+  const std::string name = Printable(path);
+  int64_t records = 0;
+  for (;; ++records) {
+    MUSTER_ASSIGN_OR_RETURN(const auto record, reader.Next());
+    if (!record) break;
+    line.ShowBytes(name, reader.offset(), static_cast<int64_t>(file.bytes().size()));
+    if (records % kRecordsPerLook == 0 && signals.any()) return false;
+  }
+  line.Clear();
+  ++totals.files;
+  totals.records += records;
+  totals.bytes += file.bytes_on_disk();
+  Terminal& out = context.out();
+  if (reader.complaints().empty()) {
+    out.PrintLine(
+        absl::StrCat(name, ": ", out.Paint(Style::kGreen, "ok"), ", ", records, " records"));
+    return true;
+  }
+  ++totals.damaged_files;
+  out.PrintLine(absl::StrCat(name, ": ", out.Paint(Style::kRed, "damaged"), ", ", records,
+                             " records can be read, ", reader.damaged_records(), " are damaged, ",
+                             FormatBytes(reader.bytes_left_out()), " at the end cannot be read"));
+  for (const std::string& complaint : reader.complaints()) {
+    out.PrintLine(absl::StrCat("  ", Printable(complaint)));
+  }
+  return true;
+}
+
+absl::StatusOr<int> Verify(Context& context, const std::vector<std::string>& arguments) {
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> files, RecordFilesIn(arguments));
+  const HeldSignals signals;
+  Totals totals;
+  for (const std::string& path : files) {
+    MUSTER_ASSIGN_OR_RETURN(const bool go_on, VerifyFile(context, path, signals, totals));
+    if (!go_on) return kInterrupted;
+  }
+  context.out().PrintLine(
+      absl::StrCat(totals.files, totals.files == 1 ? " file, " : " files, ", totals.records,
+                   " records, ", FormatBytes(totals.bytes), ": ",
+                   totals.damaged_files == 0 ? std::string("every check sum is right.")
+                                             : absl::StrCat(totals.damaged_files, " damaged.")));
+  if (totals.damaged_files == 0) return kSuccess;
+  context.err().Note(
+      "get the damaged files again; or train without what is damaged: 'on_error: skip' in the "
+      "job's data");
+  return kFailure;
+}
+
+}  // namespace
+
+void AddDataVerifyCommand(Command& data, Context& context) {
+  Command& command = data.AddCommand("verify", "Check every check sum of TFRecord files");
+  auto files = std::make_shared<std::vector<std::string>>();
+  command.Argument("FILE", files.get(), "TFRecord files, globs, or folders of them",
+                   Presence::kRequired);
+  command.OnCall([&context, files] { return Verify(context, *files); });
+}
+
+}  // namespace muster::cli

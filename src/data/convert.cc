@@ -1,0 +1,191 @@
+#include "data/convert.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "data/record_writer.h"
+
+namespace muster::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct IdxNames {
+  const char* split;
+  const char* images;
+  const char* labels;
+};
+constexpr IdxNames kMnistNames[] = {
+    {"train", "train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+    {"test", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+};
+
+bool IsThere(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error) || fs::exists(path + ".gz", error);
+}
+
+// The names in a folder, sorted.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    names.push_back(entry.path().filename().string());
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::StatusOr<std::vector<SplitSource>> IdxSources(const std::string& folder) {
+  std::vector<SplitSource> sources;
+  const auto add = [&](const std::string& split, const std::string& images,
+                       const std::string& labels) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(auto source,
+                            IdxSource(JoinPath(folder, images), JoinPath(folder, labels)));
+    sources.push_back({split, std::move(source)});
+    return absl::OkStatus();
+  };
+  for (const IdxNames& names : kMnistNames) {
+    if (!IsThere(JoinPath(folder, names.images))) continue;
+    MUSTER_RETURN_IF_ERROR(add(names.split, names.images, names.labels));
+  }
+  if (!sources.empty()) return sources;
+  MUSTER_ASSIGN_OR_RETURN(const auto names, NamesIn(folder));
+  constexpr absl::string_view kImages = "-images.idx";
+  std::set<std::string> splits;
+  for (absl::string_view name : names) {
+    if (absl::EndsWith(name, ".gz")) name.remove_suffix(3);
+    if (!absl::EndsWith(name, kImages) || name.size() == kImages.size()) continue;
+    splits.insert(std::string(name.substr(0, name.size() - kImages.size())));
+  }
+  for (const std::string& split : splits) {
+    MUSTER_RETURN_IF_ERROR(add(split, split + "-images.idx", split + "-labels.idx"));
+  }
+  return sources;
+}
+
+// The folders in a folder, sorted.
+absl::StatusOr<std::vector<std::string>> FoldersIn(const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(folder));
+  std::error_code error;
+  names.erase(std::remove_if(names.begin(), names.end(),
+                             [&](const std::string& name) {
+                               return name[0] == '.' ||
+                                      !fs::is_directory(JoinPath(folder, name), error);
+                             }),
+              names.end());
+  return names;
+}
+
+absl::StatusOr<std::vector<SplitSource>> ImageSources(const std::string& folder,
+                                                      const std::string& split) {
+  const std::set<std::string> known = {"train", "training", "test", "val", "valid", "validation"};
+  std::vector<SplitSource> sources;
+  MUSTER_ASSIGN_OR_RETURN(const auto folders, FoldersIn(folder));
+  if (folders.empty()) return sources;
+  const bool by_split = std::all_of(folders.begin(), folders.end(), [&](const std::string& name) {
+    return known.count(absl::AsciiStrToLower(name)) > 0;
+  });
+  if (!by_split) {
+    MUSTER_ASSIGN_OR_RETURN(auto source, ImageFolderSource(folder));
+    sources.push_back({split, std::move(source)});
+    return sources;
+  }
+  for (const std::string& name : folders) {
+    MUSTER_ASSIGN_OR_RETURN(auto source, ImageFolderSource(JoinPath(folder, name)));
+    sources.push_back({absl::AsciiStrToLower(name), std::move(source)});
+  }
+  return sources;
+}
+
+struct ExampleRange {
+  int64_t first;
+  int64_t last;  // not included
+};
+
+absl::Status WriteShard(ExampleSource& source, ExampleRange range, const std::string& path,
+                        Compression compression, const ConvertProgress& progress) {
+  MUSTER_ASSIGN_OR_RETURN(RecordWriter writer, RecordWriter::Open(path, compression));
+  for (int64_t i = range.first; i < range.last; ++i) {
+    if (!progress(i, source.size())) return absl::CancelledError("stopped");
+    MUSTER_ASSIGN_OR_RETURN(const std::string example, source.Example(i));
+    MUSTER_RETURN_IF_ERROR(writer.Write(example));
+  }
+  return writer.Close();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SplitSource>> FindSources(const std::string& from,
+                                                     const SourceOptions& options) {
+  std::error_code error;
+  if (!fs::exists(from, error)) return absl::NotFoundError(absl::StrCat(from, ": does not exist"));
+  std::vector<SplitSource> sources;
+  if (!fs::is_directory(from, error)) {
+    if (!absl::EndsWithIgnoreCase(from, ".csv")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(from, ": is not a .csv file; name one, or a folder of IDX files, or a ",
+                       "folder with a folder of images for each class"));
+    }
+    MUSTER_ASSIGN_OR_RETURN(auto source, CsvSource(from, options.label));
+    sources.push_back({options.split, std::move(source)});
+    return sources;
+  }
+  MUSTER_ASSIGN_OR_RETURN(sources, IdxSources(from));
+  if (!sources.empty()) return sources;
+  MUSTER_ASSIGN_OR_RETURN(sources, ImageSources(from, options.split));
+  if (!sources.empty()) return sources;
+  return absl::InvalidArgumentError(
+      absl::StrCat(from, ": has neither IDX files (train-images-idx3-ubyte, or SPLIT-images.idx) ",
+                   "nor a folder of images for each class"));
+}
+
+std::vector<std::string> ShardNames(const ShardOptions& options) {
+  const char* suffix = options.compression == Compression::kNone   ? ""
+                       : options.compression == Compression::kGzip ? ".gz"
+                                                                   : ".zlib";
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(options.shards));
+  for (int64_t i = 0; i < options.shards; ++i) {
+    names.push_back(
+        absl::StrFormat("%s-%05d-of-%05d.tfrecord%s", options.split, i, options.shards, suffix));
+  }
+  return names;
+}
+
+absl::Status WriteShards(ExampleSource& source, const ShardOptions& options,
+                         const ConvertProgress& progress) {
+  if (options.shards < 1 || options.shards > source.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("there are ", source.size(), " examples of ",
+                                                   options.split, ", which make 1 to ",
+                                                   source.size(), " shards, not ", options.shards));
+  }
+  std::vector<std::string> written;
+  for (const std::string& name : ShardNames(options)) {
+    const auto number = static_cast<int64_t>(written.size());
+    const std::string path = JoinPath(options.folder, name);
+    const absl::Status status = WriteShard(
+        source,
+        {source.size() * number / options.shards, source.size() * (number + 1) / options.shards},
+        path, options.compression, progress);
+    if (!status.ok()) {
+      // Some shards without the others would be taken for the whole.
+      for (const std::string& done : written) ::unlink(done.c_str());
+      return status;
+    }
+    written.push_back(path);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::data

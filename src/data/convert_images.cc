@@ -1,0 +1,113 @@
+// A folder of images for each class, as examples.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "data/convert.h"
+#include "data/example.h"
+#include "data/image.h"
+
+namespace muster::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxImageFile = int64_t{1} << 30;
+
+bool IsImageName(const fs::path& path) {
+  const std::string extension = absl::AsciiStrToLower(path.extension().string());
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+struct ImageFile {
+  std::string path;
+  int64_t label = 0;
+};
+
+class Images : public ExampleSource {
+ public:
+  Images(std::vector<ImageFile> files, std::vector<std::string> classes)
+      : files_(std::move(files)), classes_(std::move(classes)) {}
+
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  std::vector<std::string> class_names() const override { return classes_; }
+
+  absl::StatusOr<std::string> Example(int64_t index) override {
+    const ImageFile& file = files_[static_cast<size_t>(index)];
+    MUSTER_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file.path, kMaxImageFile));
+    const auto info = ReadImageInfo(bytes);
+    if (!info.ok()) return Annotate(info.status(), file.path);
+    if (first_.height == 0) first_ = *info;
+    colour_ = colour_ || info->channels == 3;
+    if (other_.empty() && (info->height != first_.height || info->width != first_.width)) {
+      other_ = absl::StrCat(file.path, " is ", info->height, " x ", info->width, ", ",
+                            files_[0].path, " is ", first_.height, " x ", first_.width);
+    }
+    builder_.AddBytes("image", bytes);
+    builder_.AddInts("label", {file.label});
+    builder_.AddBytes("class", classes_[static_cast<size_t>(file.label)]);
+    builder_.AddInts("height", {info->height});
+    builder_.AddInts("width", {info->width});
+    return builder_.Finish();
+  }
+
+  std::string features() const override {
+    return absl::StrCat("{image: {type: ", first_.format, ", shape: [", first_.height, ", ",
+                        first_.width, colour_ ? ", 3" : "", "]}, label: int64}");
+  }
+
+  std::string note() const override {
+    if (other_.empty()) return "";
+    return absl::StrCat("the images have different sizes (", other_,
+                        "); training needs one size: scale them and convert again");
+  }
+
+ private:
+  std::vector<ImageFile> files_;
+  std::vector<std::string> classes_;
+  ExampleBuilder builder_;
+  ImageInfo first_;
+  bool colour_ = false;
+  std::string other_;  // the first image of another size
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ExampleSource>> ImageFolderSource(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> classes;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory(error) && name[0] != '.') classes.push_back(name);
+  }
+  std::sort(classes.begin(), classes.end());
+  std::vector<ImageFile> files;
+  for (size_t label = 0; label < classes.size(); ++label) {
+    const std::string path = JoinPath(folder, classes[label]);
+    const size_t before = files.size();
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+      if (!IsImageName(entry.path())) continue;
+      files.push_back({entry.path().string(), static_cast<int64_t>(label)});
+    }
+    if (error) return absl::ErrnoToStatus(error.value(), path);
+    if (files.size() == before) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": has no .jpg, .jpeg or .png file; a folder is a class"));
+    }
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), folder);
+  if (files.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": has no folders; make one for each class, with its images"));
+  }
+  std::sort(files.begin(), files.end(), [](const ImageFile& a, const ImageFile& b) {
+    return std::make_pair(a.label, a.path) < std::make_pair(b.label, b.path);
+  });
+  return std::make_unique<Images>(std::move(files), std::move(classes));
+}
+
+}  // namespace muster::data

@@ -1,0 +1,62 @@
+// Images made for tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+// Needs the two before it.
+#include <jpeglib.h>
+#include <png.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace muster::data {
+
+inline std::string MakePng(const std::vector<uint8_t>& pixels, int64_t height, int64_t width,
+                           int64_t channels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.height = static_cast<png_uint_32>(height);
+  image.width = static_cast<png_uint_32>(width);
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = 0;
+  EXPECT_NE(png_image_write_to_memory(&image, nullptr, &size, 0, pixels.data(), 0, nullptr), 0);
+  std::string bytes(size, '\0');
+  EXPECT_NE(png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr),
+            0);
+  bytes.resize(size);
+  return bytes;
+}
+
+inline std::string MakeJpeg(const std::vector<uint8_t>& pixels, int64_t height, int64_t width,
+                            int64_t channels) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* out = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &out, &size);
+  info.image_height = static_cast<JDIMENSION>(height);
+  info.image_width = static_cast<JDIMENSION>(width);
+  info.input_components = static_cast<int>(channels);
+  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 95, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  for (int64_t row = 0; row < height; ++row) {
+    auto* line = const_cast<uint8_t*>(pixels.data() + row * width * channels);
+    jpeg_write_scanlines(&info, &line, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string bytes(reinterpret_cast<char*>(out), size);
+  std::free(out);
+  return bytes;
+}
+
+}  // namespace muster::data

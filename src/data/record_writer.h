@@ -1,0 +1,52 @@
+// Writes a TFRecord file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
+#include "data/record_file.h"
+
+struct z_stream_s;
+
+namespace muster::data {
+
+// The file appears under its name when it is closed, whole; a writer that is destroyed before
+// leaves nothing. Used by one thread at a time.
+class RecordWriter {
+ public:
+  // A file of that name is replaced by Close().
+  static absl::StatusOr<RecordWriter> Open(const std::string& path, Compression compression);
+  RecordWriter(RecordWriter&&) noexcept = default;
+  RecordWriter& operator=(RecordWriter&&) = delete;
+  ~RecordWriter();
+
+  absl::Status Write(absl::string_view data);
+  // Waits for the disk.
+  absl::Status Close();
+
+  int64_t records() const { return records_; }
+
+ private:
+  struct EndDeflate {
+    void operator()(z_stream_s* stream) const;
+  };
+
+  RecordWriter(std::string path, std::string temporary, UniqueFd fd);
+  absl::Status Flush(bool last);
+  absl::Status Deflate(bool last);
+
+  std::string path_;
+  std::string temporary_;
+  UniqueFd fd_;
+  std::unique_ptr<z_stream_s, EndDeflate> stream_;  // of a compressed file
+  std::string buffer_;                              // framed, not written yet
+  std::string compressed_;
+  int64_t records_ = 0;
+};
+
+}  // namespace muster::data
