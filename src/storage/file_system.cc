@@ -16,15 +16,20 @@ constexpr absl::string_view kWildcards = "*?[\\";
 }  // namespace
 
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const Url& url, int64_t max_bytes) {
-  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, files.OpenForReading(url));
-  if (reader->size() > max_bytes) {
-    return absl::OutOfRangeError(
-        absl::StrCat(url.ToString(), ": is larger than ", FormatBytes(max_bytes)));
+  constexpr int kTries = 5;
+  for (int tries = 1;; ++tries) {
+    MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, files.OpenForReading(url));
+    if (reader->size() > max_bytes) {
+      return absl::OutOfRangeError(
+          absl::StrCat(url.ToString(), ": is larger than ", FormatBytes(max_bytes)));
+    }
+    std::string content(static_cast<size_t>(reader->size()), '\0');
+    const auto read = reader->Read(0, absl::MakeSpan(content));
+    if (absl::IsAborted(read.status()) && tries < kTries) continue;
+    MUSTER_RETURN_IF_ERROR(read.status());
+    content.resize(*read);
+    return content;
   }
-  std::string content(static_cast<size_t>(reader->size()), '\0');
-  MUSTER_ASSIGN_OR_RETURN(const size_t read, reader->Read(0, absl::MakeSpan(content)));
-  content.resize(read);
-  return content;
 }
 
 absl::Status WriteWhole(FileSystem& files, const Url& url, absl::string_view content,

@@ -88,7 +88,8 @@ class FileSystem {
   virtual absl::Status Rename(const Url& from, const Url& to) = 0;
 };
 
-// The whole of a small file. OutOfRange when it is larger than `max_bytes`.
+// The whole of a small file, begun again when it is replaced meanwhile. OutOfRange when it is
+// larger than `max_bytes`.
 absl::StatusOr<std::string> ReadWhole(FileSystem& files, const Url& url,
                                       int64_t max_bytes = 64 << 20);
 absl::Status WriteWhole(FileSystem& files, const Url& url, absl::string_view content,

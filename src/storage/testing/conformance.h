@@ -26,6 +26,8 @@ struct Backend {
   bool renames = true;
   // The storage itself decides who creates first, also between two that try at the same time.
   bool exclusive = true;
+  // It lists names that hold any of &<>'()!* right.
+  bool lists_markup = true;
 };
 
 class ConformanceTest : public testing::TestWithParam<Backend> {
