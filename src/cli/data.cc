@@ -1,6 +1,4 @@
 // muster data: data sets that everybody uses, brought to this machine.
-#include <signal.h>
-
 #include <filesystem>
 #include <memory>
 
@@ -16,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/data_files.h"
 #include "cli/data_sources.h"
+#include "cli/held_signals.h"
 
 namespace muster::cli {
 namespace {
@@ -43,31 +42,6 @@ const std::vector<PublishedFile>& MnistFiles() {
 constexpr const char* kMnistMirrors[] = {
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "https://storage.googleapis.com/cvdf-datasets/mnist",
-};
-
-// Keeps back the signals that end a program, so that what was begun can be removed first; then they
-// have their effect.
-class HeldSignals {
- public:
-  HeldSignals() {
-    ::sigemptyset(&held_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&held_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
-  }
-  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-
-  bool any() const {
-    sigset_t pending;
-    ::sigpending(&pending);
-    return ::sigismember(&pending, SIGINT) != 0 || ::sigismember(&pending, SIGTERM) != 0 ||
-           ::sigismember(&pending, SIGHUP) != 0;
-  }
-
- private:
-  sigset_t held_;
-  sigset_t before_;
 };
 
 // One line on a terminal that is drawn anew; nothing elsewhere.
