@@ -11,7 +11,7 @@ say() { printf '\n== %s\n' "$*"; }
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
-  zlib1g-dev libjpeg-dev libpng-dev libcurl4-openssl-dev ca-certificates
+  zlib1g-dev libjpeg-dev libpng-dev libcurl4-openssl-dev libexpat1-dev ca-certificates
   libtorch-dev libgloo-dev libopenblas0-openmp
   libgrpc++-dev libprotobuf-dev protobuf-compiler
 )

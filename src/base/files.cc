@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -13,12 +14,20 @@
 
 namespace muster {
 
+absl::Status DiskError(int error, absl::string_view path) {
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": ", std::strerror(error), "; make room, or raise the limit"));
+  }
+  return absl::ErrnoToStatus(error, path);
+}
+
 absl::Status WriteAll(int fd, absl::string_view data) {
   while (!data.empty()) {
     const ssize_t n = ::write(fd, data.data(), data.size());
     if (n < 0) {
       if (errno == EINTR) continue;
-      return absl::ErrnoToStatus(errno, "write");
+      return DiskError(errno, "write");
     }
     data.remove_prefix(static_cast<size_t>(n));
   }

@@ -10,6 +10,10 @@
 
 namespace muster {
 
+// An errno as a status that says what to do; a full disk, quota or file-size limit is
+// ResourceExhausted.
+absl::Status DiskError(int error, absl::string_view path);
+
 // The whole of a file. NotFound when it is absent, OutOfRange when it is larger than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = 64 << 20);
 

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -38,14 +37,6 @@ bool NestsTooDeep(absl::string_view text) {
 }
 
 }  // namespace
-
-absl::Status DiskError(int error, absl::string_view path) {
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(path, ": ", std::strerror(error), "; make room, or raise the limit"));
-  }
-  return absl::ErrnoToStatus(error, path);
-}
 
 absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path) {
   while (!bytes.empty()) {

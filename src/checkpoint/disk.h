@@ -16,10 +16,6 @@
 
 namespace muster::checkpoint {
 
-// An errno as a status that says what to do; a full disk, quota or file-size limit is
-// ResourceExhausted.
-absl::Status DiskError(int error, absl::string_view path);
-
 inline absl::Span<const std::byte> AsBytes(absl::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/digest.h"
 #include "base/unique_fd.h"
-#include "checkpoint/sha256.h"
 
 namespace muster::checkpoint {
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_replace.h"
+#include "base/digest.h"
 #include "base/testing.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/sha256.h"
 #include "checkpoint/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -7,10 +7,10 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
-#include "checkpoint/sha256.h"
 
 namespace muster::checkpoint {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
+#include "base/digest.h"
 #include "base/testing.h"
 #include "checkpoint/reader.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/sha256.h"
 #include "checkpoint/store.h"
 #include "checkpoint/testing.h"
 #include "gmock/gmock.h"

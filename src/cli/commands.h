@@ -21,6 +21,7 @@ void AddEnvCommand(Command& program, Context& context);
 void AddDataCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);
 void AddCheckpointCommand(Command& program, Context& context);
+void AddStorageCommand(Command& program, Context& context);
 void AddHelpCommand(Command& program, Context& context);
 void AddCompletionCommand(Command& program, Context& context);
 void AddSuperviseCommand(Command& program, Context& context);

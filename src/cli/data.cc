@@ -13,6 +13,7 @@
 #include "cli/data_commands.h"
 #include "cli/data_files.h"
 #include "cli/data_sources.h"
+#include "cli/held_signals.h"
 
 namespace muster::cli {
 namespace {

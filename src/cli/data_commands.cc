@@ -12,21 +12,6 @@
 
 namespace muster::cli {
 
-HeldSignals::HeldSignals() {
-  ::sigemptyset(&held_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&held_, signal);
-  ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
-}
-
-HeldSignals::~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-bool HeldSignals::any() const {
-  sigset_t pending;
-  ::sigpending(&pending);
-  return ::sigismember(&pending, SIGINT) != 0 || ::sigismember(&pending, SIGTERM) != 0 ||
-         ::sigismember(&pending, SIGHUP) != 0;
-}
-
 bool StatusLine::Due() {
   if (!terminal_.can_redraw()) return false;
   const absl::Time now = absl::Now();

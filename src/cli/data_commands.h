@@ -1,8 +1,6 @@
 // The commands under `muster data`, one file each, and what they share.
 #pragma once
 
-#include <signal.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,22 +16,6 @@ void AddDataFetchCommand(Command& data, Context& context);
 void AddDataInspectCommand(Command& data, Context& context);
 void AddDataVerifyCommand(Command& data, Context& context);
 void AddDataConvertCommand(Command& data, Context& context);
-
-// Keeps back the signals that end a program, so that what was begun can be removed first; then they
-// have their effect.
-class HeldSignals {
- public:
-  HeldSignals();
-  ~HeldSignals();
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-
-  bool any() const;
-
- private:
-  sigset_t held_;
-  sigset_t before_;
-};
 
 // One line on a terminal that says how far something is, drawn anew a few times a second; nothing
 // elsewhere.

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "cli/data_commands.h"
+#include "cli/held_signals.h"
 #include "data/convert.h"
 
 namespace muster::cli {

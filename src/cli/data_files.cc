@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "checkpoint/sha256.h"
 #include "data/gunzip.h"
 
 namespace muster::cli {
@@ -18,7 +18,7 @@ constexpr int kFileMode = 0644;
 constexpr int kDirectoryMode = 0755;
 
 absl::Status CheckContent(const PublishedFile& file, absl::string_view content) {
-  const std::string sum = checkpoint::Sha256Hex(content);
+  const std::string sum = Sha256Hex(content);
   if (sum == file.sha256) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the content is not the published one: ", content.size(),
                                           " bytes with SHA-256 ", sum, ", instead of ", file.bytes,

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "base/digest.h"
 #include "base/files.h"
 #include "base/testing.h"
-#include "checkpoint/sha256.h"
 #include "cli/data_sources.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,7 +45,7 @@ class FakeSource : public DataSource {
 };
 
 PublishedFile Published(const std::string& name, const std::string& content) {
-  return {name, static_cast<int64_t>(content.size()), checkpoint::Sha256Hex(content)};
+  return {name, static_cast<int64_t>(content.size()), Sha256Hex(content)};
 }
 
 class DataFilesTest : public testing::Test {

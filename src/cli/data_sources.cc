@@ -23,6 +23,7 @@
 #include "base/terminal_text.h"
 #include "base/unique_fd.h"
 #include "data/gunzip.h"
+#include "net/http_client.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
 
@@ -37,6 +38,15 @@ bool IsRegular(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
+// Mirrors take each other's place, so that one that fails is soon given up.
+net::HttpOptions WebOptions() {
+  net::HttpOptions options = net::HttpOptions::FromEnvironment();
+  options.stall_timeout = absl::Seconds(15);
+  options.retry.tries = 3;
+  options.retry.patience = absl::Seconds(10);
+  return options;
+}
+
 class Web : public DataSource {
  public:
   Web(std::string address, FetchProgress progress)
@@ -46,22 +56,34 @@ class Web : public DataSource {
 
   absl::StatusOr<std::string> Get(const std::string& file, int64_t max_bytes) override {
     if (client_ == nullptr) {
-      MUSTER_ASSIGN_OR_RETURN(client_, HttpClient::Create());
+      MUSTER_ASSIGN_OR_RETURN(client_, net::HttpClient::Create(WebOptions()));
     }
-    const HttpProgress progress = [&](int64_t bytes, int64_t total) {
-      return progress_(file, bytes, total);
-    };
-    const auto compressed =
-        client_->Get(JoinPath(address_, absl::StrCat(file, ".gz")), max_bytes, progress);
+    const auto compressed = Download(file, absl::StrCat(file, ".gz"), max_bytes);
     if (compressed.ok()) return data::GunzipAll(*compressed, max_bytes);
     if (!absl::IsNotFound(compressed.status())) return compressed.status();
-    return client_->Get(JoinPath(address_, file), max_bytes, progress);
+    return Download(file, file, max_bytes);
   }
 
  private:
+  absl::StatusOr<std::string> Download(const std::string& file, const std::string& name,
+                                       int64_t max_bytes) {
+    MUSTER_ASSIGN_OR_RETURN(net::Response response,
+                            client_->Do({.url = JoinPath(address_, name),
+                                         .max_response_bytes = max_bytes,
+                                         .max_redirects = 5,
+                                         .timeout = absl::Minutes(10),
+                                         .progress = [&](int64_t bytes, int64_t total) {
+                                           return progress_(file, bytes, total);
+                                         }}));
+    const absl::Status status = net::StatusOf(response);
+    if (status.ok()) return std::move(response.body);
+    // Whatever it is, the next source may have the file.
+    return absl::IsNotFound(status) ? status : absl::UnavailableError(status.message());
+  }
+
   std::string address_;
   FetchProgress progress_;
-  std::unique_ptr<HttpClient> client_;
+  std::unique_ptr<net::HttpClient> client_;
 };
 
 class Folder : public DataSource {

@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "cli/data_files.h"
-#include "cli/data_http.h"
 
 namespace muster::cli {
 

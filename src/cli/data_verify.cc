@@ -6,6 +6,7 @@
 #include "base/terminal_text.h"
 #include "base/units.h"
 #include "cli/data_commands.h"
+#include "cli/held_signals.h"
 #include "data/record_file.h"
 
 namespace muster::cli {

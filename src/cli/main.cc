@@ -29,7 +29,7 @@ int Run(Context& context, int argc, char** argv) {
   for (const auto add :
        {AddInitCommand, AddRunCommand, AddShowCommand, AddJobsCommand, AddLogsCommand,
         AddStopCommand, AddResumeCommand, AddEvaluateCommand, AddPredictCommand, AddEnvCommand,
-        AddDataCommand, AddDoctorCommand, AddCheckpointCommand, AddHelpCommand,
+        AddDataCommand, AddDoctorCommand, AddCheckpointCommand, AddStorageCommand, AddHelpCommand,
         AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }

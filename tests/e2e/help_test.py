@@ -4,7 +4,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "help", "completion"]
+COMMANDS = ["init", "run", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
 
 
 class HelpTest(MusterTest):

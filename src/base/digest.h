@@ -1,0 +1,51 @@
+// SHA-256 and MD5, by OpenSSL: it uses the processor's instructions.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+struct evp_md_ctx_st;
+struct evp_md_st;
+
+namespace muster {
+
+// What the kinds below share.
+class Digest {
+ public:
+  void Update(absl::Span<const std::byte> bytes);
+  void Update(absl::string_view bytes);
+  // Hexadecimal digits, lower case. Called once, last.
+  std::string Finish();
+
+ protected:
+  explicit Digest(const evp_md_st* kind);
+  ~Digest();
+  Digest(Digest&&) noexcept;
+  Digest& operator=(Digest&&) noexcept;
+
+ private:
+  struct Deleter {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Deleter> context_;
+};
+
+class Sha256 final : public Digest {
+ public:
+  Sha256();
+};
+
+// For protocols that ask for it: it finds damage by accident, not by intent.
+class Md5 final : public Digest {
+ public:
+  Md5();
+};
+
+std::string Sha256Hex(absl::string_view bytes);
+std::string Md5Hex(absl::string_view bytes);
+
+}  // namespace muster

@@ -1,0 +1,355 @@
+// muster storage: files by URL, wherever they are kept.
+#include "storage/storage.h"
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/held_signals.h"
+#include "cli/storage_copy.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using storage::Depth;
+using storage::FileInfo;
+using storage::FileSystem;
+using storage::Reader;
+using storage::Storage;
+using storage::Url;
+
+struct StorageOptions {
+  std::vector<std::string> urls;
+  bool json = false;
+  bool recursive = false;
+  bool yes = false;
+  int parallel = 4;
+};
+
+// The folder that a URL means: what is in it begins with this.
+Url FolderOf(const Url& url) {
+  return url.name.empty() || url.name.back() == '/' ? url : url.WithName(url.name + "/");
+}
+
+bool IsLocalFolder(const Url& url) {
+  std::error_code ignored;
+  return url.scheme == "file" && fs::is_directory(url.name, ignored);
+}
+
+absl::Status Nothing(const Url& url) {
+  return absl::NotFoundError(absl::StrCat(
+      url.ToString(), storage::IsGlob(url) ? ": nothing matches" : ": there is nothing"));
+}
+
+// What a URL stands for: the file of that name, else the files that match it, else none.
+absl::StatusOr<std::vector<FileInfo>> FilesOf(Storage& storage, const Url& url) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+  auto info = files->Stat(url);
+  if (info.ok()) return std::vector<FileInfo>{*std::move(info)};
+  if (!absl::IsNotFound(info.status())) return info.status();
+  if (!storage::IsGlob(url)) return std::vector<FileInfo>{};
+  return storage::Glob(*files, url);
+}
+
+// The files that an argument names; a folder is refused, with what to do.
+absl::StatusOr<std::vector<FileInfo>> NeedFiles(Storage& storage, const Url& url,
+                                                absl::string_view advice) {
+  MUSTER_ASSIGN_OR_RETURN(auto found, FilesOf(storage, url));
+  if (!found.empty()) return found;
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(const auto below, files->List(FolderOf(url), Depth::kHere));
+  if (below.empty() && !IsLocalFolder(url)) return Nothing(url);
+  return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": is a folder", advice));
+}
+
+absl::StatusOr<std::vector<Url>> ParseAll(const std::vector<std::string>& texts) {
+  std::vector<Url> urls;
+  for (const std::string& text : texts) {
+    MUSTER_ASSIGN_OR_RETURN(Url url, storage::ParseUrl(text));
+    urls.push_back(std::move(url));
+  }
+  return urls;
+}
+
+ordered_json ToJson(const FileInfo& info) {
+  const bool dated = info.modified != absl::InfinitePast();
+  return {{"url", info.url.ToString()},
+          {"folder", info.is_folder()},
+          {"bytes", info.is_folder() ? ordered_json() : ordered_json(info.bytes)},
+          {"modified", dated ? ordered_json(absl::FormatTime(absl::RFC3339_full, info.modified,
+                                                             absl::UTCTimeZone()))
+                             : ordered_json()},
+          {"md5", info.md5.empty() ? ordered_json() : ordered_json(info.md5)}};
+}
+
+void PrintJson(Terminal& out, const std::vector<FileInfo>& infos) {
+  ordered_json json = ordered_json::array();
+  for (const FileInfo& info : infos) json.push_back(ToJson(info));
+  out.PrintLine(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+absl::StatusOr<std::vector<FileInfo>> ListOne(Storage& storage, const Url& url, bool recursive) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+  const bool is_folder = url.name.empty() || url.name.back() == '/' || IsLocalFolder(url);
+  if (!is_folder) {
+    MUSTER_ASSIGN_OR_RETURN(auto found, FilesOf(storage, url));
+    if (!found.empty()) return found;
+  }
+  MUSTER_ASSIGN_OR_RETURN(auto found,
+                          files->List(FolderOf(url), recursive ? Depth::kAll : Depth::kHere));
+  if (found.empty() && !IsLocalFolder(url) && !url.name.empty()) return Nothing(url);
+  return found;
+}
+
+absl::StatusOr<int> Ls(Context& context, const StorageOptions& options) {
+  Storage storage;
+  std::vector<FileInfo> all;
+  MUSTER_ASSIGN_OR_RETURN(const auto urls, ParseAll(options.urls));
+  for (const Url& url : urls) {
+    MUSTER_ASSIGN_OR_RETURN(auto found, ListOne(storage, url, options.recursive));
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  Terminal& out = context.out();
+  if (options.json) {
+    PrintJson(out, all);
+    return kSuccess;
+  }
+  for (const FileInfo& info : all) {
+    const bool dated = info.modified != absl::InfinitePast() && !info.is_folder();
+    out.PrintLine(absl::StrFormat("%9s  %19s  %s", info.is_folder() ? "" : FormatBytes(info.bytes),
+                                  dated ? FormatLocalTime(info.modified) : "",
+                                  Printable(info.url.ToString())));
+  }
+  return kSuccess;
+}
+
+absl::StatusOr<int> StatFiles(Context& context, const StorageOptions& options) {
+  Storage storage;
+  std::vector<FileInfo> all;
+  MUSTER_ASSIGN_OR_RETURN(const auto urls, ParseAll(options.urls));
+  for (const Url& url : urls) {
+    MUSTER_ASSIGN_OR_RETURN(const auto found,
+                            NeedFiles(storage, url, "; `muster storage ls` shows what is in it"));
+    MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+    for (const FileInfo& info : found) {
+      MUSTER_ASSIGN_OR_RETURN(FileInfo whole, files->Stat(info.url));
+      all.push_back(std::move(whole));
+    }
+  }
+  Terminal& out = context.out();
+  if (options.json) {
+    PrintJson(out, all);
+    return kSuccess;
+  }
+  for (const FileInfo& info : all) {
+    out.PrintLine(Printable(info.url.ToString()));
+    out.PrintLine(
+        absl::StrCat("  size      ", info.bytes, " bytes (", FormatBytes(info.bytes), ")"));
+    if (info.modified != absl::InfinitePast()) {
+      out.PrintLine(absl::StrCat("  modified  ", FormatLocalTime(info.modified)));
+    }
+    if (!info.md5.empty()) out.PrintLine(absl::StrCat("  md5       ", info.md5));
+  }
+  return kSuccess;
+}
+
+absl::Status CatOne(Context& context, FileSystem& files, const Url& url) {
+  constexpr size_t kChunk = 4 << 20;
+  MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, files.OpenForReading(url));
+  std::string buffer(kChunk, '\0');
+  for (int64_t at = 0; context.out().ok();) {
+    MUSTER_ASSIGN_OR_RETURN(const size_t n, reader->Read(at, absl::MakeSpan(buffer)));
+    if (n == 0) break;
+    context.out().Print(absl::string_view(buffer.data(), n));
+    at += static_cast<int64_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Cat(Context& context, const StorageOptions& options) {
+  Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const auto urls, ParseAll(options.urls));
+  for (const Url& url : urls) {
+    MUSTER_ASSIGN_OR_RETURN(const auto found, NeedFiles(storage, url, "; name a file in it"));
+    MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+    for (const FileInfo& info : found) MUSTER_RETURN_IF_ERROR(CatOne(context, *files, info.url));
+  }
+  return kSuccess;
+}
+
+std::string CountOf(size_t files) { return absl::StrCat(files, files == 1 ? " file" : " files"); }
+
+bool Agrees(Context& context, const StorageOptions& options, const std::string& what) {
+  return AskConsent(context.err(), options.yes, absl::StrCat("Remove ", what, "?")) !=
+         Consent::kRefused;
+}
+
+// A folder of this machine with all that is in it, links and empty folders too; links are not
+// followed.
+absl::StatusOr<int> RmLocalFolder(Context& context, const StorageOptions& options, const Url& url) {
+  if (!IsLocalFolder(url)) return Nothing(url);
+  std::error_code error;
+  if (fs::canonical(url.name, error) == "/") {
+    return absl::InvalidArgumentError(absl::StrCat(url.ToString(), ": is all of this machine"));
+  }
+  const std::string name = Printable(url.ToString());
+  if (!Agrees(context, options, absl::StrCat(name, " and all that is in it"))) return kFailure;
+  fs::remove_all(url.name, error);
+  if (error) return absl::ErrnoToStatus(error.value(), url.ToString());
+  context.out().PrintLine(absl::StrCat("removed ", name));
+  return kSuccess;
+}
+
+absl::StatusOr<int> RmOne(Context& context, Storage& storage, const StorageOptions& options,
+                          const Url& url) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(auto found, options.recursive
+                                          ? FilesOf(storage, url)
+                                          : NeedFiles(storage, url, "; -r removes what is in it"));
+  const bool folder = found.empty();
+  if (folder && url.scheme == "file") return RmLocalFolder(context, options, url);
+  const std::string name = Printable(url.ToString());
+  if (folder) {
+    MUSTER_ASSIGN_OR_RETURN(found, files->List(FolderOf(url), Depth::kAll));
+    if (found.empty()) return Nothing(url);
+    const std::string what = absl::StrCat(CountOf(found.size()), " in ", name);
+    if (!Agrees(context, options, what)) return kFailure;
+  }
+  for (const FileInfo& info : found) MUSTER_RETURN_IF_ERROR(files->Delete(info.url));
+  context.out().PrintLine(
+      absl::StrCat("removed ", CountOf(found.size()), folder ? " in " : ": ", name));
+  return kSuccess;
+}
+
+absl::StatusOr<int> Rm(Context& context, const StorageOptions& options) {
+  Storage storage;
+  int code = kSuccess;
+  MUSTER_ASSIGN_OR_RETURN(const auto urls, ParseAll(options.urls));
+  for (const Url& url : urls) {
+    MUSTER_ASSIGN_OR_RETURN(const int one, RmOne(context, storage, options, url));
+    code = std::max(code, one);
+  }
+  return code;
+}
+
+absl::Status CheckTargets(const std::vector<CopyPair>& pairs) {
+  std::set<std::string> targets;
+  for (const CopyPair& pair : pairs) {
+    if (pair.from.url == pair.to) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(pair.to.ToString(), ": cannot be copied to itself"));
+    }
+    if (!targets.insert(pair.to.ToString()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two files would be copied to ", pair.to.ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What to copy where. With -r a folder's content goes below TO; else files go to TO, or below it
+// when it is a folder.
+absl::StatusOr<std::vector<CopyPair>> PlanCopy(Storage& storage, const StorageOptions& options) {
+  if (options.urls.size() < 2) {
+    return absl::InvalidArgumentError("what, and where to? muster storage cp FROM… TO");
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::vector<Url> urls, ParseAll(options.urls));
+  const Url to = urls.back();
+  urls.pop_back();
+  std::vector<CopyPair> pairs;
+  const bool into = urls.size() > 1 || to.name.empty() || to.name.back() == '/' ||
+                    IsLocalFolder(to) || storage::IsGlob(urls[0]);
+  for (const Url& url : urls) {
+    MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+    const auto found = options.recursive ? FilesOf(storage, url)
+                                         : NeedFiles(storage, url, "; -r copies what is in it");
+    MUSTER_RETURN_IF_ERROR(found.status());
+    for (const FileInfo& info : *found) {
+      pairs.push_back({info, into ? FolderOf(to).Child(info.url.Basename()) : to});
+    }
+    if (!found->empty()) continue;
+    const Url folder = FolderOf(url);
+    MUSTER_ASSIGN_OR_RETURN(const auto below, files->List(folder, Depth::kAll));
+    if (below.empty() && !IsLocalFolder(url)) return Nothing(url);
+    for (const FileInfo& info : below) {
+      pairs.push_back({info, to.Child(absl::StripPrefix(info.url.name, folder.name))});
+    }
+  }
+  MUSTER_RETURN_IF_ERROR(CheckTargets(pairs));
+  return pairs;
+}
+
+absl::StatusOr<int> Cp(Context& context, const StorageOptions& options) {
+  Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const auto pairs, PlanCopy(storage, options));
+  int64_t total = 0;
+  for (const CopyPair& pair : pairs) total += pair.from.bytes;
+  const HeldSignals signals;
+  Terminal& err = context.err();
+  CopyOptions copy{.parallel = std::max(options.parallel, 1)};
+  copy.progress = [&](int64_t bytes, int files) {
+    err.SetStatus(Ellipsize(absl::StrCat(files, " of ", CountOf(pairs.size()), "  ",
+                                         FormatBytes(bytes), " of ", FormatBytes(total)),
+                            err.width() - 1));
+    return !signals.any();
+  };
+  const CopyResult result = CopyAll(storage, pairs, copy);
+  err.SetStatus("");
+  for (const absl::Status& failure : result.failures) err.Error(std::string(failure.message()));
+  std::string line = absl::StrCat("copied ", CountOf(static_cast<size_t>(result.copied)), ", ",
+                                  FormatBytes(result.copied_bytes));
+  if (result.skipped > 0) absl::StrAppend(&line, "; ", result.skipped, " were there already");
+  context.out().PrintLine(line);
+  if (result.stopped) return kInterrupted;
+  return result.failures.empty() ? kSuccess : kFailure;
+}
+
+}  // namespace
+
+void AddStorageCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("storage", "List, read, copy and remove files by URL");
+  command.Footer(
+      "\nA URL is a path, s3://bucket/name or file:///path; *, ? and [a-z] match within a part of "
+      "a name.");
+  command.OnCall([]() -> absl::StatusOr<int> {
+    return absl::InvalidArgumentError(
+        "what? `muster storage ls URL` lists; also: cat, cp, rm, stat");
+  });
+  const auto add = [&](const char* name, const char* description, const char* argument,
+                       const char* what, auto body) -> std::pair<Command&, StorageOptions&> {
+    Command& sub = command.AddCommand(name, description);
+    auto options = std::make_shared<StorageOptions>();
+    sub.Argument(argument, &options->urls, what, Presence::kRequired);
+    sub.OnCall([&context, options, body] { return body(context, *options); });
+    return {sub, *options};
+  };
+  auto [ls, ls_options] = add("ls", "List files", "URL", "Files, folders or patterns", Ls);
+  ls.Flag("-r,--recursive", &ls_options.recursive, "All that is below");
+  ls.Flag("--json", &ls_options.json, "As JSON");
+  add("cat", "Print files", "URL", "Files or patterns", Cat);
+  auto [cp, cp_options] = add("cp", "Copy files; what is there already is left alone", "URL",
+                              "Files, patterns or, with -r, folders; and last, where to", Cp);
+  cp.Flag("-r,--recursive", &cp_options.recursive, "What is in a folder, to below TO");
+  cp.Option("-j,--parallel", &cp_options.parallel, "How many files at once");
+  auto [rm, rm_options] =
+      add("rm", "Remove files", "URL", "Files, patterns or, with -r, folders", Rm);
+  rm.Flag("-r,--recursive", &rm_options.recursive, "A folder with all that is in it");
+  rm.Flag("-y,--yes", &rm_options.yes, "Do not ask");
+  auto [stat, stat_options] =
+      add("stat", "Tell size, time and checksum", "URL", "Files or patterns", StatFiles);
+  stat.Flag("--json", &stat_options.json, "As JSON");
+}
+
+}  // namespace muster::cli

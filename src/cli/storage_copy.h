@@ -1,0 +1,38 @@
+// Copies files between storages, several at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "storage/storage.h"
+
+namespace muster::cli {
+
+struct CopyPair {
+  storage::FileInfo from;
+  storage::Url to;
+};
+
+struct CopyOptions {
+  int parallel = 4;
+  // Called a few times a second by the calling thread. False: stop.
+  std::function<bool(int64_t done_bytes, int done_files)> progress;
+};
+
+struct CopyResult {
+  int copied = 0;
+  int skipped = 0;  // were there, with the same content
+  int64_t copied_bytes = 0;
+  std::vector<absl::Status> failures;  // of single files; the others are copied all the same
+  bool stopped = false;                // nothing half-done is left
+};
+
+// A file that is at its end already, with the same size and MD5, is left alone. What comes is held
+// to the checksum that its storage knows.
+CopyResult CopyAll(storage::Storage& storage, const std::vector<CopyPair>& pairs,
+                   const CopyOptions& options);
+
+}  // namespace muster::cli

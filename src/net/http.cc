@@ -1,0 +1,93 @@
+#include "net/http.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::net {
+namespace {
+
+absl::StatusCode CodeOf(int status) {
+  switch (status) {
+    case 400:
+      return absl::StatusCode::kInvalidArgument;
+    case 401:
+    case 407:
+      return absl::StatusCode::kUnauthenticated;
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+    case 410:
+      return absl::StatusCode::kNotFound;
+    case 409:
+      return absl::StatusCode::kAborted;
+    case 412:
+      return absl::StatusCode::kFailedPrecondition;
+    case 416:
+      return absl::StatusCode::kOutOfRange;
+    case 429:
+    case 507:
+      return absl::StatusCode::kResourceExhausted;
+    case 501:
+      return absl::StatusCode::kUnimplemented;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+}  // namespace
+
+absl::string_view Response::Header(absl::string_view name) const {
+  const auto found = std::find_if(headers.begin(), headers.end(), [&](const auto& header) {
+    return absl::EqualsIgnoreCase(header.first, name);
+  });
+  return found == headers.end() ? "" : absl::string_view(found->second);
+}
+
+absl::Status StatusOf(const Response& response) {
+  if (response.ok()) return absl::OkStatus();
+  return absl::Status(
+      CodeOf(response.status),
+      absl::StrCat("the server answers HTTP ", response.status,
+                   response.tries > 1 ? absl::StrCat(", also at try ", response.tries) : ""));
+}
+
+std::string PercentEncode(absl::string_view text, bool keep_slash) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = absl::ascii_isalnum(byte) || c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain || (c == '/' && keep_slash)) {
+      encoded.push_back(c);
+    } else {
+      encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  return encoded;
+}
+
+std::optional<absl::Time> ParseHttpDate(absl::string_view value) {
+  absl::Time time;
+  std::string error;
+  if (absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", value, absl::UTCTimeZone(), &time, &error)) {
+    return time;
+  }
+  return std::nullopt;
+}
+
+std::optional<absl::Duration> ParseRetryAfter(absl::string_view value, absl::Time now) {
+  int64_t seconds = 0;
+  if (absl::SimpleAtoi(value, &seconds)) {
+    return absl::Seconds(std::max<int64_t>(seconds, 0));
+  }
+  const auto time = ParseHttpDate(value);
+  if (!time.has_value()) return std::nullopt;
+  return std::max(*time - now, absl::ZeroDuration());
+}
+
+}  // namespace muster::net

@@ -1,0 +1,161 @@
+#include "net/http_client.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "net/curl.h"
+#include "net/transfer.h"
+
+namespace muster::net {
+namespace {
+
+constexpr size_t kIdleHandles = 64;
+constexpr absl::Duration kLook = absl::Milliseconds(100);
+
+bool MayPass(int status) {
+  return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+         status == 504;
+}
+
+// "https://host:port" of a URL.
+std::string OriginOf(absl::string_view url) {
+  const size_t scheme = url.find("://");
+  const size_t from = scheme == absl::string_view::npos ? 0 : scheme + 3;
+  return std::string(url.substr(0, url.find_first_of("/?#", from)));
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+// libcurl's handles that are not in use, by server: each keeps its connection.
+class HttpClient::Handles {
+ public:
+  explicit Handles(const Curl& curl) : curl_(curl) {}
+  ~Handles() {
+    for (const auto& [origin, handles] : idle_) {
+      for (CURL* handle : handles) curl_.cleanup(handle);
+    }
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+
+  const Curl& curl() const { return curl_; }
+
+  // The one used last, whose connection is the most likely to be open. Null for want of memory.
+  CURL* Take(const std::string& origin) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto found = idle_.find(origin);
+      if (found != idle_.end() && !found->second.empty()) {
+        CURL* handle = found->second.back();
+        found->second.pop_back();
+        --count_;
+        return handle;
+      }
+    }
+    return curl_.init();
+  }
+
+  void Give(const std::string& origin, CURL* handle) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (count_ < kIdleHandles) {
+        idle_[origin].push_back(handle);
+        ++count_;
+        return;
+      }
+    }
+    curl_.cleanup(handle);
+  }
+
+ private:
+  const Curl& curl_;
+  absl::Mutex mutex_;
+  std::map<std::string, std::vector<CURL*>> idle_ ABSL_GUARDED_BY(mutex_);
+  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+HttpOptions HttpOptions::FromEnvironment() {
+  HttpOptions options;
+  options.ca_file = Variable("CURL_CA_BUNDLE");
+  if (options.ca_file.empty()) options.ca_file = Variable("SSL_CERT_FILE");
+  options.ca_folder = Variable("SSL_CERT_DIR");
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<HttpClient>> HttpClient::Create(HttpOptions options) {
+  MUSTER_ASSIGN_OR_RETURN(const Curl* curl, Curl::Load());
+  return std::unique_ptr<HttpClient>(
+      new HttpClient(std::move(options), std::make_unique<Handles>(*curl)));
+}
+
+HttpClient::HttpClient(HttpOptions options, std::unique_ptr<Handles> handles)
+    : options_(std::move(options)), handles_(std::move(handles)), random_(std::random_device{}()) {}
+
+HttpClient::~HttpClient() = default;
+
+std::optional<absl::Duration> HttpClient::DelayAfter(int tries, const Response& response) {
+  const RetryPolicy& policy = options_.retry;
+  if (tries >= policy.tries) return std::nullopt;
+  const absl::Duration most =
+      std::min(policy.max_delay, policy.first_delay * std::exp2(std::min(tries - 1, 30)));
+  absl::Duration delay;
+  {
+    absl::MutexLock lock(&mutex_);
+    delay = most * std::uniform_real_distribution<double>(0, 1)(random_);
+  }
+  const auto asked = ParseRetryAfter(response.Header("Retry-After"), options_.clock->Now());
+  return asked.has_value() ? std::max(delay, *asked) : delay;
+}
+
+bool HttpClient::Wait(absl::Duration delay, const Request& request) const {
+  if (options_.sleep) {
+    options_.sleep(delay);
+    return !request.progress || request.progress(0, 0);
+  }
+  while (delay > absl::ZeroDuration()) {
+    if (request.progress && !request.progress(0, 0)) return false;
+    const absl::Duration slice = request.progress ? std::min(delay, kLook) : delay;
+    absl::SleepFor(slice);
+    delay -= slice;
+  }
+  return true;
+}
+
+absl::StatusOr<Response> HttpClient::Do(const Request& request) {
+  const std::string origin = OriginOf(request.url);
+  const absl::Time end = options_.clock->Now() + options_.retry.patience;
+  for (int tries = 1;; ++tries) {
+    CURL* handle = handles_->Take(origin);
+    if (handle == nullptr) return absl::ResourceExhaustedError("libcurl has no memory");
+    TryResult result = TryOnce(handles_->curl(), handle, options_, request);
+    handles_->Give(origin, handle);
+    result.response.tries = tries;
+    const bool answered = result.kind == TryResult::Kind::kAnswered;
+    if (answered && !MayPass(result.response.status)) return std::move(result.response);
+    if (result.kind == TryResult::Kind::kFailed) return result.status;
+    std::optional<absl::Duration> delay;
+    if (request.repeatable) delay = DelayAfter(tries, result.response);
+    if (!delay.has_value() || options_.clock->Now() + *delay > end) {
+      if (answered) return std::move(result.response);
+      return tries == 1 ? result.status
+                        : absl::UnavailableError(
+                              absl::StrCat(result.status.message(), " (tried ", tries, " times)"));
+    }
+    if (!Wait(*delay, request)) return absl::CancelledError("interrupted");
+    if (request.source != nullptr) MUSTER_RETURN_IF_ERROR(request.source->Rewind());
+    if (request.sink != nullptr) MUSTER_RETURN_IF_ERROR(request.sink->Rewind());
+  }
+}
+
+}  // namespace muster::net

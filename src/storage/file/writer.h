@@ -1,0 +1,43 @@
+// Writes a local file that appears whole.
+#pragma once
+
+#include <string>
+
+#include "base/unique_fd.h"
+#include "storage/file_system.h"
+
+namespace muster::storage {
+
+// A temporary file in the same folder, fsync, rename, fsync of the folder.
+class LocalWriter final : public Writer {
+ public:
+  // Makes the folders that are missing.
+  static absl::StatusOr<std::unique_ptr<Writer>> Create(const Url& url, IfExists if_exists);
+  ~LocalWriter() override;
+  LocalWriter(const LocalWriter&) = delete;
+  LocalWriter& operator=(const LocalWriter&) = delete;
+
+  absl::Status Append(absl::string_view bytes) override;
+  absl::Status Close() override;
+
+ private:
+  LocalWriter(Url url, IfExists if_exists, std::string folder)
+      : url_(std::move(url)), if_exists_(if_exists), folder_(std::move(folder)) {}
+  absl::Status Open();
+  absl::Status Commit();
+  absl::Status MoveIntoPlace();
+
+  const Url url_;
+  const IfExists if_exists_;
+  const std::string folder_;
+  std::string temporary_;  // "" once there is none
+  UniqueFd fd_;
+  absl::Status status_;
+};
+
+// Waits until the names in a folder are on the disk.
+absl::Status SyncFolder(const std::string& folder);
+// The folder of a path: "." for a bare name.
+std::string FolderOf(const std::string& path);
+
+}  // namespace muster::storage

@@ -1,0 +1,166 @@
+#include "storage/s3/client.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "storage/file_errors.h"
+#include "storage/s3/profile.h"
+#include "storage/s3/xml.h"
+
+namespace muster::storage {
+namespace {
+
+struct Meaning {
+  absl::string_view code;  // S3's
+  absl::StatusCode status;
+  absl::string_view advice;
+};
+
+constexpr Meaning kMeanings[] = {
+    {"AccessDenied", absl::StatusCode::kPermissionDenied,
+     "these credentials may not do that; ask the bucket's owner"},
+    {"InvalidAccessKeyId", absl::StatusCode::kUnauthenticated,
+     "the access key is not known there; check AWS_ACCESS_KEY_ID, or the profile"},
+    {"SignatureDoesNotMatch", absl::StatusCode::kUnauthenticated,
+     "the secret key is wrong; check AWS_SECRET_ACCESS_KEY, or the profile"},
+    {"ExpiredToken", absl::StatusCode::kUnauthenticated,
+     "the credentials have expired; get new ones"},
+    {"InvalidToken", absl::StatusCode::kUnauthenticated,
+     "the session token is wrong; check AWS_SESSION_TOKEN"},
+    {"RequestTimeTooSkewed", absl::StatusCode::kFailedPrecondition,
+     "this machine's clock is wrong; set it"},
+    {"PreconditionFailed", absl::StatusCode::kAlreadyExists, "is there already"},
+    {"QuotaExceeded", absl::StatusCode::kResourceExhausted, "make room, or raise the quota"},
+    {"EntityTooLarge", absl::StatusCode::kResourceExhausted, "S3 takes no file of this size"},
+    {"BadDigest", absl::StatusCode::kDataLoss, "it was damaged on its way; try again"},
+    {"XAmzContentSHA256Mismatch", absl::StatusCode::kDataLoss,
+     "it was damaged on its way; try again"},
+    {"InvalidBucketName", absl::StatusCode::kInvalidArgument, "no bucket has such a name"},
+};
+
+// At most a line of what a server says.
+std::string Words(absl::string_view text) { return Ellipsize(Printable(text), 200); }
+
+// Whether the answer means that the bucket is in another region; "" when it does not.
+std::string OtherRegion(const net::Response& response, absl::string_view code) {
+  if (response.status != 301 && code != "PermanentRedirect" &&
+      code != "AuthorizationHeaderMalformed") {
+    return "";
+  }
+  return std::string(response.Header("x-amz-bucket-region"));
+}
+
+}  // namespace
+
+absl::StatusOr<S3Options> S3Options::FromVariables(const Variables& variables) {
+  MUSTER_ASSIGN_OR_RETURN(const Profile profile, ReadProfile(variables));
+  const auto first = [](std::initializer_list<std::string> values) {
+    for (const std::string& value : values) {
+      if (!value.empty()) return value;
+    }
+    return std::string();
+  };
+  S3Options options;
+  options.endpoint = first({variables("AWS_ENDPOINT_URL_S3"), variables("AWS_ENDPOINT_URL"),
+                            profile.Get("endpoint_url")});
+  options.region = first({variables("AWS_REGION"), variables("AWS_DEFAULT_REGION"),
+                          profile.Get("region"), options.region});
+  options.http = net::HttpOptions::FromEnvironment();
+  const std::string authorities = variables("AWS_CA_BUNDLE");
+  if (!authorities.empty()) options.http.ca_file = authorities;
+  while (absl::EndsWith(options.endpoint, "/")) options.endpoint.pop_back();
+  if (!options.endpoint.empty() && !absl::StartsWith(options.endpoint, "http://") &&
+      !absl::StartsWith(options.endpoint, "https://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the endpoint of S3 must begin with http:// or https://; AWS_ENDPOINT_URL or ",
+                     "the profile says '", Words(options.endpoint), "'"));
+  }
+  return options;
+}
+
+// Amazon wants the bucket in the host's name, which a certificate covers as long as there is no dot
+// in it; others want it in the path.
+std::string S3Client::AddressOf(const S3Request& request) const {
+  const std::string& bucket = request.url.place;
+  std::string address = options_.endpoint;
+  const std::string amazon = absl::StrCat("s3.", options_.region, ".amazonaws.com");
+  if (!address.empty()) {
+    absl::StrAppend(&address, "/", bucket);
+  } else if (absl::StrContains(bucket, '.')) {
+    address = absl::StrCat("https://", amazon, "/", bucket);
+  } else {
+    address = absl::StrCat("https://", bucket, ".", amazon);
+  }
+  // A slash at the end of a bucket is nothing to S3, but some servers leave it out of the
+  // signature.
+  if (!request.url.name.empty()) {
+    absl::StrAppend(&address, "/", net::PercentEncode(request.url.name, /*keep_slash=*/true));
+  }
+  std::vector<std::string> query;
+  for (const auto& [name, value] : request.query) {
+    query.push_back(
+        absl::StrCat(net::PercentEncode(name, false), "=", net::PercentEncode(value, false)));
+  }
+  std::sort(query.begin(), query.end());
+  return absl::StrCat(address, query.empty() ? "" : "?", absl::StrJoin(query, "&"));
+}
+
+absl::StatusOr<net::Response> S3Client::Send(const S3Request& request) {
+  for (bool again = false;; again = true) {
+    MUSTER_ASSIGN_OR_RETURN(const AwsCredentials credentials, credentials_->Get());
+    net::Request http{.method = request.method,
+                      .url = AddressOf(request),
+                      .headers = request.headers,
+                      .body = request.body,
+                      .sink = request.sink};
+    http.signature =
+        net::AwsSignature{options_.region, "s3", credentials.access_key, credentials.secret_key};
+    http.headers.emplace_back("x-amz-content-sha256", Sha256Hex(request.body));
+    if (!credentials.session_token.empty()) {
+      http.headers.emplace_back("x-amz-security-token", credentials.session_token);
+    }
+    auto response = http_->Do(http);
+    if (!response.ok()) return Annotate(response.status(), request.url.ToString());
+    if (again || !absl::StrContains(response->body, "<Code>ExpiredToken</Code>")) return response;
+    credentials_->Forget();
+  }
+}
+
+absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
+  if (response.ok()) return absl::OkStatus();
+  const auto xml = ParseXml(response.body);
+  const std::string code(xml.ok() ? xml->Text("Code") : "");
+  const std::string name = url.ToString();
+  if (code == "NoSuchBucket") {
+    return absl::NotFoundError(absl::StrCat(name, ": there is no bucket '", url.place, "'"));
+  }
+  if (const std::string region = OtherRegion(response, code); !region.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": the bucket is in another region; set AWS_REGION=", Words(region)));
+  }
+  if (response.status == 404) return Absent(url);
+  if (response.status == 412) return Exists(url);
+  for (const Meaning& meaning : kMeanings) {
+    if (meaning.code != code) continue;
+    return absl::Status(meaning.status, absl::StrCat(name, ": ", meaning.advice, " (", code, ")"));
+  }
+  const absl::Status status = net::StatusOf(response);
+  const std::string words = xml.ok() ? Words(xml->Text("Message")) : "";
+  return absl::Status(status.code(),
+                      absl::StrCat(name, ": ", status.message(), code.empty() ? "" : ": ",
+                                   Words(code), words.empty() ? "" : ": ", words));
+}
+
+absl::Status S3Client::Explain(const Url& url, const net::Response& response) {
+  const S3Request list{.url = url.WithName(""),
+                       .query = {{"list-type", "2"}, {"max-keys", "1"}, {"prefix", url.name}}};
+  MUSTER_ASSIGN_OR_RETURN(const net::Response words, Send(list));
+  return words.ok() ? ErrorOf(url, response) : ErrorOf(url, words);
+}
+
+}  // namespace muster::storage

@@ -1,0 +1,185 @@
+#include "storage/s3/credentials.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "storage/s3/profile.h"
+
+namespace muster::storage {
+namespace {
+
+constexpr absl::Duration kBeforeExpiry = absl::Minutes(5);
+constexpr char kContainerHost[] = "http://169.254.170.2";
+constexpr char kInstanceHost[] = "http://169.254.169.254";
+
+// They go into headers.
+absl::Status Check(const AwsCredentials& credentials, absl::string_view origin) {
+  for (const std::string* part :
+       {&credentials.access_key, &credentials.secret_key, &credentials.session_token}) {
+    const bool plain = std::none_of(part->begin(), part->end(), [](char c) {
+      return absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == ' ';
+    });
+    if (!plain) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the credentials from ", origin, " hold a space or a line's end"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string Member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+absl::StatusOr<AwsCredentials> ParseAnswer(absl::string_view text, absl::string_view origin) {
+  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  if (!json.is_object()) {
+    return absl::UnauthenticatedError(absl::StrCat(origin, " answers with no JSON object"));
+  }
+  AwsCredentials credentials{.access_key = Member(json, "AccessKeyId"),
+                             .secret_key = Member(json, "SecretAccessKey"),
+                             .session_token = Member(json, "Token")};
+  std::string error;
+  const std::string expires = Member(json, "Expiration");
+  const bool dated =
+      expires.empty() || absl::ParseTime(absl::RFC3339_full, expires, &credentials.expires, &error);
+  if (credentials.access_key.empty() || credentials.secret_key.empty() || !dated) {
+    return absl::UnauthenticatedError(absl::StrCat(origin, " has no usable credentials"));
+  }
+  return credentials;
+}
+
+}  // namespace
+
+AwsCredentialChain::AwsCredentialChain(Variables variables, const Clock& clock)
+    : variables_(std::move(variables)), clock_(clock) {}
+
+absl::StatusOr<AwsCredentials> AwsCredentialChain::Get() {
+  absl::MutexLock lock(&mutex_);
+  if (!known_.has_value() || known_->expires - kBeforeExpiry <= clock_.Now()) {
+    MUSTER_ASSIGN_OR_RETURN(known_, Look());
+  }
+  return *known_;
+}
+
+void AwsCredentialChain::Forget() {
+  absl::MutexLock lock(&mutex_);
+  known_.reset();
+}
+
+absl::StatusOr<AwsCredentials> AwsCredentialChain::Look() {
+  Found found = FromVariables();
+  absl::string_view origin = "the environment";
+  if (found.ok() && !found->has_value()) {
+    found = FromProfile();
+    origin = "the AWS profile";
+  }
+  if (found.ok() && !found->has_value()) {
+    found = FromContainer();
+    origin = "the container's agent";
+  }
+  if (found.ok() && !found->has_value()) {
+    found = FromInstance();
+    origin = "the instance's metadata";
+  }
+  MUSTER_RETURN_IF_ERROR(found.status());
+  if (!found->has_value()) {
+    return absl::UnauthenticatedError(
+        "no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or put a profile "
+        "into ~/.aws/credentials and name it in AWS_PROFILE; docs/storage.md tells more");
+  }
+  MUSTER_RETURN_IF_ERROR(Check(**found, origin));
+  return **std::move(found);
+}
+
+AwsCredentialChain::Found AwsCredentialChain::FromVariables() const {
+  AwsCredentials credentials{.access_key = variables_("AWS_ACCESS_KEY_ID"),
+                             .secret_key = variables_("AWS_SECRET_ACCESS_KEY"),
+                             .session_token = variables_("AWS_SESSION_TOKEN")};
+  if (credentials.access_key.empty() && credentials.secret_key.empty()) return std::nullopt;
+  if (credentials.access_key.empty() || credentials.secret_key.empty()) {
+    return absl::UnauthenticatedError(
+        absl::StrCat(credentials.access_key.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+                     " is not set, though the other of the pair is"));
+  }
+  return credentials;
+}
+
+AwsCredentialChain::Found AwsCredentialChain::FromProfile() const {
+  MUSTER_ASSIGN_OR_RETURN(const Profile profile, ReadProfile(variables_));
+  AwsCredentials credentials{.access_key = profile.Get("aws_access_key_id"),
+                             .secret_key = profile.Get("aws_secret_access_key"),
+                             .session_token = profile.Get("aws_session_token")};
+  if (!credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
+  for (const char* key : {"role_arn", "sso_start_url", "sso_session", "credential_process"}) {
+    if (profile.Get(key).empty()) continue;
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the profile '", profile.name, "' uses ", key,
+        ", which muster does not know; `aws configure export-credentials --format env`",
+        " prints variables that it reads"));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::string> AwsCredentialChain::Ask(const std::string& method,
+                                                    const std::string& url,
+                                                    const net::Headers& headers) {
+  if (client_ == nullptr) {
+    net::HttpOptions options = net::HttpOptions::FromEnvironment();
+    options.connect_timeout = absl::Seconds(1);
+    options.retry = {.tries = 3, .patience = absl::Seconds(3)};
+    MUSTER_ASSIGN_OR_RETURN(client_, net::HttpClient::Create(std::move(options)));
+  }
+  MUSTER_ASSIGN_OR_RETURN(net::Response response, client_->Do({.method = method,
+                                                               .url = url,
+                                                               .headers = headers,
+                                                               .max_response_bytes = 1 << 20,
+                                                               .timeout = absl::Seconds(2)}));
+  MUSTER_RETURN_IF_ERROR(net::StatusOf(response));
+  return std::move(response.body);
+}
+
+AwsCredentialChain::Found AwsCredentialChain::FromContainer() {
+  std::string url = variables_("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  const std::string relative = variables_("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  if (!relative.empty()) url = absl::StrCat(kContainerHost, relative);
+  if (url.empty()) return std::nullopt;
+  std::string token = variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  if (const std::string file = variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+      !file.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(token, ReadFile(file, 1 << 16));
+    token = std::string(absl::StripAsciiWhitespace(token));
+  }
+  net::Headers headers;
+  if (!token.empty()) headers.emplace_back("Authorization", token);
+  const auto answer = Ask("GET", url, headers);
+  if (!answer.ok()) return Annotate(answer.status(), "the container's agent for credentials");
+  return ParseAnswer(*answer, "the container's agent for credentials");
+}
+
+AwsCredentialChain::Found AwsCredentialChain::FromInstance() {
+  if (absl::EqualsIgnoreCase(variables_("AWS_EC2_METADATA_DISABLED"), "true")) return std::nullopt;
+  std::string host = variables_("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (host.empty()) host = kInstanceHost;
+  while (absl::EndsWith(host, "/")) host.pop_back();
+  // Whatever goes wrong here: most machines have no such service.
+  const auto token = Ask("PUT", absl::StrCat(host, "/latest/api/token"),
+                         {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
+  if (!token.ok()) return std::nullopt;
+  const net::Headers headers = {{"X-aws-ec2-metadata-token", *token}};
+  const std::string folder = absl::StrCat(host, "/latest/meta-data/iam/security-credentials/");
+  const auto roles = Ask("GET", folder, headers);
+  if (!roles.ok()) return std::nullopt;
+  const absl::string_view role = absl::string_view(*roles).substr(0, roles->find('\n'));
+  const auto answer = Ask("GET", absl::StrCat(folder, role), headers);
+  if (!answer.ok()) return Annotate(answer.status(), "the instance's metadata");
+  return ParseAnswer(*answer, "the instance's metadata");
+}
+
+}  // namespace muster::storage

@@ -1,0 +1,34 @@
+// Objects of S3 and of what imitates it: s3://bucket/key.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "storage/file_system.h"
+#include "storage/s3/client.h"
+
+namespace muster::storage {
+
+// What it hands out must not outlive it. A server that does not know If-None-Match is asked before,
+// so that only two that create at the same time may both succeed there.
+class S3FileSystem final : public FileSystem {
+ public:
+  // With the settings and credentials that Amazon's tools use (docs/storage.md).
+  static absl::StatusOr<std::unique_ptr<S3FileSystem>> FromVariables(const Variables& variables);
+  explicit S3FileSystem(std::unique_ptr<S3Client> client) : client_(std::move(client)) {}
+
+  absl::StatusOr<std::unique_ptr<Reader>> OpenForReading(const Url& url) override;
+  absl::StatusOr<std::unique_ptr<Writer>> OpenForWriting(const Url& url,
+                                                         IfExists if_exists) override;
+  absl::StatusOr<FileInfo> Stat(const Url& url) override;
+  absl::StatusOr<std::vector<FileInfo>> List(const Url& prefix, Depth depth) override;
+  absl::Status Delete(const Url& url) override;
+  absl::Status Rename(const Url& from, const Url& to) override;
+
+ private:
+  absl::StatusOr<net::Response> Head(const Url& url);
+
+  const std::unique_ptr<S3Client> client_;
+};
+
+}  // namespace muster::storage

@@ -1,0 +1,161 @@
+#include "storage/s3/writer.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "storage/file_errors.h"
+#include "storage/s3/xml.h"
+
+namespace muster::storage {
+namespace {
+
+// S3 takes 10,000 parts: sizes double after every thousand, which is enough for its largest object.
+constexpr size_t kPartsOfASize = 1000;
+constexpr char kContentType[] = "application/octet-stream";
+
+std::string Unquoted(absl::string_view etag) {
+  absl::ConsumePrefix(&etag, "\"");
+  absl::ConsumeSuffix(&etag, "\"");
+  return absl::AsciiStrToLower(etag);
+}
+
+// An entity tag is the content's MD5 unless the server encrypts with keys of its own.
+absl::Status CheckEtag(const Url& url, const net::Response& response, const std::string& md5) {
+  const std::string etag = Unquoted(response.Header("ETag"));
+  const bool is_md5 = etag.size() == md5.size() &&
+                      !absl::StrContains(response.Header("x-amz-server-side-encryption"), "kms") &&
+                      response.Header("x-amz-server-side-encryption-customer-algorithm").empty();
+  if (!is_md5 || etag == md5) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(url.ToString(), ": the server has other bytes than were sent; try again"));
+}
+
+}  // namespace
+
+S3Writer::~S3Writer() { Abort(); }
+
+void S3Writer::Abort() {
+  if (upload_.empty()) return;
+  client_.Send({.method = "DELETE", .url = url_, .query = {{"uploadId", upload_}}})
+      .status()
+      .IgnoreError();
+  upload_.clear();
+}
+
+absl::Status S3Writer::Append(absl::string_view bytes) {
+  while (status_.ok() && !bytes.empty()) {
+    const size_t n = std::min(bytes.size(), part_bytes_ - buffer_.size());
+    buffer_.append(bytes.data(), n);
+    bytes.remove_prefix(n);
+    if (buffer_.size() < part_bytes_) break;
+    status_ = SendPart();
+    if (!status_.ok()) Abort();
+  }
+  return status_;
+}
+
+absl::Status S3Writer::Begin() {
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response,
+                          client_.Send({.method = "POST",
+                                        .url = url_,
+                                        .query = {{"uploads", ""}},
+                                        .headers = {{"Content-Type", kContentType}}}));
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
+  const auto xml = ParseXml(response.body);
+  if (!xml.ok()) return Annotate(xml.status(), url_.ToString());
+  upload_ = std::string(xml->Text("UploadId"));
+  if (upload_.empty()) {
+    return absl::DataLossError(absl::StrCat(url_.ToString(), ": the server names no upload"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status S3Writer::SendPart() {
+  if (upload_.empty()) MUSTER_RETURN_IF_ERROR(Begin());
+  const std::string number = absl::StrCat(parts_.size() + 1);
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response,
+                          client_.Send({.method = "PUT",
+                                        .url = url_,
+                                        .query = {{"partNumber", number}, {"uploadId", upload_}},
+                                        .headers = {{"Content-Type", kContentType}},
+                                        .body = buffer_}));
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
+  Part part{.etag = std::string(response.Header("ETag")), .md5 = Md5Hex(buffer_)};
+  MUSTER_RETURN_IF_ERROR(CheckEtag(url_, response, part.md5));
+  parts_.push_back(std::move(part));
+  buffer_.clear();
+  if (parts_.size() % kPartsOfASize == 0) part_bytes_ *= 2;
+  return absl::OkStatus();
+}
+
+std::string S3Writer::ExpectedEtag() const {
+  std::string digests;
+  for (const Part& part : parts_) digests += absl::HexStringToBytes(part.md5);
+  return absl::StrCat(Md5Hex(digests), "-", parts_.size());
+}
+
+bool S3Writer::IsOurs(const std::string& etag) {
+  const auto head = client_.Send({.method = "HEAD", .url = url_});
+  return head.ok() && head->ok() && Unquoted(head->Header("ETag")) == etag;
+}
+
+absl::Status S3Writer::PutWhole() {
+  S3Request request{
+      .method = "PUT", .url = url_, .headers = {{"Content-Type", kContentType}}, .body = buffer_};
+  if (if_exists_ == IfExists::kFail) request.headers.emplace_back("If-None-Match", "*");
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_.Send(request));
+  const std::string md5 = Md5Hex(buffer_);
+  if (response.status == 412 && IsOurs(md5)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
+  return CheckEtag(url_, response, md5);
+}
+
+absl::Status S3Writer::Complete() {
+  std::string body = "<CompleteMultipartUpload>";
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    absl::StrAppend(&body, "<Part><PartNumber>", i + 1, "</PartNumber><ETag>",
+                    XmlEscape(parts_[i].etag), "</ETag></Part>");
+  }
+  absl::StrAppend(&body, "</CompleteMultipartUpload>");
+  S3Request request{.method = "POST",
+                    .url = url_,
+                    .query = {{"uploadId", upload_}},
+                    .headers = {{"Content-Type", "application/xml"}},
+                    .body = body};
+  if (if_exists_ == IfExists::kFail) request.headers.emplace_back("If-None-Match", "*");
+  MUSTER_ASSIGN_OR_RETURN(net::Response response, client_.Send(request));
+  const bool refused = response.status == 404 || response.status == 412;
+  if (refused && IsOurs(ExpectedEtag())) {
+    upload_.clear();
+    return absl::OkStatus();
+  }
+  // It begins to answer before it knows whether it can: an error may come with 200.
+  const auto xml = ParseXml(response.body);
+  if (response.ok() && xml.ok() && xml->name == "Error") response.status = 500;
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
+  upload_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status S3Writer::Close() {
+  if (!status_.ok()) return status_;
+  absl::Status status;
+  if (upload_.empty()) {
+    status = PutWhole();
+  } else {
+    if (!buffer_.empty()) status = SendPart();
+    if (status.ok()) status = Complete();
+  }
+  if (!status.ok()) Abort();
+  buffer_ = {};
+  status_ = status.ok() ? AlreadyClosed(url_) : status;
+  return status;
+}
+
+}  // namespace muster::storage

@@ -1,0 +1,32 @@
+// Which storage a URL is kept in.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "storage/file_system.h"
+#include "storage/variables.h"
+
+namespace muster::storage {
+
+// All of them, each set up when it is first asked for, from the environment that `variables` gives.
+// Thread-safe.
+class Storage {
+ public:
+  explicit Storage(Variables variables = ProcessVariables());
+  ~Storage();
+
+  // Lives as long as this does. Unimplemented for a scheme that has no storage yet; else what
+  // setting it up fails with.
+  absl::StatusOr<FileSystem*> For(const Url& url);
+
+ private:
+  const Variables variables_;
+  const std::unique_ptr<FileSystem> local_;
+  const std::unique_ptr<FileSystem> memory_;
+  absl::Mutex mutex_;
+  std::unique_ptr<FileSystem> s3_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::storage

@@ -1,0 +1,113 @@
+#include "storage/url.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/spelling.h"
+#include "base/terminal_text.h"
+
+namespace muster::storage {
+namespace {
+
+constexpr absl::string_view kSeparator = "://";
+
+const std::vector<std::string>& Schemes() {
+  static const auto& kSchemes = *new std::vector<std::string>{"file", "s3", "gs", "hdfs", "memory"};
+  return kSchemes;
+}
+
+bool IsBucket(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
+  });
+}
+
+// A host name or address with an optional port: what may stand there without an escape.
+bool IsHost(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           absl::string_view(".-_:[]").find(c) != absl::string_view::npos;
+  });
+}
+
+absl::Status Wrong(absl::string_view text, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("'", Printable(text), "': ", why));
+}
+
+absl::StatusOr<Url> ParsePath(absl::string_view text, absl::string_view path) {
+  if (path.empty()) return Wrong(text, "names no file");
+  return Url{.scheme = "file", .name = std::string(path)};
+}
+
+absl::StatusOr<Url> ParsePlace(absl::string_view text, absl::string_view scheme,
+                               absl::string_view rest) {
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  Url url{.scheme = std::string(scheme), .place = std::string(rest.substr(0, slash))};
+  rest.remove_prefix(slash);
+  if (absl::StrContains(url.place, '@')) {
+    // Not shown: what stands before an @ may be a password.
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a ", scheme, " URL with an @: credentials do not belong into a URL; docs/storage.md says ",
+        "where they are read from"));
+  }
+  if (scheme == "hdfs") {
+    if (!IsHost(url.place)) return Wrong(text, "give hdfs://host:port/path");
+    url.name = rest.empty() ? "/" : std::string(rest);
+    return url;
+  }
+  if (!IsBucket(url.place)) {
+    return Wrong(text,
+                 absl::StrCat("give ", scheme, "://bucket/name; a bucket's name has letters, ",
+                              "digits, dots and hyphens"));
+  }
+  url.name = std::string(rest.substr(rest.empty() ? 0 : 1));
+  return url;
+}
+
+}  // namespace
+
+std::string Url::ToString() const {
+  if (scheme == "file") {
+    // A path that would be taken for a URL.
+    const bool ambiguous = absl::StrContains(name, kSeparator);
+    return ambiguous ? absl::StrCat("file://", name) : name;
+  }
+  if (scheme == "memory") return absl::StrCat("memory://", name);
+  return absl::StrCat(scheme, kSeparator, place, scheme == "hdfs" ? "" : "/", name);
+}
+
+Url Url::Child(absl::string_view child) const {
+  const bool bare = name.empty() || name.back() == '/';
+  return WithName(absl::StrCat(name, bare ? "" : "/", child));
+}
+
+absl::string_view Url::Basename() const {
+  const absl::string_view all = name;
+  const size_t slash = all.rfind('/');
+  return slash == absl::string_view::npos ? all : all.substr(slash + 1);
+}
+
+absl::StatusOr<Url> ParseUrl(absl::string_view text) {
+  if (text.find('\0') != absl::string_view::npos) {
+    return absl::InvalidArgumentError("a URL with a NUL byte in it");
+  }
+  const size_t separator = text.find(kSeparator);
+  if (separator == absl::string_view::npos) return ParsePath(text, text);
+  const std::string scheme = absl::AsciiStrToLower(text.substr(0, separator));
+  const absl::string_view rest = text.substr(separator + kSeparator.size());
+  if (scheme == "file") return ParsePath(text, rest);
+  if (scheme == "memory") return Url{.scheme = "memory", .name = std::string(rest)};
+  if (std::find(Schemes().begin(), Schemes().end(), scheme) != Schemes().end()) {
+    return ParsePlace(text, scheme, rest);
+  }
+  if (absl::StrContains(scheme, '/')) return ParsePath(text, text);
+  return Wrong(text, absl::StrCat("there is no storage '", Printable(scheme), "'",
+                                  DidYouMean(scheme, Schemes()), "; there are ",
+                                  absl::StrJoin(Schemes(), ", "), " and plain paths"));
+}
+
+}  // namespace muster::storage

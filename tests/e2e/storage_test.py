@@ -1,0 +1,199 @@
+"""muster storage: files by URL, on this machine and in an S3 that is not ours (npm's @20minutes/s3rver)."""
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from support import SOURCE, MusterTest, wait_until
+
+PACKAGE = SOURCE / "build" / "npm" / "node_modules" / "@20minutes" / "s3rver"
+
+
+class StorageCase(MusterTest):
+    def storage(self, *args, check=True):
+        return self.muster("storage", *args, check=check)
+
+    def put(self, name, content):
+        path = self.dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def tree(self, folder):
+        root = self.dir / folder
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+    def refused(self, *args, code=1):
+        result = self.storage(*args, check=False)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stderr
+
+
+class StorageTest(StorageCase):
+    def test_ls(self):
+        self.put("d/b", b"12345")
+        self.put("d/a/x y", b"")
+        said = self.storage("ls", "d").stdout.splitlines()
+        self.assertEqual([line.split("  ")[-1].strip() for line in said], ["d/a/", "d/b"])
+        self.assertRegex(said[1], r"^ +5B  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  d/b$")
+        listed = json.loads(self.storage("ls", "-r", "--json", "d").stdout)
+        self.assertEqual([(one["url"], one["bytes"], one["folder"]) for one in listed],
+                         [("d/a/x y", 0, False), ("d/b", 5, False)])
+        self.assertEqual(json.loads(self.storage("ls", "--json", "d").stdout)[0],
+                         {"url": "d/a/", "folder": True, "bytes": None, "md5": None,
+                          "modified": json.loads(self.storage("ls", "--json", "d").stdout)[0]["modified"]})
+        self.assertIn("d/b", self.storage("ls", "d/*").stdout)
+        self.assertIn("d/b", self.storage("ls", f"file://{self.dir}/d/b").stdout)
+        self.assertIn("there is nothing", self.refused("ls", "none"))
+        self.assertIn("nothing matches", self.refused("ls", "d/z*"))
+        (self.dir / "empty").mkdir()
+        self.assertEqual(self.storage("ls", "empty").stdout, "")
+
+    def test_cat_and_stat(self):
+        content = os.urandom(100_000)
+        self.put("a", content)
+        self.put("b", b"b")
+        result = subprocess.run([os.environ["MUSTER"], "storage", "cat", "a", "[b]"], cwd=self.dir, env=self.env,
+                                capture_output=True, timeout=60, check=True)
+        self.assertEqual(result.stdout, content + b"b")
+        self.assertIn("size      100000 bytes (98KiB)", self.storage("stat", "a").stdout)
+        self.assertEqual(json.loads(self.storage("stat", "--json", "a", "b").stdout)[1]["bytes"], 1)
+        self.assertIn("absent: there is nothing", self.refused("cat", "absent"))
+        (self.dir / "d").mkdir()
+        self.assertIn("d: is a folder", self.refused("cat", "d"))
+        self.assertIn("muster storage ls", self.refused("stat", "d"))
+
+    def test_cp(self):
+        self.put("from/a", b"a")
+        self.put("from/deep/b c%#", b"bc")
+        self.assertIn("copied 1 file, 1B", self.storage("cp", "from/a", "one").stdout)
+        self.assertEqual((self.dir / "one").read_bytes(), b"a")
+        self.assertIn("-r copies what is in it", self.refused("cp", "from", "to"))
+        self.assertIn("copied 2 files, 3B", self.storage("cp", "-r", "from", "to").stdout)
+        self.assertEqual(self.tree("to"), self.tree("from"))
+        self.assertEqual(self.storage("cp", "-r", "from", "to/").stdout, "copied 0 files, 0B; 2 were there already\n")
+        (self.dir / "to/a").write_bytes(b"z")
+        self.assertIn("copied 1 file, 1B; 1 were there", self.storage("cp", "-r", "from", "to").stdout)
+        self.assertEqual(self.tree("to"), self.tree("from"))
+        self.storage("cp", "one", "from/a", "into/")
+        self.storage("cp", "from/*", "glob")
+        self.assertEqual(self.tree("glob"), {"a": b"a"})
+
+    def test_cp_that_makes_no_sense(self):
+        self.put("a", b"a")
+        self.put("d/a", b"b")
+        for args, text in ((["a"], "FROM… TO"), (["a", "a"], "to itself"), (["a", "d/a", "to"], "two files would"),
+                           (["a", "s4://b/x"], "did you mean 's3'"), (["a", "s3://k:hunter2@b/x"], "credentials")):
+            said = self.refused("cp", *args, code=2)
+            self.assertIn(text, said)
+            self.assertNotIn("hunter2", said)
+        self.assertIn("gs:// is not there yet", self.refused("cp", "a", "gs://b/x"))
+        self.assertIn("there is nothing", self.refused("cp", "absent", "x"))
+        self.assertFalse((self.dir / "to").exists())
+
+    def test_cp_goes_on_after_a_file_that_fails(self):
+        self.put("from/a", b"a")
+        self.put("from/b", b"b")
+        (self.dir / "to/a").mkdir(parents=True)
+        said = self.refused("cp", "-r", "from", "to")
+        self.assertIn("to/a: is the name of a folder", said)
+        self.assertEqual((self.dir / "to/b").read_bytes(), b"b")
+
+    def test_rm(self):
+        for name in ("d/a", "d/b1", "d/b2", "d/e/f", "keep"):
+            self.put(name, b"x")
+        os.symlink(self.dir / "keep", self.dir / "d/link")
+        self.assertIn("removed 2 files: d/b*", self.storage("rm", "d/b*").stdout)
+        self.assertIn("-r removes what is in it", self.refused("rm", "d"))
+        self.assertEqual(self.storage("rm", "-r", "d").stdout, "removed d\n")
+        self.assertFalse((self.dir / "d").exists())
+        self.assertTrue((self.dir / "keep").exists())
+        self.assertIn("there is nothing", self.refused("rm", "d"))
+        self.assertIn("all of this machine", self.refused("rm", "-r", "///", code=2))
+        self.put("asked/x", b"x")
+        terminal = self.terminal("storage", "rm", "-r", "asked")
+        terminal.expect("Remove asked and all that is in it?")
+        terminal.send("n\n")
+        self.assertEqual(terminal.wait(), 1)
+        self.assertTrue((self.dir / "asked/x").exists())
+
+    def test_an_interrupted_cp_leaves_nothing_half(self):
+        with open(self.put("large", b""), "wb") as file:
+            file.truncate(20 << 30)  # takes no room, and long to read
+        process = self.start("storage", "cp", "large", "to/copy")
+        wait_until(lambda: list((self.dir / "to").glob(".muster-tmp-*")), "it has begun")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), -signal.SIGINT)
+        self.assertEqual(list((self.dir / "to").iterdir()), [])
+
+    def test_usage(self):
+        for args, text in (([], "muster storage ls URL"), (["ls"], "URL"), (["cp", "-j", "x", "a", "b"], "--parallel"),
+                           (["mv", "a", "b"], "mv")):
+            self.assertIn(text, self.refused(*args, code=2))
+
+
+class S3Test(StorageCase):
+    """The same program against somebody else's server."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            self.env.pop(name, None)
+        if shutil.which("node") is None or not PACKAGE.exists():
+            self.skipTest(f"no node, or no s3rver in {PACKAGE}; scripts/test installs it")
+        script = (f"new (require('{PACKAGE}'))({{port: 0, address: '127.0.0.1', silent: true, directory: "
+                  f"'{self.dir / 's3'}', configureBuckets: [{{name: 'bucket'}}]}}).run().then(({{port}}) => console.log(port))")
+        self.server = subprocess.Popen(["node", "--openssl-legacy-provider", "--no-deprecation", "-e", script],
+                                       stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.server.stdout.close)
+        self.addCleanup(self.server.wait)
+        self.addCleanup(self.server.kill)
+        self.env.update(AWS_ENDPOINT_URL=f"http://127.0.0.1:{int(self.server.stdout.readline())}",
+                        AWS_ACCESS_KEY_ID="S3RVER", AWS_SECRET_ACCESS_KEY="S3RVER")
+
+    def test_there_and_back(self):
+        names = ["a", "b c", "100%", "x#y", "ä/日本", "deep/er/file", "deep/file"]
+        for name in names:
+            self.put(f"from/{name}", name.encode() * 1000)
+        large = os.urandom(20 << 20)  # in parts
+        self.put("from/large", large)
+        self.assertIn("copied 8 files", self.storage("cp", "-r", "from", "s3://bucket/x").stdout)
+        listed = json.loads(self.storage("ls", "-r", "--json", "s3://bucket/x").stdout)
+        self.assertEqual(sorted(one["url"] for one in listed), sorted(f"s3://bucket/x/{n}" for n in names + ["large"]))
+        self.assertIn("copied 8 files", self.storage("cp", "-r", "s3://bucket/x/", "back").stdout)
+        self.assertEqual(self.tree("back"), self.tree("from"))
+        self.assertIn("copied 0 files, 0B; 8 were there", self.storage("cp", "-r", "s3://bucket/x", "back").stdout)
+        self.assertIn("copied 0 files, 0B; 8 were there", self.storage("cp", "-r", "from", "s3://bucket/x").stdout)
+        self.assertIn("s3://bucket/x/deep/", self.storage("ls", "s3://bucket/x").stdout)
+        stat = json.loads(self.storage("stat", "--json", "s3://bucket/x/a").stdout)[0]
+        self.assertEqual((stat["bytes"], stat["md5"]), (1000, hashlib.md5(b"a" * 1000).hexdigest()))
+        self.assertEqual(self.storage("cat", "s3://bucket/x/b ?").stdout, "b c" * 1000)
+        self.assertIn("removed 1 file: ", self.storage("rm", "s3://bucket/x/a").stdout)
+        self.assertIn("removed 7 files in ", self.storage("rm", "-r", "s3://bucket/x").stdout)
+        self.assertEqual(self.storage("ls", "s3://bucket").stdout, "")
+
+    def test_what_goes_wrong_is_explained_and_no_secret_is_told(self):
+        self.put("a", b"a")
+        self.assertIn("there is no bucket 'nowhere'", self.refused("ls", "s3://nowhere/x"))
+        self.assertIn("s3://bucket/x: there is nothing", self.refused("cat", "s3://bucket/x"))
+        self.env["AWS_SECRET_ACCESS_KEY"] = "hunter2-hunter2"
+        for args in (["ls", "s3://bucket"], ["cp", "a", "s3://bucket/a"], ["rm", "s3://bucket/a"], ["cat", "s3://bucket/a"]):
+            said = self.refused(*args)
+            self.assertIn("check AWS_SECRET_ACCESS_KEY", said)
+            self.assertNotIn("hunter2", said)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            del self.env[name]
+        self.env.update(AWS_EC2_METADATA_DISABLED="true", HOME=str(self.dir))
+        self.assertIn("no credentials for S3", self.refused("ls", "s3://bucket"))
+        folder = self.dir / ".aws"
+        folder.mkdir()
+        (folder / "credentials").write_text("[mine]\naws_access_key_id = S3RVER\naws_secret_access_key = S3RVER\n")
+        self.env["AWS_PROFILE"] = "mine"
+        self.storage("ls", "s3://bucket")
+
+
+if __name__ == "__main__":
+    unittest.main()
