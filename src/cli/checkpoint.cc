@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -94,7 +93,7 @@ absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& mode
   return entries;
 }
 
-// The folder that `which` means; "" for the latest.
+// The folder that `which` means, whole or not.
 absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::string& which) {
   MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
   MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> step, checkpoint::StepOf(model_dir, which));

@@ -312,17 +312,16 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
     const bool too_soon =
         newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) && evaluated >= 0;
     if (!may_be_last && (too_soon || absl::Now() < not_before)) continue;
+    const auto stored = checkpoint::Checkpoint::Open(newest->folder);
+    const bool of_this_job = job_id.empty() || (stored.ok() && JobOf(*stored) == job_id);
+    const auto& resume_step = environment.resume_step;
+    const bool to_be_set_aside = resume_step && newest->step > *resume_step && !of_this_job;
+    if (to_be_set_aside) continue;  // by the chief, soon
     not_before = absl::Now() + experiment.evaluate.throttle;
     report_at = absl::Now() + kReportInterval;
     evaluated = newest->step;
-    const auto stored = checkpoint::Checkpoint::Open(newest->folder);
     if (!stored.ok()) {  // removed or damaged meanwhile: the next one will do
       log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));
-      continue;
-    }
-    const bool of_this_job = job_id.empty() || JobOf(*stored) == job_id;
-    if (environment.resume_step && newest->step > *environment.resume_step && !of_this_job) {
-      evaluated = -1;  // the chief is about to set it aside
       continue;
     }
     // The last one of an earlier job that went less far is not the last of this one.

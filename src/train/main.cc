@@ -74,12 +74,16 @@ absl::Status Serve(const Environment& environment) {
   return server.Run(kServerPatience, kServerGrace);
 }
 
+std::string ModelDirOf(const Environment& environment, const Experiment& experiment) {
+  return environment.model_dir.empty() ? experiment.run.model_dir : environment.model_dir;
+}
+
 absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
   if (environment.self.role == "ps") return Serve(environment);
   MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
   if (environment.start_timeout) experiment.run.start_timeout = *environment.start_timeout;
-  if (environment.model_dir.empty()) environment.model_dir = experiment.run.model_dir;
+  environment.model_dir = ModelDirOf(environment, experiment);
   if (environment.self.role == "evaluator") {
     return EvaluateUntilFinal(experiment, environment, Log);
   }
@@ -107,8 +111,7 @@ absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFact
   Loaded loaded;
   MUSTER_ASSIGN_OR_RETURN(loaded.experiment, make(environment));
   if (!arguments.split.empty()) loaded.experiment.evaluate.split = arguments.split;
-  const std::string model_dir =
-      environment.model_dir.empty() ? loaded.experiment.run.model_dir : environment.model_dir;
+  const std::string model_dir = ModelDirOf(environment, loaded.experiment);
   if (model_dir.empty()) {
     return absl::InvalidArgumentError("no model dir: say which with --model_dir");
   }

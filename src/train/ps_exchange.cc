@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "train/half.h"
+#include "train/ps/payload_gradient.h"
 #include "train/torch_status.h"
 #include "train/waiting.h"
 
@@ -26,10 +27,6 @@ std::vector<ShardShape> ShapesOf(const std::vector<ShardPlan>& plans) {
   std::vector<ShardShape> shapes;
   for (const ShardPlan& plan : plans) shapes.push_back(plan.shape);
   return shapes;
-}
-
-size_t BytesOf(wire::Frame::Precision precision, int64_t elements) {
-  return static_cast<size_t>(elements) * (precision == wire::Frame::FLOAT32 ? 4 : 2);
 }
 
 void Convert(wire::Frame::Precision precision, const float* from, std::byte* to, int64_t n) {

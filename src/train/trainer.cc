@@ -25,6 +25,9 @@
 namespace muster::train {
 namespace {
 
+// Something is done every so many steps; a task may see only some of the steps.
+bool IsDue(int64_t every, int64_t last, int64_t step) { return step / every > last / every; }
+
 // Random numbers of a step depend on these alone, so that a step that is computed again, by another
 // process, is the same.
 uint64_t SeedOf(uint64_t seed, int rank, int64_t sequence) {
@@ -380,9 +383,7 @@ absl::Status Trainer::AfterStep(const StepResult& result) {
   for (const auto& hook : experiment_.train.hooks) hook->AfterStep(*this, result);
   if (!environment_.is_chief) return absl::OkStatus();
   const RunConfig& run = experiment_.run;
-  const bool summary_due =
-      progress_.step / run.save_summary_steps > summarized_step_ / run.save_summary_steps;
-  if (summaries_ != nullptr && summary_due) {
+  if (summaries_ != nullptr && IsDue(run.save_summary_steps, summarized_step_, progress_.step)) {
     summarized_step_ = progress_.step;
     AddScalar("loss", result.loss);
     AddScalar("examples_per_second", report_->rate());
@@ -409,8 +410,7 @@ void Trainer::AnnounceSaved() {
 bool Trainer::CheckpointDue() const {
   const RunConfig& run = experiment_.run;
   if (run.save_checkpoints_steps.has_value()) {
-    const int64_t every = *run.save_checkpoints_steps;
-    return progress_.step / every > saved_step_ / every;
+    return IsDue(*run.save_checkpoints_steps, saved_step_, progress_.step);
   }
   return absl::Now() - saved_at_ > absl::Seconds(run.save_checkpoints_secs.value_or(600));
 }

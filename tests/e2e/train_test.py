@@ -4,11 +4,10 @@ import json
 import os
 import random
 import re
-import subprocess
 import unittest
 
 import tfevents
-from support import PYTHON, SOURCE, free_ports, processes_with, wait_until
+from support import SOURCE, free_ports, processes_with, wait_until
 from training import TrainTest
 
 ALONE = {"chief": {}}
@@ -107,7 +106,7 @@ for name in 'ab':
 """
 
     def test_what_is_not_trained_reaches_every_task(self):
-        subprocess.run([PYTHON, "-c", self.NETS], cwd=self.dir, check=True)
+        self.python_torch(self.NETS)
         self.train("lender", roles=ALONE, train={"model": "./a.pt", "steps": 1, "optimizer": {"type": "sgd", "learning_rate": 0}})
         for roles in (PAIR, {"chief": {}, "worker": 1}):
             name = f"of{len(roles)}"

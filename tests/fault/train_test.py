@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import unittest
 
 import training
@@ -64,10 +63,8 @@ class MistakeTest(TrainTest):
 
     def test_a_file_written_by_hand_with_no_interval(self):
         config = training.merged(training.JOB["train"], {"checkpoint": {"every_steps": 0}})
-        result = subprocess.run([training.TRAINER], capture_output=True, text=True, cwd=self.dir, env=dict(
-            os.environ, MUSTER_TRAIN_CONFIG=self.write("train.json", json.dumps(config))))
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("save_checkpoints_steps", result.stderr)
+        task = self.by_hand(dict(self.env, MUSTER_TRAIN_CONFIG=json.dumps(config)))
+        self.assertIn("save_checkpoints_steps", self.expect_exit(task, 1))
 
     def test_a_batch_larger_than_the_data(self):
         said = self.fails("job", roles=PAIR, train={"batch_size": 600})
@@ -107,13 +104,16 @@ class NanTest(TrainTest):
 
 
 class CheckpointTest(TrainTest):
-    def test_a_damaged_one_is_passed_over(self):
-        self.train("job", roles=PAIR, train=SHORT)
-        whole = self.bytes_of("job")
-        path = next(self.checkpoint("job", 20).glob("model-*"))
+    def damage(self, name, step):
+        path = next(self.checkpoint(name, step).glob("model-*.safetensors"))
         damaged = bytearray(path.read_bytes())
         damaged[-5] ^= 1
         path.write_bytes(damaged)
+
+    def test_a_damaged_one_is_passed_over(self):
+        self.train("job", roles=PAIR, train=SHORT)
+        whole = self.bytes_of("job")
+        self.damage("job", 20)
         job = self.train("job", roles=PAIR, train=SHORT)
         said = self.text(job, "chief:0")
         self.assertRegex(said, r"skipped a checkpoint: .*step-000000020")
@@ -139,10 +139,7 @@ class CheckpointTest(TrainTest):
 
     def test_a_damaged_one_that_was_asked_for(self):
         self.train("job", roles=PAIR, train={"steps": 60, "checkpoint": {"every_steps": 20}})
-        file = next(self.checkpoint("job", 20).glob("model-*.safetensors"))
-        damaged = bytearray(file.read_bytes())
-        damaged[-5] ^= 1
-        file.write_bytes(damaged)
+        self.damage("job", 20)
         result = self.muster("resume", "job", "--from", "20", check=False)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stdout + result.stderr, "step-000000020.*damaged")

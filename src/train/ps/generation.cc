@@ -100,15 +100,15 @@ absl::Status Generation::Check(int rank, const wire::Frame& frame, size_t bytes)
   }
   int64_t expected = shape.buffer_bytes;
   if (shape.is_dense(bucket)) {
-    expected = BytesOf(frame.precision(), shape.buckets[bucket].elements);
+    expected = static_cast<int64_t>(BytesOf(frame.precision(), shape.buckets[bucket].elements));
   } else if (shape.is_table(bucket)) {
     const Table& table = shape.tables[bucket - shape.table_bucket(0)];
     if (frame.count() < 0 || frame.count() > table.rows) {
       return absl::InvalidArgumentError(
           absl::StrCat(frame.count(), " rows of a table of ", table.rows));
     }
-    expected = frame.count() * static_cast<int64_t>(sizeof(int64_t)) +
-               BytesOf(frame.precision(), frame.count() * table.width);
+    expected = static_cast<int64_t>(static_cast<size_t>(frame.count()) * sizeof(int64_t) +
+                                    BytesOf(frame.precision(), frame.count() * table.width));
   } else if (rank != 0) {
     return absl::InvalidArgumentError("the model's buffers are the chief's to set");
   }

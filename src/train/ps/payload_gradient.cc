@@ -31,7 +31,7 @@ const void* PayloadGradient::Take(size_t size, size_t alignment, void* room) {
 }
 
 const float* PayloadGradient::Next(int64_t n, float* room) {
-  const auto bytes = static_cast<size_t>(BytesOf(precision_, n));
+  const size_t bytes = BytesOf(precision_, n);
   if (precision_ == wire::Frame::FLOAT32) {
     return static_cast<const float*>(Take(bytes, alignof(float), room));
   }
@@ -44,8 +44,8 @@ void FromHalf(wire::Frame::Precision precision, const void* from, float* to, int
   (precision == wire::Frame::FLOAT16 ? FromFloat16 : FromBfloat16)(from, to, n);
 }
 
-int64_t BytesOf(wire::Frame::Precision precision, int64_t elements) {
-  return elements * (precision == wire::Frame::FLOAT32 ? 4 : 2);
+size_t BytesOf(wire::Frame::Precision precision, int64_t elements) {
+  return static_cast<size_t>(elements) * (precision == wire::Frame::FLOAT32 ? 4 : 2);
 }
 
 }  // namespace muster::train

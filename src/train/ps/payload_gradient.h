@@ -28,6 +28,6 @@ class PayloadGradient final : public Gradient {
 
 // Converts elements that came in 16 bits.
 void FromHalf(wire::Frame::Precision precision, const void* from, float* to, int64_t n);
-int64_t BytesOf(wire::Frame::Precision precision, int64_t elements);
+size_t BytesOf(wire::Frame::Precision precision, int64_t elements);
 
 }  // namespace muster::train
