@@ -15,7 +15,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/held_signals.h"
-#include "cli/storage_copy.h"
+#include "storage/copy.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -23,6 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
+using storage::CopyAll;
+using storage::CopyOptions;
+using storage::CopyPair;
+using storage::CopyResult;
 using storage::Depth;
 using storage::FileInfo;
 using storage::FileSystem;

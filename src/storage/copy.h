@@ -9,11 +9,11 @@
 #include "absl/status/status.h"
 #include "storage/storage.h"
 
-namespace muster::cli {
+namespace muster::storage {
 
 struct CopyPair {
-  storage::FileInfo from;
-  storage::Url to;
+  FileInfo from;
+  Url to;
 };
 
 struct CopyOptions {
@@ -32,7 +32,7 @@ struct CopyResult {
 
 // A file that is at its end already, with the same size and MD5, is left alone. What comes is held
 // to the checksum that its storage knows.
-CopyResult CopyAll(storage::Storage& storage, const std::vector<CopyPair>& pairs,
+CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
                    const CopyOptions& options);
 
-}  // namespace muster::cli
+}  // namespace muster::storage

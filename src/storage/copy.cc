@@ -1,4 +1,4 @@
-#include "cli/storage_copy.h"
+#include "storage/copy.h"
 
 #include <atomic>
 #include <thread>
@@ -9,15 +9,9 @@
 #include "base/digest.h"
 #include "base/status_macros.h"
 
-namespace muster::cli {
+namespace muster::storage {
 namespace {
 
-using storage::FileInfo;
-using storage::FileSystem;
-using storage::IfExists;
-using storage::Reader;
-using storage::Url;
-using storage::Writer;
 
 constexpr size_t kChunk = 8 << 20;
 constexpr absl::Duration kLook = absl::Milliseconds(100);
@@ -25,7 +19,7 @@ constexpr absl::Duration kLook = absl::Milliseconds(100);
 // What the threads of one CopyAll share.
 class Copying {
  public:
-  Copying(storage::Storage& storage, const std::vector<CopyPair>& pairs)
+  Copying(Storage& storage, const std::vector<CopyPair>& pairs)
       : storage_(storage), pairs_(pairs) {}
 
   // Until there is nothing left to do.
@@ -122,7 +116,7 @@ class Copying {
     return writer->Close();
   }
 
-  storage::Storage& storage_;
+  Storage& storage_;
   const std::vector<CopyPair>& pairs_;
   std::atomic<size_t> next_ = 0;
   std::atomic<bool> stop_ = false;
@@ -135,7 +129,7 @@ class Copying {
 
 }  // namespace
 
-CopyResult CopyAll(storage::Storage& storage, const std::vector<CopyPair>& pairs,
+CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
                    const CopyOptions& options) {
   Copying copying(storage, pairs);
   const int count = std::max(
@@ -152,4 +146,4 @@ CopyResult CopyAll(storage::Storage& storage, const std::vector<CopyPair>& pairs
   return copying.Take();
 }
 
-}  // namespace muster::cli
+}  // namespace muster::storage

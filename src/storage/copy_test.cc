@@ -1,20 +1,15 @@
-#include "cli/storage_copy.h"
+#include "storage/copy.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace muster::cli {
+namespace muster::storage {
 namespace {
 
-using storage::FileInfo;
-using storage::FileSystem;
-using storage::ParseUrl;
-using storage::Storage;
-using storage::Url;
 
-class StorageCopyTest : public testing::Test {
+class CopyTest : public testing::Test {
  protected:
-  StorageCopyTest() : files_(**storage_.For(At(""))) {}
+  CopyTest() : files_(**storage_.For(At(""))) {}
 
   static Url At(const std::string& name) { return *ParseUrl("memory://" + name); }
   CopyPair Pair(const std::string& from, const std::string& to) {
@@ -26,7 +21,7 @@ class StorageCopyTest : public testing::Test {
   FileSystem& files_;
 };
 
-TEST_F(StorageCopyTest, ManyFilesAndThenNoneAgain) {
+TEST_F(CopyTest, ManyFilesAndThenNoneAgain) {
   std::vector<CopyPair> pairs;
   int64_t bytes = 0;
   for (int i = 0; i < 50; ++i) {
@@ -48,7 +43,7 @@ TEST_F(StorageCopyTest, ManyFilesAndThenNoneAgain) {
   EXPECT_EQ(*ReadWhole(files_, At("b/7")), std::string(7000, 'x'));
 }
 
-TEST_F(StorageCopyTest, OneThatFailsStopsNoOther) {
+TEST_F(CopyTest, OneThatFailsStopsNoOther) {
   ASSERT_TRUE(WriteWhole(files_, At("a"), "x").ok());
   const CopyResult result = CopyAll(storage_, {Pair("absent", "c"), Pair("a", "b")}, {});
   EXPECT_EQ(result.copied, 1);
@@ -56,7 +51,7 @@ TEST_F(StorageCopyTest, OneThatFailsStopsNoOther) {
   EXPECT_TRUE(absl::IsNotFound(result.failures[0]));
 }
 
-TEST_F(StorageCopyTest, StoppingLeavesNothingHalfDone) {
+TEST_F(CopyTest, StoppingLeavesNothingHalfDone) {
   ASSERT_TRUE(WriteWhole(files_, At("a"), std::string(64 << 20, 'x')).ok());
   const CopyResult result =
       CopyAll(storage_, {Pair("a", "b")}, {.progress = [](int64_t, int) { return false; }});
@@ -66,11 +61,11 @@ TEST_F(StorageCopyTest, StoppingLeavesNothingHalfDone) {
   }
 }
 
-TEST_F(StorageCopyTest, NothingToDo) {
+TEST_F(CopyTest, NothingToDo) {
   const CopyResult result = CopyAll(storage_, {}, {});
   EXPECT_EQ(result.copied, 0);
   EXPECT_FALSE(result.stopped);
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::storage

@@ -1,0 +1,170 @@
+#include "checkpoint/remote.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/disk.h"
+#include "checkpoint/format.h"
+#include "checkpoint/verify.h"
+#include "storage/copy.h"
+
+namespace muster::checkpoint {
+namespace {
+
+using storage::CopyPair;
+using storage::Depth;
+using storage::FileInfo;
+using storage::FileSystem;
+using storage::Url;
+
+absl::Status CopyFiles(storage::Storage& storage, const std::vector<CopyPair>& pairs) {
+  const storage::CopyResult result = storage::CopyAll(storage, pairs, {});
+  return result.failures.empty() ? absl::OkStatus() : result.failures.front();
+}
+
+Url Local(const std::string& path) { return {.scheme = "file", .name = path}; }
+
+// All names below a folder, without it; the manifest last.
+absl::StatusOr<std::vector<FileInfo>> FilesOf(FileSystem& files, const Url& folder) {
+  MUSTER_ASSIGN_OR_RETURN(auto found,
+                          files.List(folder.WithName(folder.name + "/"), Depth::kAll));
+  std::stable_partition(found.begin(), found.end(), [](const FileInfo& info) {
+    return info.url.Basename() != kManifestFile;
+  });
+  return found;
+}
+
+}  // namespace
+
+RemoteStore::RemoteStore(storage::Storage& storage, Url model_dir)
+    : storage_(storage), model_dir_(std::move(model_dir)) {}
+
+Url RemoteStore::FolderOf(int64_t step) const {
+  return model_dir_.Child(kFolder).Child(StepFolder(step));
+}
+
+absl::StatusOr<std::vector<int64_t>> RemoteStore::Steps() {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  const Url folder = model_dir_.Child(absl::StrCat(kFolder, "/"));
+  MUSTER_ASSIGN_OR_RETURN(const auto found, there->List(folder, Depth::kAll));
+  std::vector<int64_t> steps;
+  for (const FileInfo& info : found) {
+    absl::string_view name = absl::StripPrefix(info.url.name, folder.name);
+    if (!absl::ConsumeSuffix(&name, absl::StrCat("/", kManifestFile))) continue;
+    if (const auto step = ParseStepFolder(name); step.has_value()) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+absl::StatusOr<Manifest> RemoteStore::ReadManifest(int64_t step) {
+  const Url url = FolderOf(step).Child(kManifestFile);
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there, url, kMaxJsonBytes));
+  auto manifest = ParseManifest(text);
+  if (!manifest.ok()) return Annotate(manifest.status(), url.ToString());
+  return manifest;
+}
+
+absl::StatusOr<nlohmann::json> RemoteStore::ReadState(int64_t step) {
+  const Url url = FolderOf(step).Child(kStateFile);
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there, url, kMaxJsonBytes));
+  auto state = ParseJsonObject(text);
+  if (!state.ok()) return Annotate(state.status(), url.ToString());
+  return state;
+}
+
+absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
+  MUSTER_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(step));
+  const std::string folder = JoinPath(JoinPath(model_dir, kFolder), StepFolder(step));
+  const auto here = checkpoint::ReadManifest(folder);
+  if (here.ok() && ToJson(*here) == ToJson(manifest)) return CheckSizes(folder, manifest);
+  const std::string partial = absl::StrCat(folder, kPartialSuffix);
+  for (const std::string& old : {folder, partial}) {
+    if (Exists(old)) MUSTER_RETURN_IF_ERROR(RemoveFolder(old));
+  }
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(partial, 0755));
+  std::vector<CopyPair> pairs;
+  for (const ManifestFile& file : manifest.files) {
+    if (!IsPlainFileName(file.name)) {
+      return absl::DataLossError(absl::StrCat(FolderOf(step).ToString(), ": its manifest names '",
+                                              file.name, "', which is no plain file name"));
+    }
+    pairs.push_back({{.url = FolderOf(step).Child(file.name), .bytes = file.bytes},
+                     Local(JoinPath(partial, file.name))});
+  }
+  MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
+  const auto damaged = VerifyFiles(partial, manifest, [](int64_t) {});
+  if (!damaged.empty()) return Annotate(damaged.front(), FolderOf(step).ToString());
+  MUSTER_RETURN_IF_ERROR(ReplaceFile(JoinPath(partial, kManifestFile), ToJson(manifest)));
+  return Rename(partial, folder);
+}
+
+absl::Status RemoteStore::Send(const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const Manifest manifest, checkpoint::ReadManifest(folder));
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  const Url to = FolderOf(manifest.step);
+  MUSTER_RETURN_IF_ERROR(there->Delete(to.Child(kManifestFile)));  // of one of the same step
+  std::vector<CopyPair> pairs;
+  for (const ManifestFile& file : manifest.files) {
+    pairs.push_back(
+        {{.url = Local(JoinPath(folder, file.name)), .bytes = file.bytes}, to.Child(file.name)});
+  }
+  MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
+  return WriteWhole(*there, to.Child(kManifestFile), ToJson(manifest));
+}
+
+absl::Status RemoteStore::Remove(int64_t step) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  MUSTER_ASSIGN_OR_RETURN(const auto found, FilesOf(*there, FolderOf(step)));
+  for (auto info = found.rbegin(); info != found.rend(); ++info) {
+    MUSTER_RETURN_IF_ERROR(there->Delete(info->url));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RemoteStore::Retain(int keep, const std::set<int64_t>& always) {
+  if (keep < 1) return absl::InvalidArgumentError("at least 1 checkpoint must be kept");
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Steps());
+  const size_t surplus = steps.size() - std::min(steps.size(), static_cast<size_t>(keep));
+  for (size_t i = 0; i < surplus; ++i) {
+    if (!always.contains(steps[i])) MUSTER_RETURN_IF_ERROR(Remove(steps[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Storages cannot rename folders: all is copied, and then removed where it was.
+absl::Status RemoteStore::Move(int64_t step, const Url& to) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  MUSTER_ASSIGN_OR_RETURN(const auto found, FilesOf(*there, FolderOf(step)));
+  std::vector<CopyPair> pairs;
+  for (const FileInfo& info : found) pairs.push_back({info, to.Child(info.url.Basename())});
+  MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
+  return Remove(step);
+}
+
+absl::Status RemoteStore::SetAside(int64_t after_step) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  MUSTER_ASSIGN_OR_RETURN(std::vector<int64_t> steps, Steps());
+  steps.erase(steps.begin(), std::upper_bound(steps.begin(), steps.end(), after_step));
+  if (steps.empty()) return absl::OkStatus();
+  Url aside;
+  for (int n = 1;; ++n) {
+    aside = model_dir_.Child(absl::StrCat(kSupersededPrefix, n));
+    MUSTER_ASSIGN_OR_RETURN(const auto taken,
+                            there->List(aside.WithName(aside.name + "/"), Depth::kHere));
+    if (taken.empty()) break;
+  }
+  // Newest first: whenever this is interrupted, what remains is a run that went less far.
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    MUSTER_RETURN_IF_ERROR(Move(*step, aside.Child(StepFolder(*step))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::checkpoint
