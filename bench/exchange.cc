@@ -48,6 +48,11 @@ struct Setting {
   std::string Address(int server) const {
     return absl::StrCat("unix:", folder, "/ps-", server, ".", tasks, ".", servers);
   }
+  std::vector<std::string> Addresses() const {
+    std::vector<std::string> all;
+    for (int i = 0; i < servers; ++i) all.push_back(Address(i));
+    return all;
+  }
 };
 
 void Quiet(const std::string& /*line*/) {}
@@ -83,43 +88,63 @@ struct Shared {
   double seconds[64];
 };
 
-void RunTask(const Setting& setting, int rank, Shared& shared) {
-  wire::GrpcTransport transport;
+wire::Frame HelloOf(const Setting& setting, int rank) {
   wire::Frame hello;
   hello.set_cluster("bench");
   const TaskId self = setting.Tasks()[rank];
   hello.mutable_peer()->set_role(self.role);
   hello.mutable_peer()->set_index(self.index);
   hello.mutable_peer()->set_incarnation(rank + 1);
-  std::vector<std::string> addresses;
-  for (int i = 0; i < setting.servers; ++i) addresses.push_back(setting.Address(i));
-  const std::vector<ShardPlan> plans = setting.Plans();
-  std::unique_ptr<PsCoordinator> coordinator;
-  if (rank == 0) {
-    GenerationSpec spec;
-    spec.limit = spec.total_steps = 1 << 20;
-    spec.cursors.assign(setting.tasks, 0);
-    spec.schedule = nullptr;
-    coordinator = std::make_unique<PsCoordinator>(
-        transport, PsCoordinator::Options{.hello = hello,
-                                          .addresses = addresses,
-                                          .variables = setting.Variables(),
-                                          .plans = plans,
-                                          .spec = spec,
-                                          .log = Quiet});
-    const absl::Status active =
-        coordinator->EnsureActive([] { return std::make_unique<Zeros>(); }, absl::Seconds(30));
-    if (!active.ok()) std::fprintf(stderr, "%s\n", active.ToString().c_str()), std::abort();
+  return hello;
+}
+
+std::unique_ptr<PsCoordinator> Lead(const Setting& setting, wire::Transport& transport) {
+  GenerationSpec spec;
+  spec.limit = spec.total_steps = 1 << 20;
+  spec.cursors.assign(setting.tasks, 0);
+  spec.schedule = nullptr;
+  auto coordinator = std::make_unique<PsCoordinator>(
+      transport, PsCoordinator::Options{.hello = HelloOf(setting, 0),
+                                        .addresses = setting.Addresses(),
+                                        .variables = setting.Variables(),
+                                        .plans = setting.Plans(),
+                                        .spec = spec,
+                                        .log = Quiet});
+  const absl::Status active =
+      coordinator->EnsureActive([] { return std::make_unique<Zeros>(); }, absl::Seconds(30));
+  if (!active.ok()) std::fprintf(stderr, "%s\n", active.ToString().c_str()), std::abort();
+  return coordinator;
+}
+
+// A push of every bucket, and all values back.
+void Exchange(PsClient& client, const std::vector<ShardShape>& shapes,
+              const std::vector<std::vector<float>>& gradients, int round) {
+  client.Begin(round, round);
+  for (size_t server = 0; server < shapes.size(); ++server) {
+    for (size_t bucket = 0; bucket < shapes[server].buckets.size(); ++bucket) {
+      const Bucket& range = shapes[server].buckets[bucket];
+      client.Push(static_cast<int>(server), static_cast<int>(bucket),
+                  {{gradients[server].data() + range.offset,
+                    static_cast<size_t>(range.elements) * sizeof(float), nullptr}},
+                  wire::Frame::FLOAT32, 0, false);
+    }
   }
+  if (!client.Wait().ok()) std::abort();
+}
+
+void RunTask(const Setting& setting, int rank, Shared& shared) {
+  wire::GrpcTransport transport;
+  std::unique_ptr<PsCoordinator> coordinator;
+  if (rank == 0) coordinator = Lead(setting, transport);
   std::vector<std::vector<float>> values, gradients;
   std::vector<ShardShape> shapes;
-  for (const ShardPlan& plan : plans) {
+  for (const ShardPlan& plan : setting.Plans()) {
     shapes.push_back(plan.shape);
     values.emplace_back(plan.shape.elements);
     gradients.emplace_back(plan.shape.elements, 0.5F);
   }
-  PsClient client(transport, {.hello = hello,
-                              .addresses = addresses,
+  PsClient client(transport, {.hello = HelloOf(setting, rank),
+                              .addresses = setting.Addresses(),
                               .shapes = shapes,
                               .log = Quiet,
                               .receive = [&](int server, int bucket, const wire::Payload& payload) {
@@ -127,22 +152,11 @@ void RunTask(const Setting& setting, int rank, Shared& shared) {
                                     0, payload.size(),
                                     values[server].data() + shapes[server].buckets[bucket].offset);
                               }});
-  const auto joined = client.Join(absl::Seconds(30));
-  if (!joined.ok()) std::abort();
+  if (!client.Join(absl::Seconds(30)).ok()) std::abort();
   for (int round = 0; round < setting.rounds; ++round) {
     shared.barrier.Wait(setting.tasks);
     const absl::Time start = absl::Now();
-    client.Begin(round, round);
-    for (size_t server = 0; server < shapes.size(); ++server) {
-      for (size_t bucket = 0; bucket < shapes[server].buckets.size(); ++bucket) {
-        const Bucket& range = shapes[server].buckets[bucket];
-        client.Push(static_cast<int>(server), static_cast<int>(bucket),
-                    {{gradients[server].data() + range.offset,
-                      static_cast<size_t>(range.elements) * sizeof(float), nullptr}},
-                    wire::Frame::FLOAT32, 0, false);
-      }
-    }
-    if (!client.Wait().ok()) std::abort();
+    Exchange(client, shapes, gradients, round);
     shared.barrier.Wait(setting.tasks);
     if (rank == 0) shared.seconds[round] = absl::ToDoubleSeconds(absl::Now() - start);
   }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -131,6 +132,11 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path, absl::Durati
     }
     absl::SleepFor(absl::Milliseconds(10));
   }
+}
+
+void FileLock::Describe(absl::string_view holder) {
+  if (::ftruncate(fd_.get(), 0) != 0) return;
+  (void)!::pwrite(fd_.get(), holder.data(), holder.size(), 0);
 }
 
 }  // namespace muster::checkpoint

@@ -51,6 +51,9 @@ class FileLock {
   // nullopt when somebody else holds it.
   static absl::StatusOr<std::optional<FileLock>> Try(const std::string& path);
 
+  // What the file says of its holder. A full disk is no reason to fail: then it says less.
+  void Describe(absl::string_view holder);
+
  private:
   explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}
   UniqueFd fd_;

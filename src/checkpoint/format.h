@@ -13,6 +13,7 @@ inline constexpr char kFormatName[] = "muster-checkpoint";
 inline constexpr int kFormatVersion = 1;
 
 inline constexpr char kFolder[] = "checkpoints";        // in the model dir
+inline constexpr char kTrainerLock[] = ".trainer";      // in the model dir: who trains there
 inline constexpr char kStoreLock[] = ".lock";           // in kFolder: who adds or removes one
 inline constexpr char kBestFile[] = "best.json";        // in kFolder
 inline constexpr char kPartialSuffix[] = ".partial";    // of a folder that is being written

@@ -30,11 +30,9 @@ Url Local(const std::string& path) { return {.scheme = "file", .name = path}; }
 
 // All names below a folder, without it; the manifest last.
 absl::StatusOr<std::vector<FileInfo>> FilesOf(FileSystem& files, const Url& folder) {
-  MUSTER_ASSIGN_OR_RETURN(auto found,
-                          files.List(folder.WithName(folder.name + "/"), Depth::kAll));
-  std::stable_partition(found.begin(), found.end(), [](const FileInfo& info) {
-    return info.url.Basename() != kManifestFile;
-  });
+  MUSTER_ASSIGN_OR_RETURN(auto found, files.List(folder.WithName(folder.name + "/"), Depth::kAll));
+  std::stable_partition(found.begin(), found.end(),
+                        [](const FileInfo& info) { return info.url.Basename() != kManifestFile; });
   return found;
 }
 

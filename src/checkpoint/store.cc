@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,6 +22,7 @@ namespace muster::checkpoint {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kTrainerPatience = absl::Seconds(2);  // for one that is just ending
 
 std::string StoreOf(const std::string& model_dir) { return JoinPath(model_dir, kFolder); }
 
@@ -223,6 +225,20 @@ absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64
     }
   }
   return first;
+}
+
+absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const std::string& who) {
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(model_dir, 0755));
+  const std::string path = JoinPath(model_dir, kTrainerLock);
+  auto lock = FileLock::Acquire(path, kTrainerPatience);
+  if (absl::IsUnavailable(lock.status())) {
+    const std::string holder(absl::StripAsciiWhitespace(ReadFile(path).value_or("")));
+    return absl::FailedPreconditionError(
+        absl::StrCat(model_dir, ": ", holder.empty() ? "another job" : holder,
+                     " trains in this model dir; stop it first, or choose another model_dir"));
+  }
+  if (lock.ok()) lock->Describe(who);
+  return lock;
 }
 
 absl::Status SetAside(const std::string& model_dir, int64_t after_step) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "checkpoint/disk.h"
 #include "checkpoint/reader.h"
 
 namespace muster::checkpoint {
@@ -49,6 +50,10 @@ absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64
 // <model_dir>/superseded-<n>, so that a run resumed from that step never sees them.
 // FailedPrecondition when one of them is being written.
 absl::Status SetAside(const std::string& model_dir, int64_t after_step);
+
+// One job at a time trains in a model dir: this is held as long as it does. `who` is what others
+// are told. FailedPrecondition, with who it is, when another job trains there.
+absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const std::string& who);
 
 // Which checkpoint the evaluator found best.
 struct Best {

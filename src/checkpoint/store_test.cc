@@ -161,5 +161,20 @@ TEST_F(StoreTest, TheBestIsRecorded) {
   EXPECT_TRUE(absl::IsDataLoss(ReadBest(model_dir()).status()));
 }
 
+TEST_F(StoreTest, OneJobAtATimeTrainsInAModelDir) {
+  const std::string fresh = model_dir() + "/a/b";
+  {
+    const auto first = ClaimForTraining(fresh, "job one, process 1 on here");
+    ASSERT_TRUE(first.ok()) << first.status();
+    const auto second = ClaimForTraining(fresh, "job two");
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(second.status().message()),
+                HasSubstr("job one, process 1 on here trains in this model dir; stop it first"));
+  }
+  const auto third = ClaimForTraining(fresh, "3");
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_THAT(std::string(ClaimForTraining(fresh, "").status().message()), HasSubstr(": 3 trains"));
+}
+
 }  // namespace
 }  // namespace muster::checkpoint

@@ -15,8 +15,8 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/held_signals.h"
-#include "storage/copy.h"
 #include "nlohmann/json.hpp"
+#include "storage/copy.h"
 
 namespace muster::cli {
 namespace {

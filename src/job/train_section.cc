@@ -154,6 +154,7 @@ const Fields& OptimizerFields() {
       Number("beta1", 0, 1),
       Number("beta2", 0, 1),
       Number("epsilon", 0, 1),
+      Number("decay", 0, 1),
   };
   return kFields;
 }
@@ -165,6 +166,7 @@ const Owners& OptimizerKeys() {
       {"beta1", {"adam", "adamw"}},
       {"beta2", {"adam", "adamw"}},
       {"epsilon", {"adam", "adamw", "adagrad", "rmsprop"}},
+      {"decay", {"rmsprop"}},
   };
   return kKeys;
 }

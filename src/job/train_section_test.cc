@@ -207,7 +207,8 @@ TEST(TrainSectionTest, KeysOfOptimizerAndScheduleBelongToTheirType) {
     return MistakesOf(Job(absl::StrCat(kData, ", ", more)));
   };
   for (const char* right :
-       {"optimizer: {momentum: 0.9, nesterov: true}", "optimizer: {type: rmsprop, momentum: 0.9}",
+       {"optimizer: {momentum: 0.9, nesterov: true}",
+        "optimizer: {type: rmsprop, momentum: 0.9, decay: 0.9}",
         "optimizer: {type: adam, beta1: 0.8, beta2: 0.9, epsilon: 1e-6}", "optimizer: {}",
         "schedule: {warmup_steps: 5}", "schedule: {type: step, decay_steps: 5, decay_rate: 0.5}",
         "schedule: {type: cosine, end_learning_rate: 0.001}", "schedule: ", "optimizer: "}) {
@@ -216,6 +217,8 @@ TEST(TrainSectionTest, KeysOfOptimizerAndScheduleBelongToTheirType) {
   EXPECT_THAT(mistakes("optimizer: {type: adam, momentum: 0.9}"),
               HasSubstr("'momentum' of 'optimizer' of train belongs to 'type: sgd | rmsprop', not "
                         "to adam; remove it"));
+  EXPECT_THAT(mistakes("optimizer: {type: adam, decay: 0.9}"),
+              HasSubstr("belongs to 'type: rmsprop', not to adam"));
   EXPECT_THAT(mistakes("optimizer: {epsilon: 0.1}"), HasSubstr("not to sgd; remove it"));
   EXPECT_THAT(mistakes("optimizer: {nesterov: true}"),
               HasSubstr("has 'nesterov: true' without 'momentum'"));

@@ -12,7 +12,6 @@
 namespace muster::storage {
 namespace {
 
-
 constexpr size_t kChunk = 8 << 20;
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 

@@ -6,7 +6,6 @@
 namespace muster::storage {
 namespace {
 
-
 class CopyTest : public testing::Test {
  protected:
   CopyTest() : files_(**storage_.For(At(""))) {}

@@ -24,6 +24,12 @@ std::optional<T> Number(const char* name) {
   return std::nullopt;
 }
 
+std::optional<absl::Duration> Seconds(const char* name) {
+  const auto seconds = Number<int64_t>(name);
+  if (!seconds || *seconds <= 0) return std::nullopt;
+  return absl::Seconds(*seconds);
+}
+
 }  // namespace
 
 absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>& flags) {
@@ -54,9 +60,8 @@ absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>&
   environment.train_config = Variable("MUSTER_TRAIN_CONFIG");
   environment.evaluators = Number<int>("MUSTER_EVALUATORS");
   if (flags.has_value() && !environment.evaluators) environment.evaluators = 0;  // flags know none
-  if (const auto seconds = Number<int64_t>("MUSTER_START_TIMEOUT"); seconds && *seconds > 0) {
-    environment.start_timeout = absl::Seconds(*seconds);
-  }
+  environment.start_timeout = Seconds("MUSTER_START_TIMEOUT");
+  environment.peer_timeout = Seconds("MUSTER_PEER_TIMEOUT");
   environment.resume_step = Number<int64_t>("MUSTER_RESUME_STEP");
   return environment;
 }

@@ -28,6 +28,7 @@ struct Environment {
   std::optional<int64_t> resume_step;
   std::string job_id;
   std::optional<absl::Duration> start_timeout;
+  std::optional<absl::Duration> peer_timeout;
 
   // TF_CONFIG or `flags` (the four of older trainers), and Muster's variables. `flags` wins.
   static absl::StatusOr<Environment> FromEnv(const std::optional<TaskFlags>& flags);

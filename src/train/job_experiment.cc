@@ -3,10 +3,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
 #include "base/status_macros.h"
 #include "data/open.h"
 #include "train/config_section.h"
@@ -21,8 +18,7 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
 
-// A key that is absent leaves `to` as it is. The launcher has checked the section; a file written
-// by hand gets a plain error.
+// A key that is absent leaves `to` as it is.
 template <typename T>
 absl::Status Get(const Json& section, const char* key, T& to) {
   if (!section.is_object() || !section.contains(key)) return absl::OkStatus();
@@ -56,7 +52,6 @@ absl::Status ReadRun(const Json& train, RunConfig& run) {
 
 absl::Status ReadOptimizer(const Json& train, TrainSpec& spec) {
   const Json optimizer = Section(train, "optimizer");
-  spec.optimizer = {.type = "sgd", .learning_rate = 0.01};  // as the job file has them
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "type", spec.optimizer.type));
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "learning_rate", spec.optimizer.learning_rate));
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "momentum", spec.optimizer.momentum));
@@ -64,6 +59,7 @@ absl::Status ReadOptimizer(const Json& train, TrainSpec& spec) {
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "beta1", spec.optimizer.beta1));
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "beta2", spec.optimizer.beta2));
   MUSTER_RETURN_IF_ERROR(Get(optimizer, "epsilon", spec.optimizer.epsilon));
+  MUSTER_RETURN_IF_ERROR(Get(optimizer, "decay", spec.optimizer.decay));
   const Json schedule = Section(train, "schedule");
   MUSTER_RETURN_IF_ERROR(Get(schedule, "type", spec.schedule.type));
   MUSTER_RETURN_IF_ERROR(Get(schedule, "warmup_steps", spec.schedule.warmup_steps));
@@ -124,18 +120,6 @@ absl::Status ReadEvaluate(const Json& train, EvalSpec& spec) {
 }
 
 }  // namespace
-
-absl::StatusOr<Json> ReadTrainConfig(const std::string& path) {
-  const bool is_text = absl::StartsWith(absl::StripLeadingAsciiWhitespace(path), "{");
-  MUSTER_ASSIGN_OR_RETURN(const std::string text,
-                          is_text ? absl::StatusOr<std::string>(path) : ReadFile(path));
-  Json train = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!train.is_object()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(is_text ? "MUSTER_TRAIN_CONFIG" : path, " is not a JSON object"));
-  }
-  return train;
-}
 
 absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& job_name) {
   Experiment experiment;

@@ -9,11 +9,8 @@
 
 namespace muster::train {
 
-// `train`: the section as the launcher wrote it, complete and with absolute paths. `job_name` names
+// `train`: the section as ReadTrain() makes it, complete and with absolute paths. `job_name` names
 // the model where its data has no name of its own.
 absl::StatusOr<Experiment> ExperimentOf(const nlohmann::json& train, const std::string& job_name);
-
-// The file that MUSTER_TRAIN_CONFIG names.
-absl::StatusOr<nlohmann::json> ReadTrainConfig(const std::string& path);
 
 }  // namespace muster::train

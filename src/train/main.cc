@@ -35,7 +35,6 @@ constexpr int kLostPeers = 138;
 // The task that was lost ends before those that lost it, so that it is known as the culprit.
 constexpr absl::Duration kRespect = absl::Milliseconds(500);
 constexpr absl::Duration kServerGrace = absl::Seconds(10);
-constexpr absl::Duration kServerPatience = absl::Minutes(30);
 
 void Log(const std::string& line) {
   std::printf("%s\n", line.c_str());
@@ -71,7 +70,7 @@ absl::Status Serve(const Environment& environment) {
       const auto listener,
       transport.Listen(address, [&](wire::Connection& connection) { server.Serve(connection); }));
   Log(absl::StrCat("serves at ", address));
-  return server.Run(kServerPatience, kServerGrace);
+  return server.Run(environment.peer_timeout.value_or(RunConfig().peer_timeout), kServerGrace);
 }
 
 std::string ModelDirOf(const Environment& environment, const Experiment& experiment) {
@@ -83,6 +82,7 @@ absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
   MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
   if (environment.start_timeout) experiment.run.start_timeout = *environment.start_timeout;
+  if (environment.peer_timeout) experiment.run.peer_timeout = *environment.peer_timeout;
   environment.model_dir = ModelDirOf(environment, experiment);
   if (environment.self.role == "evaluator") {
     return EvaluateUntilFinal(experiment, environment, Log);

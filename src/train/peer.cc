@@ -14,10 +14,14 @@ std::string ClusterText(const Environment& environment) {
   return WriteTfConfig({.cluster = environment.cluster});
 }
 
-wire::Frame HelloOf(const Environment& environment) {
+std::string ThisProcess() {
   static_assert(HOST_NAME_MAX < 256);
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);
+  return absl::StrCat("process ", ::getpid(), " on ", host);
+}
+
+wire::Frame HelloOf(const Environment& environment) {
   std::random_device random;
   wire::Frame hello;
   hello.set_kind(wire::Frame::HELLO);
@@ -27,7 +31,7 @@ wire::Frame HelloOf(const Environment& environment) {
   peer.set_index(static_cast<uint32_t>(environment.self.index));
   peer.set_attempt(static_cast<uint32_t>(environment.attempt));
   peer.set_incarnation((uint64_t{random()} << 32) | random());
-  peer.set_process(absl::StrCat("process ", ::getpid(), " on ", host));
+  peer.set_process(ThisProcess());
   return hello;
 }
 

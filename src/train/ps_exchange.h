@@ -25,6 +25,7 @@ class PsExchange final : public Exchange {
     // Keeps all gradients until backward is over, to clip them by their norm; 0: no clipping.
     double clip_norm = 0;
     absl::Duration start_timeout = absl::Minutes(5);
+    absl::Duration peer_timeout = absl::Minutes(30);  // for others, once at work
     int64_t bucket_bytes = 2 << 20;
     std::function<void(const std::string&)> log;
     // Whether the job has ended meanwhile: asked when the servers do not answer. May be empty.

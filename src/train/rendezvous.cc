@@ -27,7 +27,6 @@ namespace muster::train {
 namespace {
 
 constexpr absl::Duration kReport = absl::Seconds(5);
-constexpr absl::Duration kCollectiveTimeout = absl::Minutes(30);
 constexpr absl::Duration kStaleTimeout = absl::Seconds(2);
 constexpr char kAnnouncement[] = "rendezvous";
 
@@ -211,7 +210,7 @@ absl::StatusOr<Meeting> Meet(const RendezvousOptions& options) {
   const absl::Status connected = CatchTorch([&] {
     const auto self = ParseAddress(options.addresses[static_cast<size_t>(options.rank)]);
     auto gloo =
-        c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(kCollectiveTimeout));
+        c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.peer_timeout));
     gloo->devices.push_back(
         c10d::ProcessGroupGloo::createDeviceForHostname(self ? self->host : "127.0.0.1"));
     gloo->threads = 2;

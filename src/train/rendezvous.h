@@ -26,6 +26,7 @@ struct RendezvousOptions {
   // address of rank 0.
   std::string folder;
   absl::Duration timeout = absl::Minutes(5);
+  absl::Duration peer_timeout = absl::Minutes(30);  // of every collective of the group
   std::function<void(const std::string&)> log;
 };
 

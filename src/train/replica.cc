@@ -157,7 +157,6 @@ bool Replica::BuffersAre(absl::Span<const std::byte> bytes) const {
 void Replica::UnpackBuffers(absl::Span<const std::byte> bytes) {
   for (size_t i = parameter_count_; i < variables_.size(); ++i) {
     const auto size = static_cast<size_t>(variables_[i].spec.bytes());
-    if (size > bytes.size()) return;
     (void)Bytes(static_cast<int>(i));  // contiguous from here on
     if (size > 0) std::memcpy(tensors_[i].data_ptr(), bytes.data(), size);
     bytes.remove_prefix(size);

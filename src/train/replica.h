@@ -52,6 +52,7 @@ class Replica {
   std::shared_ptr<std::vector<std::byte>> PackBuffers() const;
   // Whether PackBuffers() would give these bytes.
   bool BuffersAre(absl::Span<const std::byte> bytes) const;
+  // As many bytes as PackBuffers() makes.
   void UnpackBuffers(absl::Span<const std::byte> bytes);
 
   // Calls `ready` in backward whenever a parameter's gradient is complete.

@@ -32,6 +32,7 @@ absl::StatusOr<OptimizerConfig> OptimizerOf(const TrainSpec& train) {
     json["beta1"] = spec.beta1;
     json["beta2"] = spec.beta2;
   }
+  if (spec.type == "rmsprop") json["decay"] = spec.decay;
   if (spec.momentum != 0) json["momentum"] = spec.momentum;
   if (spec.nesterov) json["nesterov"] = true;
   if (spec.epsilon.has_value()) json["epsilon"] = *spec.epsilon;

@@ -1,5 +1,7 @@
 #include "train/summaries.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
@@ -37,13 +39,19 @@ std::vector<summary::GraphNode> GraphOf(const Environment& environment,
 absl::StatusOr<std::unique_ptr<Summaries>> Summaries::Open(const Environment& environment,
                                                            const std::vector<Variable>& variables,
                                                            const std::vector<ShardPlan>& plans,
-                                                           int64_t step) {
+                                                           int64_t step, Log log) {
   MUSTER_ASSIGN_OR_RETURN(auto events, summary::EventWriter::Open(environment.model_dir, "train"));
   if (step > 0) events->Restarted(step + 1);
   events->Graph(GraphOf(environment, variables, plans));
-  std::unique_ptr<Summaries> summaries(new Summaries(std::move(events)));
+  std::unique_ptr<Summaries> summaries(new Summaries(std::move(events), std::move(log)));
   summaries->Flush();
   return summaries;
+}
+
+void Summaries::Flush() {
+  const absl::Status status = events_->Flush();
+  if (status.ok() || std::exchange(failed_, true)) return;
+  log_(absl::StrCat("no more summaries: ", status.message(), "; training goes on"));
 }
 
 void Summaries::Histograms(const Replica& replica, int64_t step) {

@@ -98,7 +98,17 @@ absl::Status Trainer::Prepare() {
   if (experiment_.evaluate.enabled) {  // found out now, not after training
     MUSTER_RETURN_IF_ERROR(experiment_.data(experiment_.evaluate.split).status());
   }
+  if (environment_.model_dir.empty()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(ClaimModelDir());
   return SetAsideNewer();
+}
+
+absl::Status Trainer::ClaimModelDir() {
+  const std::string job =
+      environment_.job_id.empty() ? "" : absl::StrCat("job ", environment_.job_id, ", ");
+  MUSTER_ASSIGN_OR_RETURN(claim_, checkpoint::ClaimForTraining(environment_.model_dir,
+                                                               absl::StrCat(job, ThisProcess())));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
@@ -126,6 +136,7 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
                           .tasks = environment_.TrainingTasks(),
                           .folder = environment_.socket_dir,
                           .timeout = experiment_.run.start_timeout,
+                          .peer_timeout = experiment_.run.peer_timeout,
                           .log = log_};
     for (const TaskId& task : options.rendezvous.tasks) {
       options.rendezvous.addresses.emplace_back(environment_.cluster.AddressOf(task));
@@ -137,6 +148,7 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
                               .precision = PrecisionOf(train),
                               .clip_norm = train.clip_norm,
                               .start_timeout = experiment_.run.start_timeout,
+                              .peer_timeout = experiment_.run.peer_timeout,
                               .log = log_,
                               .is_over = [this] { return IsOver(); }};
   for (int i = 0; i < environment_.Servers(); ++i) {
@@ -252,8 +264,8 @@ absl::Status Trainer::Join() {
     if (environment_.ChiefEvaluates() && experiment_.evaluate.enabled) {
       recorder_ = std::make_unique<EvalRecorder>(experiment_, environment_.model_dir, log_);
     }
-    auto summaries =
-        Summaries::Open(environment_, replica_->variables(), exchange_->plans(), progress_.step);
+    auto summaries = Summaries::Open(environment_, replica_->variables(), exchange_->plans(),
+                                     progress_.step, log_);
     if (summaries.ok()) {
       summaries_ = *std::move(summaries);
     } else {

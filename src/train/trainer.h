@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "checkpoint/disk.h"
 #include "data/stream.h"
 #include "muster/train.h"
 #include "train/environment.h"
@@ -42,6 +44,8 @@ class Trainer final : public RunContext {
   absl::Status Prepare();
   absl::StatusOr<std::set<std::string>> FindTables();
   std::unique_ptr<Exchange> MakeExchange(const OptimizerConfig& optimizer);
+  // Makes the model dir this job's.
+  absl::Status ClaimModelDir();
   absl::Status SetAsideNewer();
   // The last checkpoint of this very job exists, or there was nothing to do.
   bool IsOver() const;
@@ -87,6 +91,7 @@ class Trainer final : public RunContext {
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<data::BatchStream> stream_;
   DataOrigin stream_origin_;
+  std::optional<checkpoint::FileLock> claim_;  // the chief's, on the model dir
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Summaries> summaries_;
   std::unique_ptr<Model> evaluated_;  // where the chief evaluates

@@ -64,7 +64,12 @@ class MistakeTest(TrainTest):
     def test_a_file_written_by_hand_with_no_interval(self):
         config = training.merged(training.JOB["train"], {"checkpoint": {"every_steps": 0}})
         task = self.by_hand(dict(self.env, MUSTER_TRAIN_CONFIG=json.dumps(config)))
-        self.assertIn("save_checkpoints_steps", self.expect_exit(task, 1))
+        self.assertIn("'every_steps' of 'checkpoint' of train", self.expect_exit(task, 1))
+
+    def test_a_file_written_by_hand_with_an_unknown_key(self):
+        (self.dir / "train.json").write_text(json.dumps(dict(training.JOB["train"], batchsize=8)))
+        task = self.by_hand(dict(self.env, MUSTER_TRAIN_CONFIG="train.json"))
+        self.assertRegex(self.expect_exit(task, 1), r"train.json:1:\d+: .*'batchsize'.*did you mean 'batch_size'")
 
     def test_a_batch_larger_than_the_data(self):
         said = self.fails("job", roles=PAIR, train={"batch_size": 600})
@@ -165,6 +170,17 @@ class CheckpointTest(TrainTest):
         self.assertEqual(self.bytes_of("job")[0], 200)
 
 
+class ModelDirTest(TrainTest):
+    def test_two_jobs_in_one_model_dir(self):
+        first = self.launch("first", roles=PAIR, train={"steps": 10 ** 7})
+        self.wait_step(first, 10)
+        shared = str(self.model_dir("first"))
+        said = self.fails("second", roles=ONE, model_dir=shared, train=SHORT)
+        self.assertRegex(said, f"{re.escape(shared)}: job {first}, process .* trains in this model dir; stop it first")
+        self.muster("stop", first)
+        self.train("third", roles=ONE, model_dir=shared, train=SHORT)  # beyond its steps already: nothing to do
+
+
 class DiskTest(TrainTest):
     def fill(self, path):
         with open(path, "wb", buffering=0) as filler, self.assertRaises(OSError):
@@ -173,11 +189,13 @@ class DiskTest(TrainTest):
 
     def test_training_goes_on_while_the_disk_is_full(self):
         self.mount(self.model_dir("job"), "8m")
-        job = self.launch("job", roles=PAIR, train={"steps": 600, "checkpoint": {"every_steps": 20, "keep": 1}})
+        job = self.launch("job", roles=PAIR, train={"steps": 600, "checkpoint": {"every_steps": 20, "keep": 1},
+                                                       "summary": {"every_steps": 1}})
         self.wait_checkpoint("job", 20)
         filler = self.model_dir("job") / "filler"
         self.fill(filler)
         self.wait_text(job, "chief:0", "could not be saved: .*[Nn]o space left.*; training goes on")
+        self.wait_text(job, "chief:0", "no more summaries: .*[Nn]o space left.*; training goes on")
         filler.unlink()
         self.succeed(job)
         self.assertEqual(self.bytes_of("job")[0], 600)
@@ -261,6 +279,16 @@ class PeerTest(TrainTest):
         self.start(file, "ps")
         said = self.expect_exit(self.start(file, "worker", MUSTER_START_TIMEOUT="1"), 1)
         self.assertRegex(said, "in vain for .*chief")
+
+    def test_a_chief_that_does_not_come_back(self):
+        file = self.file(train={"steps": 10 ** 7})
+        server = self.start(file, "ps", MUSTER_PEER_TIMEOUT="4")
+        chief = self.start(file, "chief")
+        worker = self.start(file, "worker", MUSTER_PEER_TIMEOUT="2")
+        wait_until(lambda: "step 10/" in chief.output(), "the chief is at work")
+        chief.kill()
+        self.assertIn("waited 2s in vain for chief:0", self.expect_exit(worker, 1))
+        self.assertIn("no task was connected to ps:0 for 4s", self.expect_exit(server, 1))
 
     def test_a_missing_peer_of_allreduce(self):
         self.roles.pop("ps")

@@ -94,7 +94,7 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
       if (!IsTransient(welcome.status())) return Annotate(welcome.status(), name);
       if (absl::Now() > deadline && !missing.empty()) return std::nullopt;  // cut short
       missing = absl::IsAlreadyExists(welcome.status())
-                    ? std::string(welcome.status().message())
+                    ? absl::StrCat("a place: ", welcome.status().message())
                     : absl::StrCat(name, " (", options_.addresses[server], ": ",
                                    welcome.status().message(), ")");
       return std::nullopt;
@@ -207,6 +207,15 @@ void PsClient::Handle(int server, wire::Incoming message) {
   }
 }
 
+bool PsClient::Fits(int server, int bucket, size_t bytes) const {
+  const ShardShape& shape = options_.shapes[server];
+  if (shape.is_dense(bucket)) {
+    return bytes == static_cast<size_t>(shape.buckets[bucket].elements) * sizeof(float);
+  }
+  if (bytes == 0) return true;
+  return !shape.is_table(bucket) && bytes == static_cast<size_t>(shape.buffer_bytes);
+}
+
 void PsClient::HandleValues(int server, const wire::Incoming& message) {
   const Frame& frame = message.frame;
   const size_t bucket = frame.bucket();
@@ -219,6 +228,12 @@ void PsClient::HandleValues(int server, const wire::Incoming& message) {
     if (frame.bucket() != static_cast<uint32_t>(options_.shapes[server].buffer_bucket())) {
       reached_ = std::min(reached_.value_or(frame.version()), frame.version());
     }
+  }
+  if (!Fits(server, static_cast<int>(bucket), message.payload.size())) {
+    Fail(absl::InternalError(absl::StrCat(
+        "ps:", server, " sent ", message.payload.size(), " bytes as bucket ", bucket,
+        ", which has another size; do all tasks run the same version of the trainer?")));
+    return;
   }
   if (message.payload.size() > 0) {
     options_.receive(server, static_cast<int>(bucket), message.payload);
@@ -296,33 +311,39 @@ void PsClient::Push(int server, int bucket, std::vector<wire::Chunk> payload,
 
 absl::Status PsClient::Wait() { return Await("the other tasks"); }
 
-absl::Status PsClient::Await(const char* what) {
+absl::Status PsClient::Await(const absl::Condition& ready,
+                             absl::FunctionRef<std::string()> missing) {
+  const absl::Time deadline = absl::Now() + options_.peer_timeout;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(this, &PsClient::Ready),
-                                  options_.report_interval)) {
+      const absl::Duration left = deadline - absl::Now();
+      if (mutex_.AwaitWithTimeout(ready, std::min(options_.report_interval, left))) {
         return status_;
       }
     }
-    const std::string missing = WhoIsMissing();
-    options_.log(absl::StrCat("step ", version_.load(), ": waiting for ",
-                              missing.empty() ? std::string(what) : missing));
+    const std::string whom = missing();
+    if (absl::Now() > deadline) return InVain(options_.peer_timeout, whom);
+    options_.log(absl::StrCat("step ", version_.load(), ": waiting for ", whom));
   }
 }
 
+absl::Status PsClient::Await(const char* what) {
+  return Await(absl::Condition(this, &PsClient::Ready), [&] {
+    const std::string missing = WhoIsMissing();
+    return missing.empty() ? std::string(what) : missing;
+  });
+}
+
 absl::Status PsClient::AwaitEnd() {
-  for (;;) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (absl::IsCancelled(status_)) status_ = absl::OkStatus();  // that the end is near is known
-      if (mutex_.AwaitWithTimeout(absl::Condition(this, &PsClient::Ended),
-                                  options_.report_interval)) {
-        return finished_ ? absl::OkStatus() : status_;
-      }
-    }
-    options_.log(absl::StrCat("step ", limit_.load(), ": waiting for the chief to end the job"));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (absl::IsCancelled(status_)) status_ = absl::OkStatus();  // that the end is near is known
   }
+  const absl::Status status =
+      Await(absl::Condition(this, &PsClient::Ended), [] { return "the chief to end the job"; });
+  absl::MutexLock lock(&mutex_);
+  return finished_ ? absl::OkStatus() : status;
 }
 
 std::string PsClient::WhoIsMissing() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -39,6 +40,7 @@ class PsClient {
     bool shared_steps = true;   // sync
     bool owns_buffers = false;  // the chief
     absl::Duration report_interval = absl::Seconds(10);
+    absl::Duration peer_timeout = absl::Minutes(30);  // for others, once at work
     std::function<void(const std::string&)> log;
     // Called from several threads, for different buckets: new values have come.
     std::function<void(int server, int bucket, const wire::Payload& values)> receive;
@@ -60,7 +62,8 @@ class PsClient {
   void Push(int server, int bucket, std::vector<wire::Chunk> payload,
             wire::Frame::Precision precision, int64_t count, bool skipped);
   // Waits until every bucket has come back. Cancelled when the job ends before: see limit().
-  // Aborted or Unavailable when a server was lost: Join again.
+  // Aborted or Unavailable when a server was lost: Join again. DeadlineExceeded when others have
+  // not done their part within `peer_timeout`; it names them.
   absl::Status Wait();
   int64_t limit() const { return limit_; }
   // The version that all buckets have come back with, or the oldest among them: with backup tasks
@@ -97,9 +100,13 @@ class PsClient {
   void Disconnect();
   void ReceiveFrom(int server);
   void Handle(int server, wire::Incoming message);
+  // Whether the bytes are those of the bucket; an acknowledgement has none.
+  bool Fits(int server, int bucket, size_t bytes) const;
   void HandleValues(int server, const wire::Incoming& message);
   void CancelAtLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expect(int64_t version, bool tables, bool buffers);
+  // Until `ready` holds, saying now and then for whom.
+  absl::Status Await(const absl::Condition& ready, absl::FunctionRef<std::string()> missing);
   absl::Status Await(const char* what);
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || pending_ == 0;

@@ -417,7 +417,7 @@ TEST(EndOfJob, AServerThatNobodyNeedsSaysSo) {
   Job job({.tasks = 1});
   const absl::Status status = job.server(0).Run(absl::Milliseconds(20), absl::ZeroDuration());
   EXPECT_TRUE(absl::IsDeadlineExceeded(status));
-  EXPECT_THAT(status.message(), HasSubstr("no task has connected to ps:0"));
+  EXPECT_THAT(status.message(), HasSubstr("no task was connected to ps:0 for 20ms"));
 }
 
 }  // namespace

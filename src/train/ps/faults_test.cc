@@ -396,5 +396,38 @@ TEST(Faults, AServerEndsWhileTasksAreConnected) {
   }
 }
 
+TEST_P(FaultTest, NobodyWaitsForEver) {
+  JobOptions options = Options(2);
+  options.peer_timeout = absl::Milliseconds(200);
+  Job job(options);
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  Task task(job, 1);
+  ASSERT_TRUE(task.Join().ok());
+  const absl::Status step = task.Step().status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(step)) << step;
+  EXPECT_EQ(std::string(step.message()), "waited 200ms in vain for chief:0 (not connected)");
+  const absl::Status end = task.client().AwaitEnd();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(end)) << end;
+  EXPECT_EQ(std::string(end.message()), "waited 200ms in vain for the chief to end the job");
+}
+
+TEST_P(FaultTest, AServerThatAllHaveLeftGivesUp) {
+  Job job(Options(1));
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  auto task = std::make_unique<Task>(job, 0);
+  ASSERT_TRUE(task->Join().ok());
+  absl::Status status;
+  std::jthread server(
+      [&] { status = job.server(0).Run(absl::Milliseconds(200), absl::ZeroDuration()); });
+  absl::SleepFor(absl::Milliseconds(500));
+  ASSERT_TRUE(task->Step().ok());  // it is still there
+  task.reset();
+  server.join();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("no task was connected to ps:0 for 200ms"));
+}
+
 }  // namespace
 }  // namespace muster::train

@@ -1,7 +1,10 @@
 // A server against peers that do not keep to the protocol.
+#include <algorithm>
 #include <functional>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "train/ps/testing.h"
@@ -52,24 +55,21 @@ wire::Outgoing MessageOf(Frame::Kind kind, uint64_t generation, size_t bytes) {
 class ProtocolTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Grpc, ProtocolTest, testing::Bool());
 
-TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
-  Job job({.tasks = 2, .servers = 2, .grpc = GetParam()});
-  auto coordinator = job.NewCoordinator();
-  ASSERT_TRUE(job.Start(*coordinator).ok());
-  const ShardShape& shape = job.plans()[0].shape;
+// A message, once the generation is known.
+using Message = std::function<wire::Outgoing(uint64_t)>;
+
+std::vector<Message> WrongPushes(const ShardShape& shape) {
   const auto size = static_cast<size_t>(shape.buckets[0].elements * 4);
   const auto buffers = static_cast<size_t>(shape.buffer_bytes);
   const int table = shape.table_bucket(0);
-  ASSERT_GT(shape.tables.size(), 0U);
-  using Edit = std::function<wire::Outgoing(uint64_t)>;
-  const auto push = [](size_t bytes, std::function<void(Frame&)> edit) -> Edit {
+  const auto push = [](size_t bytes, std::function<void(Frame&)> edit) -> Message {
     return [=](uint64_t generation) {
       wire::Outgoing message = MessageOf(Frame::PUSH, generation, bytes);
       edit(message.frame);
       return message;
     };
   };
-  const Edit edits[] = {
+  return {
       push(size - 4, [](Frame&) {}),
       push(size + 1, [](Frame&) {}),
       push(0, [](Frame&) {}),
@@ -77,21 +77,26 @@ TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
       push(size / 2, [](Frame& frame) { frame.set_precision(static_cast<Frame::Precision>(9)); }),
       push(size, [](Frame& frame) { frame.set_skipped(true); }),
       push(size, [](Frame& frame) { frame.set_bucket(4'000'000'000); }),
-      push(size, [&](Frame& frame) { frame.set_bucket(shape.bucket_count()); }),
+      push(size, [=](Frame& frame) { frame.set_bucket(shape.bucket_count()); }),
       push(size, [](Frame& frame) { frame.set_version(1); }),
       push(size, [](Frame& frame) { frame.set_generation(3); }),
-      push(40, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(1); }),
-      push(80, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(-1); }),
-      push(80, [&](Frame& frame) { frame.set_bucket(table), frame.set_count(int64_t{1} << 62); }),
-      push(buffers, [&](Frame& frame) { frame.set_bucket(shape.buffer_bucket()); }),
+      push(40, [=](Frame& frame) { frame.set_bucket(table), frame.set_count(1); }),
+      push(80, [=](Frame& frame) { frame.set_bucket(table), frame.set_count(-1); }),
+      push(80, [=](Frame& frame) { frame.set_bucket(table), frame.set_count(int64_t{1} << 62); }),
+      push(buffers, [=](Frame& frame) { frame.set_bucket(shape.buffer_bucket()); })};
+}
+
+std::vector<Message> OtherNonsense(const ShardShape& shape) {
+  const int table = shape.table_bucket(0);
+  return {
       [](uint64_t generation) { return MessageOf(Frame::ASSIGN, generation, 8); },
       [](uint64_t generation) { return MessageOf(static_cast<Frame::Kind>(99), generation, 8); },
-      [&](uint64_t generation) {
+      [=](uint64_t generation) {
         wire::Outgoing pull = MessageOf(Frame::ROWS_PULL, generation, 16);
         pull.frame.set_bucket(table);
         return pull;
       },
-      [&](uint64_t generation) {
+      [=](uint64_t generation) {
         wire::Outgoing pull = MessageOf(Frame::ROWS_PULL, generation, 7);
         pull.frame.set_bucket(table);
         return pull;
@@ -107,9 +112,19 @@ TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
         pull.frame.set_bucket(0xffffffff);
         return pull;
       }};
-  for (size_t i = 0; i < std::size(edits); ++i) {
+}
+
+TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
+  Job job({.tasks = 2, .servers = 2, .grpc = GetParam()});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  const ShardShape& shape = job.plans()[0].shape;
+  ASSERT_GT(shape.tables.size(), 0U);
+  std::vector<Message> messages = WrongPushes(shape);
+  for (Message& message : OtherNonsense(shape)) messages.push_back(std::move(message));
+  for (size_t i = 0; i < messages.size(); ++i) {
     RawPeer peer(job, 1, 0, /*control=*/false);
-    const Frame answer = peer.Call(edits[i](peer.generation()));
+    const Frame answer = peer.Call(messages[i](peer.generation()));
     EXPECT_EQ(answer.kind(), Frame::ERROR) << i;
     EXPECT_FALSE(answer.text().empty());
     EXPECT_FALSE(peer.connection().Receive().ok()) << "the stream has ended";
@@ -262,6 +277,38 @@ TEST_P(ProtocolTest, ATaskThatDoesNotReadBlocksNobody) {
   }
   threads.clear();
   deaf.connection().Cancel();
+}
+
+// A server that welcomes everybody and answers every pull with so many bytes.
+void ServeBytes(wire::Connection& connection, size_t bytes) {
+  for (;;) {
+    const auto message = connection.Receive();
+    if (!message.ok()) return;
+    wire::Outgoing answer = MessageOf(Frame::VALUES, 1, bytes);
+    answer.frame.set_bucket(message->frame.bucket());
+    if (message->frame.kind() == Frame::HELLO) {
+      answer = MessageOf(Frame::WELCOME, 1, 0);
+      answer.frame.set_active(true);
+      answer.frame.set_limit(5);
+    }
+    connection.Send(std::move(answer));
+  }
+}
+
+TEST(Protocol, AServerThatSendsTooLittleOrTooMuchIsNotBelieved) {
+  for (const int64_t difference : {-4, 4, -1'000'000}) {
+    Job job({.tasks = 1, .variables = DenseOnly()});
+    job.StopServer(0);
+    const int64_t size = job.plans()[0].shape.buckets[0].elements * 4;
+    const auto bytes = static_cast<size_t>(std::max<int64_t>(0, size + difference));
+    const auto listener = job.transport().Listen(
+        job.addresses()[0],
+        [bytes](wire::Connection& connection) { ServeBytes(connection, bytes); });
+    ASSERT_TRUE(listener.ok());
+    const absl::Status status = Task(job, 0).Join();
+    EXPECT_TRUE(absl::IsInternal(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("ps:0 sent ", bytes, " bytes as bucket")));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "train/ps/server.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -9,6 +11,8 @@ namespace muster::train {
 namespace {
 
 using wire::Frame;
+
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
 
 wire::Outgoing ErrorOf(const absl::Status& status) {
   wire::Outgoing error;
@@ -71,10 +75,6 @@ void ParameterServer::Serve(wire::Connection& connection) {
   auto hello = connection.Receive();
   absl::Status status = hello.ok() ? CheckHello(hello->frame) : hello.status();
   if (status.ok()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      contacted_ = true;
-    }
     status =
         hello->frame.control() ? ServeControl(connection) : ServeTask(connection, hello->frame);
   }
@@ -276,18 +276,22 @@ bool ParameterServer::AwaitFinish(absl::Duration timeout) {
   return mutex_.AwaitWithTimeout(absl::Condition(this, &ParameterServer::IsFinished), timeout);
 }
 
-absl::Status ParameterServer::Run(absl::Duration start_timeout, absl::Duration grace) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithTimeout(absl::Condition(this, &ParameterServer::WasContacted),
-                                 start_timeout)) {
+absl::Status ParameterServer::Run(absl::Duration patience, absl::Duration grace) {
+  absl::Time deserted = absl::Now();
+  absl::Time report_at = deserted + options_.report_interval;
+  while (!AwaitFinish(std::min({kLookInterval, patience, options_.report_interval}))) {
+    const absl::Time now = absl::Now();
+    if (members_.connected() > 0) {
+      deserted = now;
+      report_at = now + options_.report_interval;
+    } else if (now - deserted > patience) {
       return absl::DeadlineExceededError(
-          absl::StrCat("no task has connected to ", options_.self.ToString(), " within ",
-                       absl::FormatDuration(start_timeout), "; is the chief running?"));
+          absl::StrCat("no task was connected to ", options_.self.ToString(), " for ",
+                       absl::FormatDuration(patience), "; is the chief running?"));
+    } else if (now > report_at) {
+      report_at = now + options_.report_interval;
+      options_.log("no task is connected; waiting for the chief");
     }
-  }
-  while (!AwaitFinish(options_.report_interval)) {
-    if (members_.connected() == 0) options_.log("no task is connected; waiting for the chief");
   }
   const absl::Time deadline = absl::Now() + grace;
   while (members_.connected() > 0 && absl::Now() < deadline) {

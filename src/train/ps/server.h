@@ -36,9 +36,8 @@ class ParameterServer {
   void Serve(wire::Connection& connection);
 
   // Waits for FINISH, then for the tasks to leave, at most `grace`. Gives up with DeadlineExceeded
-  // when nobody has connected within `start_timeout`. Later all may be away for as long as they
-  // take to come back.
-  absl::Status Run(absl::Duration start_timeout, absl::Duration grace);
+  // when for `patience` no task is connected.
+  absl::Status Run(absl::Duration patience, absl::Duration grace);
 
  private:
   absl::Status ServeTask(wire::Connection& connection, const wire::Frame& hello);
@@ -55,15 +54,11 @@ class ParameterServer {
   std::shared_ptr<Generation> generation() const;
   bool finished() const;
   bool IsFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return finished_; }
-  bool WasContacted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return contacted_ || finished_;
-  }
 
   const Options options_;
   Members members_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<Generation> generation_ ABSL_GUARDED_BY(mutex_);
-  bool contacted_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

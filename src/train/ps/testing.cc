@@ -231,6 +231,7 @@ PsClient::Options Task::ClientOptions(int attempt) {
           .shared_steps = shared_,
           .owns_buffers = rank_ == 0,
           .report_interval = job_.options().report_interval,
+          .peer_timeout = job_.options().peer_timeout,
           .log = [this](const std::string& line) { job_.Log(line); },
           .receive = [this](int server, int bucket,
                             const wire::Payload& values) { Receive(server, bucket, values); }};

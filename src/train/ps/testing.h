@@ -33,6 +33,7 @@ struct JobOptions {
   wire::Frame::Precision precision = wire::Frame::FLOAT32;
   OptimizerConfig optimizer = {.kind = OptimizerConfig::Kind::kAdam, .learning_rate = 0.01};
   absl::Duration report_interval = absl::Seconds(10);
+  absl::Duration peer_timeout = absl::Minutes(1);
 };
 
 // The servers of a job, and what its tasks have in common. Tasks: chief:0, worker:0, worker:1 …

@@ -172,6 +172,8 @@ struct RunConfig {
   int keep_checkpoint_max = 5;
   // How long tasks wait for each other at the start.
   absl::Duration start_timeout = absl::Minutes(5);
+  // And later: for a step of theirs, a chief that evaluates, a task that is started again.
+  absl::Duration peer_timeout = absl::Minutes(30);
 };
 
 struct OptimizerSpec {
@@ -182,6 +184,7 @@ struct OptimizerSpec {
   double beta1 = 0.9;
   double beta2 = 0.999;
   std::optional<double> epsilon;
+  double decay = 0.99;  // of rmsprop's mean of squares
 };
 
 struct ScheduleSpec {
