@@ -3,13 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/unique_fd.h"
 #include "nlohmann/json.hpp"
@@ -41,22 +39,5 @@ absl::Status SyncFolder(const std::string& path);
 
 // Unlinks the manifest first, so that what is left of an interrupted removal is no checkpoint.
 absl::Status RemoveFolder(const std::string& path);
-
-// An advisory lock on a file, created when absent; held until this is destroyed or the process
-// ends.
-class FileLock {
- public:
-  // Waits up to `patience`, then Unavailable.
-  static absl::StatusOr<FileLock> Acquire(const std::string& path, absl::Duration patience);
-  // nullopt when somebody else holds it.
-  static absl::StatusOr<std::optional<FileLock>> Try(const std::string& path);
-
-  // What the file says of its holder. A full disk is no reason to fail: then it says less.
-  void Describe(absl::string_view holder);
-
- private:
-  explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}
-  UniqueFd fd_;
-};
 
 }  // namespace muster::checkpoint

@@ -59,6 +59,23 @@ absl::StatusOr<std::vector<int64_t>> RemoteStore::Steps() {
   return steps;
 }
 
+absl::StatusOr<std::vector<Entry>> RemoteStore::List() {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Steps());
+  std::vector<Entry> entries;
+  for (const int64_t step : steps) {
+    Entry entry{.step = step, .folder = FolderOf(step).ToString(), .written = absl::InfinitePast()};
+    const auto manifest = ReadManifest(step);
+    entry.status = manifest.status();
+    if (manifest.ok()) {
+      entry.written = manifest->written;
+      entry.bytes = manifest->bytes();
+      entry.final = manifest->final;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
 absl::StatusOr<Manifest> RemoteStore::ReadManifest(int64_t step) {
   const Url url = FolderOf(step).Child(kManifestFile);
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
@@ -126,12 +143,27 @@ absl::Status RemoteStore::Remove(int64_t step) {
   return absl::OkStatus();
 }
 
-absl::Status RemoteStore::Retain(int keep, const std::set<int64_t>& always) {
+Url RemoteStore::BestUrl() const { return model_dir_.Child(kFolder).Child(kBestFile); }
+
+absl::StatusOr<Best> RemoteStore::ReadBest() {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there, BestUrl(), kMaxJsonBytes));
+  auto best = ParseBest(text);
+  if (!best.ok()) return Annotate(best.status(), BestUrl().ToString());
+  return best;
+}
+
+absl::Status RemoteStore::Retain(int keep) {
   if (keep < 1) return absl::InvalidArgumentError("at least 1 checkpoint must be kept");
   MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Steps());
+  const auto best = ReadBest();
+  if (!best.ok() && !absl::IsNotFound(best.status()) && !absl::IsDataLoss(best.status())) {
+    return best.status();
+  }
   const size_t surplus = steps.size() - std::min(steps.size(), static_cast<size_t>(keep));
   for (size_t i = 0; i < surplus; ++i) {
-    if (!always.contains(steps[i])) MUSTER_RETURN_IF_ERROR(Remove(steps[i]));
+    if (best.ok() && best->step == steps[i]) continue;
+    MUSTER_RETURN_IF_ERROR(Remove(steps[i]));
   }
   return absl::OkStatus();
 }
@@ -150,13 +182,20 @@ absl::Status RemoteStore::SetAside(int64_t after_step) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   MUSTER_ASSIGN_OR_RETURN(std::vector<int64_t> steps, Steps());
   steps.erase(steps.begin(), std::upper_bound(steps.begin(), steps.end(), after_step));
-  if (steps.empty()) return absl::OkStatus();
+  const auto best = ReadBest();
+  const bool best_goes = best.ok() && best->step > after_step;
+  if (steps.empty() && !best_goes) return absl::OkStatus();
   Url aside;
   for (int n = 1;; ++n) {
     aside = model_dir_.Child(absl::StrCat(kSupersededPrefix, n));
     MUSTER_ASSIGN_OR_RETURN(const auto taken,
                             there->List(aside.WithName(aside.name + "/"), Depth::kHere));
     if (taken.empty()) break;
+  }
+  if (best_goes) {
+    MUSTER_ASSIGN_OR_RETURN(const FileInfo record, there->Stat(BestUrl()));
+    MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, {{record, aside.Child(kBestFile)}}));
+    MUSTER_RETURN_IF_ERROR(there->Delete(BestUrl()));
   }
   // Newest first: whenever this is interrupted, what remains is a run that went less far.
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {

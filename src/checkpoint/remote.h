@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/store.h"
 #include "nlohmann/json.hpp"
 #include "storage/storage.h"
 
@@ -24,6 +24,8 @@ class RemoteStore {
 
   // Of the complete ones, in order.
   absl::StatusOr<std::vector<int64_t>> Steps();
+  // The complete ones, as List() of store.h tells them; whose manifest is damaged, too.
+  absl::StatusOr<std::vector<Entry>> List();
   // NotFound when there is no complete one of that step.
   absl::StatusOr<Manifest> ReadManifest(int64_t step);
   absl::StatusOr<nlohmann::json> ReadState(int64_t step);
@@ -35,14 +37,16 @@ class RemoteStore {
   absl::Status Send(const std::string& folder);
 
   // As for a model dir of this machine: see store.h.
-  absl::Status Retain(int keep, const std::set<int64_t>& always);
+  absl::Status Retain(int keep);
   absl::Status SetAside(int64_t after_step);
+  absl::StatusOr<Best> ReadBest();
 
  private:
   storage::Url FolderOf(int64_t step) const;
   absl::StatusOr<storage::FileSystem*> files() { return storage_.For(model_dir_); }
   absl::Status Remove(int64_t step);
   absl::Status Move(int64_t step, const storage::Url& to);
+  storage::Url BestUrl() const;
 
   storage::Storage& storage_;
   const storage::Url model_dir_;

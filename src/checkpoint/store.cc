@@ -264,20 +264,26 @@ absl::Status SetAside(const std::string& model_dir, int64_t after_step) {
   return SyncFolder(model_dir);
 }
 
-absl::StatusOr<Best> ReadBest(const std::string& model_dir) {
-  const std::string store = StoreOf(model_dir);
-  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(store, kBestFile));
+absl::StatusOr<Best> ParseBest(absl::string_view text) {
+  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonObject(text));
   const auto step = json.find("step");
   const auto metric = json.find("metric");
   const auto value = json.find("value");
   if (step == json.end() || !step->is_number_unsigned() || metric == json.end() ||
       !metric->is_string() || value == json.end() || !value->is_number()) {
-    return absl::DataLossError(
-        absl::StrCat(JoinPath(store, kBestFile), ": must have step, metric and value"));
+    return absl::DataLossError("must have step, metric and value");
   }
   return Best{.step = step->get<int64_t>(),
               .metric = metric->get<std::string>(),
               .value = value->get<double>()};
+}
+
+absl::StatusOr<Best> ReadBest(const std::string& model_dir) {
+  const std::string store = StoreOf(model_dir);
+  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(store, kBestFile));
+  auto best = ParseBest(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (!best.ok()) return Annotate(best.status(), JoinPath(store, kBestFile));
+  return best;
 }
 
 absl::Status WriteBest(const std::string& model_dir, const Best& best) {

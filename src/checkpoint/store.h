@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "checkpoint/disk.h"
+#include "base/file_lock.h"
 #include "checkpoint/reader.h"
 
 namespace muster::checkpoint {
@@ -64,6 +64,8 @@ struct Best {
 
 // NotFound when none was recorded, DataLoss when the record is damaged.
 absl::StatusOr<Best> ReadBest(const std::string& model_dir);
+// `text` is the record.
+absl::StatusOr<Best> ParseBest(absl::string_view text);
 absl::Status WriteBest(const std::string& model_dir, const Best& best);
 
 }  // namespace muster::checkpoint

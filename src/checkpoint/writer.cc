@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "checkpoint/disk.h"
 #include "checkpoint/format.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/safetensors.h"

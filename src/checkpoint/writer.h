@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/dtype.h"
-#include "checkpoint/disk.h"
+#include "base/file_lock.h"
 #include "checkpoint/hashed_file.h"
 #include "checkpoint/shards.h"
 #include "nlohmann/json.hpp"

@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/testing.h"
+#include "checkpoint/disk.h"
 #include "checkpoint/reader.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/store.h"

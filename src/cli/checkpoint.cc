@@ -17,9 +17,9 @@
 #include "checkpoint/safetensors.h"
 #include "checkpoint/store.h"
 #include "checkpoint/verify.h"
+#include "cli/checkpoint_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/job_lookup.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -36,56 +36,6 @@ struct CheckpointOptions {
   bool json = false;
   bool force = false;
 };
-
-// What PATH turned out to be.
-struct Target {
-  enum class Kind { kModelDir, kCheckpoint, kFile };
-  Kind kind = Kind::kModelDir;
-  std::string path;
-};
-
-absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& reference) {
-  const bool looks_like_path =
-      absl::StrContains(reference, '/') || absl::EndsWith(reference, ".safetensors");
-  if (looks_like_path) return absl::NotFoundError(absl::StrCat(reference, ": does not exist"));
-  const auto job = FindJob(context, reference);
-  if (!job.ok()) {
-    return absl::Status(job.status().code(),
-                        absl::StrCat("no such path, and ", job.status().message()));
-  }
-  if (job->model_dir.empty()) {
-    return absl::NotFoundError(absl::StrCat(job->id, " has no model_dir: it saves no checkpoints"));
-  }
-  if (absl::StrContains(job->model_dir, "://")) {
-    return absl::UnimplementedError(absl::StrCat(job->id, " has its checkpoints in ",
-                                                 job->model_dir, "; copy them here first"));
-  }
-  return job->model_dir;
-}
-
-// A path wins over a job of that name.
-absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference) {
-  std::error_code error;
-  Target target{.path = reference};
-  while (target.path.size() > 1 && target.path.back() == '/') target.path.pop_back();
-  if (!fs::exists(target.path, error)) {
-    MUSTER_ASSIGN_OR_RETURN(target.path, ModelDirOf(context, reference));
-    return target;
-  }
-  if (!fs::is_directory(target.path, error)) {
-    target.kind = Target::Kind::kFile;
-    return target;
-  }
-  const std::string name = fs::path(target.path).filename().string();
-  if (fs::is_directory(JoinPath(target.path, checkpoint::kFolder), error)) return target;
-  if (fs::exists(JoinPath(target.path, checkpoint::kManifestFile), error) ||
-      absl::StartsWith(name, "step-")) {
-    target.kind = Target::Kind::kCheckpoint;
-  } else if (name == checkpoint::kFolder) {
-    target.path = fs::absolute(target.path).parent_path().string();
-  }
-  return target;
-}
 
 absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& model_dir) {
   auto entries = checkpoint::List(model_dir);
@@ -111,6 +61,7 @@ absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::st
 }
 
 absl::StatusOr<Checkpoint> OpenTarget(const Target& target, const std::string& which, bool verify) {
+  MUSTER_RETURN_IF_ERROR(target.Fetch(which));
   if (target.kind == Target::Kind::kCheckpoint) return Checkpoint::Open(target.path, verify);
   MUSTER_ASSIGN_OR_RETURN(const std::string folder, FolderOf(target.path, which));
   return Checkpoint::Open(folder, verify);
@@ -149,8 +100,8 @@ absl::StatusOr<int> List(Context& context, const CheckpointOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         options.path, ": is not a model dir; `muster checkpoint inspect` shows one checkpoint"));
   }
-  const auto entries = checkpoint::List(target.path);
-  const auto best = checkpoint::ReadBest(target.path);
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, target.List());
+  const auto best = target.ReadBest();
   const auto is_best = [&best](const checkpoint::Entry& entry) {
     return best.ok() && best->step == entry.step && entry.status.ok();
   };
@@ -161,7 +112,7 @@ absl::StatusOr<int> List(Context& context, const CheckpointOptions& options) {
     return kSuccess;
   }
   if (entries.empty()) {
-    out.PrintLine(absl::StrCat(target.path, " has no checkpoints yet."));
+    out.PrintLine(absl::StrCat(target.name, " has no checkpoints yet."));
     return kSuccess;
   }
   Table table({"STEP", "SIZE", "WRITTEN", "STATE", "NOTE"}, 4);
@@ -370,7 +321,10 @@ absl::StatusOr<int> VerifyAll(Context& context, const std::string& model_dir) {
 
 absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
-  if (target.kind == Target::Kind::kModelDir) return VerifyAll(context, target.path);
+  if (target.kind == Target::Kind::kModelDir) {
+    MUSTER_RETURN_IF_ERROR(target.FetchAll());
+    return VerifyAll(context, target.path);
+  }
   std::vector<absl::Status> damage;
   if (target.kind == Target::Kind::kFile) {
     const auto header = checkpoint::ReadHeader(Resolved(target.path));

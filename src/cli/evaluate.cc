@@ -46,7 +46,8 @@ std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
   std::map<std::string, std::string> env = CurrentEnvironment();
   std::erase_if(env, [](const auto& variable) {
     return variable.first == "TF_CONFIG" ||
-           (absl::StartsWith(variable.first, "MUSTER_") && variable.first != "MUSTER_HOME");
+           (absl::StartsWith(variable.first, "MUSTER_") && variable.first != "MUSTER_HOME" &&
+            variable.first != "MUSTER_CACHE");
   });
   env["MUSTER_TRAIN_CONFIG"] = local::JobDir(job.directory).train_config();
   env["MUSTER_MODEL_DIR"] = job.model_dir;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -13,20 +12,19 @@
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "checkpoint/format.h"
+#include "checkpoint/remote.h"
 #include "checkpoint/store.h"
 #include "cli/untrusted_file.h"
 #include "launch/local/job_dir.h"
 #include "nlohmann/json.hpp"
+#include "storage/local_copy.h"
 
 namespace muster::cli {
 namespace {
 
 constexpr int kNameWidth = 40;
 constexpr char kLatestEvaluation[] = "eval/latest.json";  // in the model dir
-
-bool IsLocal(const std::string& model_dir) {
-  return !model_dir.empty() && !absl::StrContains(model_dir, "://");
-}
+constexpr int64_t kMaxEvaluationBytes = 64 << 10;
 
 // A word of somebody else's file, for a terminal.
 std::string Word(const nlohmann::json& json) {
@@ -34,9 +32,32 @@ std::string Word(const nlohmann::json& json) {
   return Ellipsize(Printable(text), kNameWidth);
 }
 
+// Of a URL, too; empty when it cannot be reached.
+std::vector<checkpoint::Entry> EntriesOf(const std::string& model_dir) {
+  if (!storage::IsRemote(model_dir)) return checkpoint::List(model_dir);
+  const auto url = storage::ParseUrl(model_dir);
+  storage::Storage storage;
+  if (!url.ok()) return {};
+  return checkpoint::RemoteStore(storage, *url).List().value_or(std::vector<checkpoint::Entry>());
+}
+
+std::optional<std::string> ReadLatestEvaluation(const std::string& model_dir) {
+  if (!storage::IsRemote(model_dir)) {
+    return ReadUntrustedFile(JoinPath(model_dir, kLatestEvaluation));
+  }
+  const auto url = storage::ParseUrl(model_dir);
+  storage::Storage storage;
+  if (!url.ok()) return std::nullopt;
+  const auto files = storage.For(*url);
+  if (!files.ok()) return std::nullopt;
+  auto text = ReadWhole(**files, url->Child(kLatestEvaluation), kMaxEvaluationBytes);
+  if (!text.ok()) return std::nullopt;
+  return *std::move(text);
+}
+
 std::string CheckpointLine(const std::string& model_dir) {
   std::optional<int64_t> latest;
-  for (const checkpoint::Entry& entry : checkpoint::List(model_dir)) {
+  for (const checkpoint::Entry& entry : EntriesOf(model_dir)) {
     if (entry.status.ok()) latest = entry.step;
   }
   if (!latest.has_value()) return "";
@@ -46,7 +67,7 @@ std::string CheckpointLine(const std::string& model_dir) {
 
 // {"step": 2000, "name": "MNIST", "metrics": [["accuracy", 0.9912], …]}, the most important first.
 std::string EvaluationLine(const JobRecord& job) {
-  const auto text = ReadUntrustedFile(JoinPath(job.model_dir, kLatestEvaluation));
+  const auto text = ReadLatestEvaluation(job.model_dir);
   if (!text.has_value()) return "";
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return "";
@@ -81,15 +102,14 @@ absl::StatusOr<Submission> TrainSubmission(const JobRecord& job) {
 }
 
 std::string TrainingResult(const JobRecord& job) {
-  if (!IsLocal(job.model_dir) || !TrainSubmission(job).ok()) return "";
+  if (job.model_dir.empty() || !TrainSubmission(job).ok()) return "";
   return absl::StrCat(CheckpointLine(job.model_dir), EvaluationLine(job));
 }
 
 absl::Status CheckCheckpoint(const std::string& model_dir, int64_t step) {
-  if (!IsLocal(model_dir)) return absl::OkStatus();
   std::vector<std::string> usable;
   std::string unusable;
-  for (const checkpoint::Entry& entry : checkpoint::List(model_dir)) {
+  for (const checkpoint::Entry& entry : EntriesOf(model_dir)) {
     if (entry.status.ok()) {
       if (entry.step == step) return absl::OkStatus();
       usable.push_back(absl::StrCat(entry.step));

@@ -7,9 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/spelling.h"
+#include "base/status_macros.h"
 #include "data/mnist.h"
 #include "data/synthetic.h"
 #include "data/tfrecord.h"
+#include "storage/local_copy.h"
 
 namespace muster::data {
 namespace {
@@ -30,11 +32,34 @@ absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataConfig& config) {
                                                  absl::StrJoin(formats, ", ")));
 }
 
+// With paths of this machine alone.
+absl::StatusOr<DataConfig> Localized(DataConfig config,
+                                     const std::function<void(const std::string&)>& log) {
+  storage::Storage storage;
+  const auto localize = [&](std::string& path) -> absl::Status {
+    if (!storage::IsRemote(path)) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(path));
+    MUSTER_ASSIGN_OR_RETURN(path, storage::LocalCopy(storage, url, storage::CacheFolder(),
+                                                     [&](const std::string& line) {
+                                                       if (log) log(line);
+                                                     }));
+    return absl::OkStatus();
+  };
+  if (const auto own = config.paths.find(config.split); own != config.paths.end()) {
+    MUSTER_RETURN_IF_ERROR(localize(own->second));
+  } else {
+    MUSTER_RETURN_IF_ERROR(localize(config.path));
+  }
+  return config;
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& config) {
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
+    const DataConfig& config, const std::function<void(const std::string&)>& log) {
+  MUSTER_ASSIGN_OR_RETURN(const DataConfig local, Localized(config, log));
   try {
-    return Open(config);
+    return Open(local);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("not enough memory for the data set");
   }

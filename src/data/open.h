@@ -1,7 +1,9 @@
 // Which data set a job's `data` section means.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "data/config.h"
@@ -10,7 +12,9 @@
 namespace muster::data {
 
 // NotFound when the files are not there, InvalidArgument for a section that makes no sense,
-// DataLoss for files that are damaged. Every message says what to do.
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& config);
+// DataLoss for files that are damaged. Every message says what to do. Files of another storage are
+// copied to this machine first, where they have not been: `log` hears of it.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
+    const DataConfig& config, const std::function<void(const std::string&)>& log = {});
 
 }  // namespace muster::data

@@ -28,7 +28,6 @@
 namespace muster::train {
 namespace {
 
-constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kReportInterval = absl::Minutes(1);
 constexpr int kPrefetch = 4;
 
@@ -191,22 +190,17 @@ absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) 
   return absl::OkStatus();
 }
 
-std::string JobOf(const checkpoint::Checkpoint& stored) {
-  const auto job = stored.state().find("job");
-  return job != stored.state().end() && job->is_string() ? job->get<std::string>() : "";
-}
-
-EvalRecorder::EvalRecorder(const Experiment& experiment, std::string model_dir,
+EvalRecorder::EvalRecorder(const Experiment& experiment, ModelDir& model_dir,
                            std::function<void(const std::string&)> log)
-    : experiment_(experiment), model_dir_(std::move(model_dir)), log_(std::move(log)) {
-  if (model_dir_.empty()) return;
-  auto events = summary::EventWriter::Open(JoinPath(model_dir_, "eval"), "eval");
+    : experiment_(experiment), model_dir_(model_dir), log_(std::move(log)) {
+  if (model_dir_.folder().empty()) return;
+  auto events = summary::EventWriter::Open(JoinPath(model_dir_.folder(), "eval"), "eval");
   if (events.ok()) events_ = *std::move(events);
 }
 
 void EvalRecorder::Record(const EvalResult& result, Model& model, bool final) {
   log_(ToString(result, experiment_.name, experiment_.evaluate.split));
-  if (model_dir_.empty()) return;
+  if (model_dir_.folder().empty()) return;
   if (const absl::Status kept = Keep(result, model, final); !kept.ok()) {
     log_(absl::StrCat("the evaluation of step ", result.step,
                       " could not be saved: ", kept.message(), final ? "" : "; training goes on"));
@@ -226,7 +220,7 @@ absl::Status EvalRecorder::Keep(const EvalResult& result, Model& model, bool fin
 }
 
 absl::Status EvalRecorder::WriteResult(const EvalResult& result) {
-  const std::string folder = JoinPath(model_dir_, "eval");
+  const std::string folder = JoinPath(model_dir_.folder(), "eval");
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
   nlohmann::json json = {{"name", experiment_.name},
                          {"step", result.step},
@@ -248,16 +242,18 @@ absl::StatusOr<bool> EvalRecorder::UpdateBest(const EvalResult& result) {
   const MetricSpec metric = MetricsOf(experiment_).front();
   const double value = result.metrics.front().second;
   if (!std::isfinite(value)) return false;
-  const auto best = checkpoint::ReadBest(model_dir_);
+  const auto best = checkpoint::ReadBest(model_dir_.folder());
   const bool better = !best.ok() || best->metric != metric.name ||
                       (metric.higher_is_better ? value > best->value : value < best->value);
   if (!better) return false;
-  MUSTER_RETURN_IF_ERROR(checkpoint::WriteBest(model_dir_, {result.step, metric.name, value}));
+  MUSTER_RETURN_IF_ERROR(
+      checkpoint::WriteBest(model_dir_.folder(), {result.step, metric.name, value}));
   return true;
 }
 
 absl::Status EvalRecorder::Export(const Exporter& exporter, Model& model) {
-  const std::string folder = JoinPath(JoinPath(model_dir_, "export"), NameOf(exporter.when));
+  const std::string folder =
+      JoinPath(JoinPath(model_dir_.folder(), "export"), NameOf(exporter.when));
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
   const bool safetensors = exporter.format == Exporter::Format::kSafetensors;
   MUSTER_ASSIGN_OR_RETURN(
@@ -285,10 +281,10 @@ absl::StatusOr<std::string> ExportModel(const Experiment& experiment, Model& mod
 }
 
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment& environment,
+                                ModelDir& model_dir,
                                 const std::function<void(const std::string&)>& log) {
-  const std::string& model_dir = environment.model_dir;
   const std::string& job_id = environment.job_id;
-  if (model_dir.empty()) {
+  if (model_dir.folder().empty()) {
     return absl::InvalidArgumentError("an evaluator needs a model_dir, where the checkpoints are");
   }
   torch::manual_seed(experiment.run.seed);
@@ -298,14 +294,18 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
   absl::SleepFor(experiment.evaluate.start_delay);
   absl::Time not_before = absl::InfinitePast();
   absl::Time report_at = absl::Now() + kReportInterval;
-  for (;; absl::SleepFor(kPollInterval)) {
-    const std::optional<checkpoint::Entry> newest = Newest(model_dir);
+  for (;; absl::SleepFor(model_dir.poll_interval())) {
+    if (const absl::Status status = model_dir.Follow(); !status.ok()) {
+      log(absl::StrCat("cannot look for checkpoints: ", status.message(), "; trying again"));
+      continue;
+    }
+    const std::optional<checkpoint::Entry> newest = Newest(model_dir.folder());
     if (absl::Now() >= report_at) {
       report_at = absl::Now() + kReportInterval;
       log(absl::StrCat("waiting for ",
                        evaluated < 0 ? std::string("the first checkpoint")
                                      : absl::StrCat("a checkpoint after step ", evaluated),
-                       " in ", model_dir));
+                       " in ", model_dir.place()));
     }
     if (!newest || newest->step <= evaluated) continue;
     const bool may_be_last = newest->final || newest->step >= experiment.train.max_steps;
@@ -313,7 +313,7 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
         newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) && evaluated >= 0;
     if (!may_be_last && (too_soon || absl::Now() < not_before)) continue;
     const auto stored = checkpoint::Checkpoint::Open(newest->folder);
-    const bool of_this_job = job_id.empty() || (stored.ok() && JobOf(*stored) == job_id);
+    const bool of_this_job = job_id.empty() || (stored.ok() && JobOf(stored->state()) == job_id);
     const auto& resume_step = environment.resume_step;
     const bool to_be_set_aside = resume_step && newest->step > *resume_step && !of_this_job;
     if (to_be_set_aside) continue;  // by the chief, soon
@@ -332,7 +332,11 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
                             EvaluateModel(experiment, *model, experiment.evaluate.split));
     result.step = newest->step;
     recorder.Record(result, *model, is_last);
-    if (is_last) return absl::OkStatus();
+    const absl::Status sent = model_dir.SendRest();
+    if (is_last) return sent;
+    if (!sent.ok())
+      log(absl::StrCat("the results of step ", result.step,
+                       " could not be sent: ", sent.message()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "muster/train.h"
 #include "summary/event_writer.h"
 #include "train/environment.h"
+#include "train/model_dir.h"
 
 namespace muster::train {
 
@@ -43,7 +44,7 @@ absl::StatusOr<std::string> ExportModel(const Experiment& experiment, Model& mod
 // The results of a model dir: <model_dir>/eval, the best checkpoint, exports.
 class EvalRecorder {
  public:
-  EvalRecorder(const Experiment& experiment, std::string model_dir,
+  EvalRecorder(const Experiment& experiment, ModelDir& model_dir,
                std::function<void(const std::string&)> log);
 
   // Prints and keeps the result, and exports the model as the experiment asks. `final`: it is the
@@ -58,7 +59,7 @@ class EvalRecorder {
   absl::Status Export(const Exporter& exporter, Model& model);
 
   const Experiment& experiment_;
-  const std::string model_dir_;
+  ModelDir& model_dir_;
   std::function<void(const std::string&)> log_;
   std::unique_ptr<summary::EventWriter> events_;
 };
@@ -66,9 +67,7 @@ class EvalRecorder {
 // An evaluator's life: evaluates each new checkpoint of the model dir until the last of this job
 // ("": of any).
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment& environment,
+                                ModelDir& model_dir,
                                 const std::function<void(const std::string&)>& log);
-
-// Which job saved it; "" when that is not known.
-std::string JobOf(const checkpoint::Checkpoint& stored);
 
 }  // namespace muster::train

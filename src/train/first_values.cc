@@ -10,7 +10,9 @@
 #include "base/status_macros.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/reader.h"
+#include "checkpoint/remote.h"
 #include "checkpoint/store.h"
+#include "storage/local_copy.h"
 
 namespace muster::train {
 namespace {
@@ -97,12 +99,32 @@ class CheckpointValues final : public ValueSource {
   std::vector<int64_t> cursors_;
 };
 
-absl::StatusOr<checkpoint::Checkpoint> OpenLender(const std::string& path) {
+// A copy on this machine of a checkpoint, or of the newest of a model dir, that is kept elsewhere.
+absl::StatusOr<std::string> FetchLender(const std::string& place,
+                                        const FirstValuesOptions& options) {
+  storage::Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  checkpoint::RemoteStore store(storage, url);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.Steps());
+  if (steps.empty()) {
+    return storage::LocalCopy(storage, url, storage::CacheFolder(), options.log);
+  }
+  const std::string folder =
+      JoinPath(storage::CacheFolderOf(url, storage::CacheFolder()), url.name);
+  MUSTER_RETURN_IF_ERROR(store.Fetch(steps.back(), folder));
+  return folder;
+}
+
+absl::StatusOr<checkpoint::Checkpoint> OpenLender(const FirstValuesOptions& options) {
+  std::string path = options.warm_start;
+  if (storage::IsRemote(path)) {
+    MUSTER_ASSIGN_OR_RETURN(path, FetchLender(path, options));
+  }
   const bool is_checkpoint = std::filesystem::exists(JoinPath(path, "manifest.json"));
   auto lender = is_checkpoint ? checkpoint::Checkpoint::Open(path)
                               : checkpoint::Restore(path, std::nullopt, nullptr);
   if (lender.ok()) return lender;
-  return Annotate(lender.status(), absl::StrCat("cannot warm start from ", path));
+  return Annotate(lender.status(), absl::StrCat("cannot warm start from ", options.warm_start));
 }
 
 // Slots that the checkpoint lacks begin as zeros: said, since the optimizer then starts anew.
@@ -139,7 +161,7 @@ absl::StatusOr<std::unique_ptr<ValueSource>> ReadFirstValues(const FirstValuesOp
   }
   if (!absl::IsNotFound(stored.status())) return stored.status();
   if (options.warm_start.empty()) return std::make_unique<InitialValues>(options, std::nullopt);
-  MUSTER_ASSIGN_OR_RETURN(checkpoint::Checkpoint lender, OpenLender(options.warm_start));
+  MUSTER_ASSIGN_OR_RETURN(checkpoint::Checkpoint lender, OpenLender(options));
   auto values = std::make_unique<InitialValues>(options, std::move(lender));
   if (values->lends()) return values;
   return absl::FailedPreconditionError(

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/open.h"
+#include "storage/local_copy.h"
 #include "train/config_section.h"
 #include "train/dataset_adapter.h"
 #include "train/losses.h"
@@ -33,6 +34,8 @@ absl::Status Get(const Json& section, const char* key, T& to) {
         absl::StrCat("'", key, "' of the train configuration has the wrong type"));
   }
 }
+
+void Print(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 Json Section(const Json& train, const char* key) {
   return train.contains(key) ? train[key] : Json::object();
@@ -129,7 +132,7 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   experiment.data = [data](const std::string& split) {
     data::DataConfig config = data;
     if (split != "train") config.split = split;  // the section says what training reads
-    auto dataset = data::OpenDataset(config);
+    auto dataset = data::OpenDataset(config, Print);
     if (dataset.ok()) {
       for (const std::string& note : (*dataset)->notes()) {
         std::fprintf(stderr, "warning: %s\n", note.c_str());
@@ -143,6 +146,11 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   MUSTER_RETURN_IF_ERROR(Get(train, "loss", loss));
   MUSTER_RETURN_IF_ERROR(Get(train, "model", model));
   MUSTER_RETURN_IF_ERROR(Get(train, "metrics", metrics));
+  if (storage::IsRemote(model)) {
+    storage::Storage storage;
+    MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model));
+    MUSTER_ASSIGN_OR_RETURN(model, storage::LocalCopy(storage, url, storage::CacheFolder(), Print));
+  }
   const ModelInput input = InputOf(*dataset, loss);
   experiment.model = [model, input] { return MakeModel(model, input); };
   MUSTER_ASSIGN_OR_RETURN(experiment.loss,

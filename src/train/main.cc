@@ -17,6 +17,7 @@
 #include "train/dataset_adapter.h"
 #include "train/evaluation.h"
 #include "train/export.h"
+#include "train/model_dir.h"
 #include "train/models.h"
 #include "train/peer.h"
 #include "train/ps/server.h"
@@ -83,9 +84,11 @@ absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
   if (environment.start_timeout) experiment.run.start_timeout = *environment.start_timeout;
   if (environment.peer_timeout) experiment.run.peer_timeout = *environment.peer_timeout;
-  environment.model_dir = ModelDirOf(environment, experiment);
+  MUSTER_ASSIGN_OR_RETURN(const auto model_dir,
+                          ModelDir::Open(ModelDirOf(environment, experiment), environment, Log));
+  environment.model_dir = model_dir->folder();
   if (environment.self.role == "evaluator") {
-    return EvaluateUntilFinal(experiment, environment, Log);
+    return EvaluateUntilFinal(experiment, environment, *model_dir, Log);
   }
   if (environment.Rank() < 0) {
     return absl::InvalidArgumentError(
@@ -96,7 +99,7 @@ absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
     experiment.train.strategy = environment.Servers() > 0 ? "sync" : "allreduce";
   }
   wire::GrpcTransport transport;
-  return Trainer(experiment, environment, transport, Log).Run();
+  return Trainer(experiment, environment, *model_dir, transport, Log).Run();
 }
 
 struct Loaded {
@@ -111,12 +114,16 @@ absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFact
   Loaded loaded;
   MUSTER_ASSIGN_OR_RETURN(loaded.experiment, make(environment));
   if (!arguments.split.empty()) loaded.experiment.evaluate.split = arguments.split;
-  const std::string model_dir = ModelDirOf(environment, loaded.experiment);
-  if (model_dir.empty()) {
+  const std::string place = ModelDirOf(environment, loaded.experiment);
+  if (place.empty()) {
     return absl::InvalidArgumentError("no model dir: say which with --model_dir");
   }
+  Environment own = environment;
+  own.job_id.clear();  // whose chief may be at work in a folder of its own
+  MUSTER_ASSIGN_OR_RETURN(const auto model_dir, ModelDir::Open(place, own, Log));
+  MUSTER_RETURN_IF_ERROR(model_dir->FetchWhich(arguments.checkpoint));
   MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,
-                          checkpoint::Find(model_dir, arguments.checkpoint));
+                          checkpoint::Find(model_dir->folder(), arguments.checkpoint));
   loaded.step = stored.step();
   MUSTER_ASSIGN_OR_RETURN(loaded.model, loaded.experiment.model());
   MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, *loaded.model));

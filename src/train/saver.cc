@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "checkpoint/store.h"
 #include "checkpoint/writer.h"
 
 namespace muster::train {
@@ -34,6 +33,7 @@ void Saver::Save(std::unique_ptr<Snapshot> snapshot, bool final) {
   {
     absl::MutexLock lock(&mutex_);
     busy_ = true;
+    written_ = false;
   }
   thread_ = std::jthread(
       [this, final, snapshot = std::move(snapshot)]() mutable { Run(std::move(snapshot), final); });
@@ -43,6 +43,12 @@ absl::Status Saver::Wait() {
   if (thread_.joinable()) thread_.join();
   absl::MutexLock lock(&mutex_);
   return status_;
+}
+
+absl::Status Saver::AwaitWritten() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &Saver::IsWritten));
+  return written_ ? absl::OkStatus() : status_;
 }
 
 void Saver::Run(std::unique_ptr<Snapshot> snapshot, bool final) {
@@ -76,7 +82,7 @@ absl::StatusOr<std::string> Saver::Write(Snapshot& snapshot, bool final) {
   const auto step = state.value("step", int64_t{0});
   MUSTER_ASSIGN_OR_RETURN(
       const std::unique_ptr<checkpoint::Writer> writer,
-      checkpoint::Writer::Begin(options_.model_dir,
+      checkpoint::Writer::Begin(options_.model_dir->folder(),
                                 {.step = step, .model_name = options_.model_name, .final = final},
                                 std::move(weights), std::move(slots)));
   const auto append = [&](absl::Span<const std::byte> bytes) { return writer->Append(bytes); };
@@ -96,14 +102,11 @@ absl::StatusOr<std::string> Saver::Write(Snapshot& snapshot, bool final) {
     }
   }
   MUSTER_RETURN_IF_ERROR(writer->Commit(state));
-  std::set<int64_t> always;
-  if (const auto best = checkpoint::ReadBest(options_.model_dir); best.ok()) {
-    always.insert(best->step);
+  {
+    absl::MutexLock lock(&mutex_);
+    written_ = true;
   }
-  if (const absl::Status retained = checkpoint::Retain(options_.model_dir, options_.keep, always);
-      !retained.ok()) {
-    options_.log(absl::StrCat("old checkpoints could not be removed: ", retained.message()));
-  }
+  MUSTER_RETURN_IF_ERROR(options_.model_dir->Publish(writer->folder(), options_.keep));
   return writer->folder();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "nlohmann/json.hpp"
+#include "train/model_dir.h"
 #include "train/values.h"
 
 namespace muster::train {
@@ -17,7 +18,7 @@ namespace muster::train {
 class Saver {
  public:
   struct Options {
-    std::string model_dir;
+    ModelDir* model_dir = nullptr;
     std::string model_name;
     int keep = 5;
     std::vector<Variable> variables;
@@ -34,8 +35,10 @@ class Saver {
   bool busy() const;
   // Begins to write. A failure is logged: training goes on, the next may succeed.
   void Save(std::unique_ptr<Snapshot> snapshot, bool final);
-  // Waits until it is written; how that went.
+  // Waits until it is written and published; how that went.
   absl::Status Wait();
+  // Waits only until it is whole on this machine.
+  absl::Status AwaitWritten();
   // The newest that was written, or 0; and where.
   int64_t saved_step() const;
   std::string folder() const;
@@ -43,10 +46,12 @@ class Saver {
  private:
   void Run(std::unique_ptr<Snapshot> snapshot, bool final);
   absl::StatusOr<std::string> Write(Snapshot& snapshot, bool final);
+  bool IsWritten() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return written_ || !busy_; }
 
   const Options options_;
   mutable absl::Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   int64_t saved_step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string folder_ ABSL_GUARDED_BY(mutex_);

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/store.h"
 #include "data/random.h"
@@ -37,10 +36,11 @@ uint64_t SeedOf(uint64_t seed, int rank, int64_t sequence) {
 
 }  // namespace
 
-Trainer::Trainer(const Experiment& experiment, const Environment& environment,
+Trainer::Trainer(const Experiment& experiment, const Environment& environment, ModelDir& model_dir,
                  wire::Transport& transport, std::function<void(const std::string&)> log)
     : experiment_(experiment),
       environment_(environment),
+      model_dir_(model_dir),
       transport_(transport),
       log_(std::move(log)),
       name_(environment.self.ToString()),
@@ -98,17 +98,9 @@ absl::Status Trainer::Prepare() {
   if (experiment_.evaluate.enabled) {  // found out now, not after training
     MUSTER_RETURN_IF_ERROR(experiment_.data(experiment_.evaluate.split).status());
   }
-  if (environment_.model_dir.empty()) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(ClaimModelDir());
-  return SetAsideNewer();
-}
-
-absl::Status Trainer::ClaimModelDir() {
-  const std::string job =
-      environment_.job_id.empty() ? "" : absl::StrCat("job ", environment_.job_id, ", ");
-  MUSTER_ASSIGN_OR_RETURN(claim_, checkpoint::ClaimForTraining(environment_.model_dir,
-                                                               absl::StrCat(job, ThisProcess())));
-  return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(model_dir_.ClaimForTraining());
+  if (!environment_.resume_step.has_value()) return absl::OkStatus();
+  return model_dir_.ResumeFrom(*environment_.resume_step);
 }
 
 absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
@@ -165,34 +157,16 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
   return std::make_unique<PsExchange>(transport_, *replica_, std::move(options));
 }
 
-// A run resumed from a step must not find the checkpoints that came after it, not even when its
-// chief is started again. The mark names the job for which they were set aside.
-absl::Status Trainer::SetAsideNewer() {
-  if (!environment_.resume_step.has_value()) return absl::OkStatus();
-  const std::string& model_dir = environment_.model_dir;
-  const std::string mark = JoinPath(model_dir, "resumed");
-  const bool done =
-      !environment_.job_id.empty() && ReadFile(mark).value_or("") == environment_.job_id;
-  if (done) return absl::OkStatus();
-  // Before anything is moved: is there something to begin with?
-  const int64_t step = *environment_.resume_step;
-  MUSTER_RETURN_IF_ERROR(checkpoint::Find(model_dir, absl::StrCat(step)).status());
-  MUSTER_RETURN_IF_ERROR(checkpoint::SetAside(model_dir, step));
-  return WriteFileAtomically(mark, environment_.job_id, 0644);
-}
-
 bool Trainer::IsOver() const {
   if (environment_.job_id.empty() || environment_.model_dir.empty()) return false;
-  const auto entries = checkpoint::List(environment_.model_dir);
-  if (entries.empty() || !entries.back().status.ok() || !entries.back().final) return false;
-  const auto stored = checkpoint::Checkpoint::Open(entries.back().folder);
-  if (!stored.ok()) return false;
-  const bool nothing_to_do =
-      !environment_.resume_step && entries.back().step >= experiment_.train.max_steps;
-  return nothing_to_do || JobOf(*stored) == environment_.job_id;
+  const auto last = model_dir_.Newest();
+  if (!last.ok() || !last->final) return false;
+  const bool nothing_to_do = !environment_.resume_step && last->step >= experiment_.train.max_steps;
+  return nothing_to_do || last->job == environment_.job_id;
 }
 
 absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
+  MUSTER_RETURN_IF_ERROR(model_dir_.Fetch(std::nullopt));
   // Once the model was trained, the values it was made with are made again.
   struct Fresh {
     std::unique_ptr<Model> model;
@@ -248,7 +222,7 @@ absl::Status Trainer::Join() {
   }
   if (saver_ == nullptr && !environment_.model_dir.empty()) {
     saver_ = std::make_unique<Saver>(
-        Saver::Options{.model_dir = environment_.model_dir,
+        Saver::Options{.model_dir = &model_dir_,
                        .model_name = experiment_.name,
                        .keep = experiment_.run.keep_checkpoint_max,
                        .variables = replica_->variables(),
@@ -262,7 +236,7 @@ absl::Status Trainer::Join() {
                                  {"data", stream_origin_.ToJson()}},
                        .log = log_});
     if (environment_.ChiefEvaluates() && experiment_.evaluate.enabled) {
-      recorder_ = std::make_unique<EvalRecorder>(experiment_, environment_.model_dir, log_);
+      recorder_ = std::make_unique<EvalRecorder>(experiment_, model_dir_, log_);
     }
     auto summaries = Summaries::Open(environment_, replica_->variables(), exchange_->plans(),
                                      progress_.step, log_);
@@ -440,7 +414,7 @@ absl::Status Trainer::Save(bool final) {
   saved_at_ = absl::Now();
   saver_->Save(std::move(snapshot), final);
   if (final || recorder_ == nullptr || !EvaluationDue()) return absl::OkStatus();
-  if (!saver_->Wait().ok()) return absl::OkStatus();  // it was said
+  if (!saver_->AwaitWritten().ok()) return absl::OkStatus();  // it was said
   return Evaluate(/*final=*/false);
 }
 
@@ -487,9 +461,11 @@ absl::Status Trainer::End() {
   }
   if (saver_ != nullptr) {
     log_(absl::StrCat("trained to step ", std::max(progress_.step, saver_->saved_step()),
-                      "; checkpoints in ", environment_.model_dir));
+                      "; checkpoints in ", model_dir_.place()));
   }
-  return evaluated;
+  MUSTER_RETURN_IF_ERROR(evaluated);
+  if (summaries_ != nullptr) summaries_->Flush();
+  return model_dir_.SendRest();
 }
 
 }  // namespace muster::train

@@ -3,18 +3,17 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "checkpoint/disk.h"
 #include "data/stream.h"
 #include "muster/train.h"
 #include "train/environment.h"
 #include "train/evaluation.h"
 #include "train/exchange.h"
+#include "train/model_dir.h"
 #include "train/progress_report.h"
 #include "train/replica.h"
 #include "train/saver.h"
@@ -25,8 +24,8 @@ namespace muster::train {
 
 class Trainer final : public RunContext {
  public:
-  Trainer(const Experiment& experiment, const Environment& environment, wire::Transport& transport,
-          std::function<void(const std::string&)> log);
+  Trainer(const Experiment& experiment, const Environment& environment, ModelDir& model_dir,
+          wire::Transport& transport, std::function<void(const std::string&)> log);
   ~Trainer() override;
 
   // Unavailable and Aborted: its peers were lost, and another attempt may succeed.
@@ -44,9 +43,6 @@ class Trainer final : public RunContext {
   absl::Status Prepare();
   absl::StatusOr<std::set<std::string>> FindTables();
   std::unique_ptr<Exchange> MakeExchange(const OptimizerConfig& optimizer);
-  // Makes the model dir this job's.
-  absl::Status ClaimModelDir();
-  absl::Status SetAsideNewer();
   // The last checkpoint of this very job exists, or there was nothing to do.
   bool IsOver() const;
   absl::StatusOr<std::unique_ptr<ValueSource>> FirstValuesOf();
@@ -79,6 +75,7 @@ class Trainer final : public RunContext {
 
   const Experiment& experiment_;
   const Environment& environment_;
+  ModelDir& model_dir_;
   wire::Transport& transport_;
   const std::function<void(const std::string&)> log_;
   const std::string name_;
@@ -91,7 +88,6 @@ class Trainer final : public RunContext {
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<data::BatchStream> stream_;
   DataOrigin stream_origin_;
-  std::optional<checkpoint::FileLock> claim_;  // the chief's, on the model dir
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Summaries> summaries_;
   std::unique_ptr<Model> evaluated_;  // where the chief evaluates

@@ -2,14 +2,12 @@
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import unittest
 
-from support import SOURCE, MusterTest, wait_until
-
-PACKAGE = SOURCE / "build" / "npm" / "node_modules" / "@20minutes" / "s3rver"
+from storages import use_s3
+from support import MusterTest, wait_until
 
 
 class StorageCase(MusterTest):
@@ -142,17 +140,7 @@ class S3Test(StorageCase):
         super().setUp()
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             self.env.pop(name, None)
-        if shutil.which("node") is None or not PACKAGE.exists():
-            self.skipTest(f"no node, or no s3rver in {PACKAGE}; scripts/test installs it")
-        script = (f"new (require('{PACKAGE}'))({{port: 0, address: '127.0.0.1', silent: true, directory: "
-                  f"'{self.dir / 's3'}', configureBuckets: [{{name: 'bucket'}}]}}).run().then(({{port}}) => console.log(port))")
-        self.server = subprocess.Popen(["node", "--openssl-legacy-provider", "--no-deprecation", "-e", script],
-                                       stdout=subprocess.PIPE, text=True)
-        self.addCleanup(self.server.stdout.close)
-        self.addCleanup(self.server.wait)
-        self.addCleanup(self.server.kill)
-        self.env.update(AWS_ENDPOINT_URL=f"http://127.0.0.1:{int(self.server.stdout.readline())}",
-                        AWS_ACCESS_KEY_ID="S3RVER", AWS_SECRET_ACCESS_KEY="S3RVER")
+        use_s3(self)
 
     def test_there_and_back(self):
         names = ["a", "b c", "100%", "x#y", "ä/日本", "deep/er/file", "deep/file"]

@@ -1,0 +1,126 @@
+#include "cli/checkpoint_target.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/format.h"
+#include "checkpoint/remote.h"
+#include "cli/job_lookup.h"
+#include "storage/local_copy.h"
+
+namespace muster::cli {
+
+namespace fs = std::filesystem;
+
+// A model dir of another storage, with a folder of this machine to look at its checkpoints in.
+class RemoteModelDir {
+ public:
+  explicit RemoteModelDir(const storage::Url& url) : store_(storage_, url) {
+    std::string folder = (fs::temp_directory_path() / "muster-XXXXXX").string();
+    if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
+  }
+  ~RemoteModelDir() {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  RemoteModelDir(const RemoteModelDir&) = delete;
+  RemoteModelDir& operator=(const RemoteModelDir&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  checkpoint::RemoteStore& store() { return store_; }
+
+ private:
+  storage::Storage storage_;
+  checkpoint::RemoteStore store_;
+  std::string folder_;
+};
+
+namespace {
+
+absl::StatusOr<Target> RemoteTarget(const std::string& place) {
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  Target target{.name = place, .remote = std::make_shared<RemoteModelDir>(url)};
+  target.path = target.remote->folder();
+  if (!target.path.empty()) return target;
+  return absl::UnavailableError("no folder can be made for temporary files; set TMPDIR");
+}
+
+absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& reference) {
+  const bool looks_like_path =
+      absl::StrContains(reference, '/') || absl::EndsWith(reference, ".safetensors");
+  if (looks_like_path) return absl::NotFoundError(absl::StrCat(reference, ": does not exist"));
+  const auto job = FindJob(context, reference);
+  if (!job.ok()) {
+    return absl::Status(job.status().code(),
+                        absl::StrCat("no such path, and ", job.status().message()));
+  }
+  if (job->model_dir.empty()) {
+    return absl::NotFoundError(absl::StrCat(job->id, " has no model_dir: it saves no checkpoints"));
+  }
+  return job->model_dir;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<checkpoint::Entry>> Target::List() const {
+  if (remote != nullptr) return remote->store().List();
+  return checkpoint::List(path);
+}
+
+absl::StatusOr<checkpoint::Best> Target::ReadBest() const {
+  return remote != nullptr ? remote->store().ReadBest() : checkpoint::ReadBest(path);
+}
+
+absl::Status Target::Fetch(const std::string& which) const {
+  if (remote == nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote->store().Steps());
+  if (steps.empty()) return absl::NotFoundError(absl::StrCat(name, ": has no checkpoints"));
+  if (which == "latest") return remote->store().Fetch(steps.back(), path);
+  if (which == "best") {
+    MUSTER_ASSIGN_OR_RETURN(const checkpoint::Best best, remote->store().ReadBest());
+    MUSTER_RETURN_IF_ERROR(checkpoint::WriteBest(path, best));
+    return remote->store().Fetch(best.step, path);
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto step, checkpoint::StepOf(path, which));
+  return remote->store().Fetch(*step, path);
+}
+
+absl::Status Target::FetchAll() const {
+  if (remote == nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote->store().Steps());
+  for (const int64_t step : steps) MUSTER_RETURN_IF_ERROR(remote->store().Fetch(step, path));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference) {
+  std::error_code error;
+  if (storage::IsRemote(reference)) return RemoteTarget(reference);
+  Target target{.name = reference, .path = reference};
+  while (target.path.size() > 1 && target.path.back() == '/') target.path.pop_back();
+  if (!fs::exists(target.path, error)) {
+    MUSTER_ASSIGN_OR_RETURN(target.path, ModelDirOf(context, reference));
+    if (storage::IsRemote(target.path)) return RemoteTarget(target.path);
+    target.name = target.path;
+    return target;
+  }
+  if (!fs::is_directory(target.path, error)) {
+    target.kind = Target::Kind::kFile;
+    return target;
+  }
+  const std::string name = fs::path(target.path).filename().string();
+  if (fs::is_directory(JoinPath(target.path, checkpoint::kFolder), error)) return target;
+  if (fs::exists(JoinPath(target.path, checkpoint::kManifestFile), error) ||
+      absl::StartsWith(name, "step-")) {
+    target.kind = Target::Kind::kCheckpoint;
+  } else if (name == checkpoint::kFolder) {
+    target.path = fs::absolute(target.path).parent_path().string();
+  }
+  return target;
+}
+
+}  // namespace muster::cli

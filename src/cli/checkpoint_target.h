@@ -1,0 +1,34 @@
+// What the PATH of a checkpoint command is.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "checkpoint/store.h"
+#include "cli/context.h"
+
+namespace muster::cli {
+
+class RemoteModelDir;
+
+struct Target {
+  enum class Kind { kModelDir, kCheckpoint, kFile };
+  Kind kind = Kind::kModelDir;
+  std::string name;  // for the user
+  std::string path;  // on this machine; of a URL, a folder that checkpoints are fetched into
+  std::shared_ptr<RemoteModelDir> remote;
+
+  // Of a model dir.
+  absl::StatusOr<std::vector<checkpoint::Entry>> List() const;
+  absl::StatusOr<checkpoint::Best> ReadBest() const;
+  // Brings what a URL has: a step, best or latest; or everything. DataLoss for what is damaged.
+  absl::Status Fetch(const std::string& which) const;
+  absl::Status FetchAll() const;
+};
+
+// A path or a URL wins over a job of that name.
+absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference);
+
+}  // namespace muster::cli

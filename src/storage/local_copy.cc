@@ -1,0 +1,145 @@
+#include "storage/local_copy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file_lock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "storage/copy.h"
+
+namespace muster::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatience = absl::Hours(24);  // another process copies: that may take long
+constexpr int kParallel = 8;
+
+// What a URL names there, and the path that names the same here.
+struct Found {
+  std::vector<FileInfo> files;
+  std::string path;
+};
+
+std::string PathOf(const Url& url, const std::string& folder) {
+  return JoinPath(folder, std::string(absl::StripPrefix(url.name, "/")));
+}
+
+absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string& folder) {
+  Found found{.path = PathOf(url, folder)};
+  auto info = there.Stat(url);
+  if (info.ok()) {
+    found.files.push_back(*std::move(info));
+    return found;
+  }
+  if (!absl::IsNotFound(info.status())) return info.status();
+  if (IsGlob(url)) {
+    MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
+  } else {
+    const bool ends = url.name.empty() || absl::EndsWith(url.name, "/");
+    const Url below = ends ? url : url.WithName(url.name + "/");
+    MUSTER_ASSIGN_OR_RETURN(found.files, there.List(below, Depth::kAll));
+  }
+  if (!found.files.empty()) return found;
+  return absl::NotFoundError(absl::StrCat(
+      url.ToString(), IsGlob(url) ? ": no file matches; look with `muster storage ls`"
+                                  : ": there is nothing; look with `muster storage ls`"));
+}
+
+bool IsCopy(const std::string& path, const FileInfo& info) {
+  struct stat here {};
+  return ::stat(path.c_str(), &here) == 0 && S_ISREG(here.st_mode) && here.st_size == info.bytes &&
+         info.modified != absl::InfinitePast() &&
+         absl::TimeFromTimespec(here.st_mtim) == info.modified;
+}
+
+absl::Status SetTime(const std::string& path, absl::Time time) {
+  if (time == absl::InfinitePast()) return absl::OkStatus();
+  const timespec times[2] = {absl::ToTimespec(time), absl::ToTimespec(time)};
+  if (::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, path);
+}
+
+absl::Status CheckSpace(const Url& url, int64_t bytes, const std::string& folder) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error || static_cast<int64_t>(space.available) >= bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(url.ToString(), ": ", FormatBytes(bytes), " to copy do not fit into ", folder,
+                   ", where ", FormatBytes(static_cast<int64_t>(space.available)),
+                   " are free; set MUSTER_CACHE to a folder on a larger disk"));
+}
+
+// Copies that the path would find here, of files that are no longer there.
+absl::Status RemoveOthers(Storage& storage, const Url& url, const Found& found,
+                          const std::string& folder) {
+  std::set<std::string> wanted;
+  for (const FileInfo& info : found.files) wanted.insert(PathOf(info.url, folder));
+  const Url here{.scheme = "file", .name = found.path};
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * local, storage.For(here));
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto copies,
+      IsGlob(url) ? Glob(*local, here) : local->List(here.WithName(here.name + "/"), Depth::kAll));
+  for (const FileInfo& info : copies) {
+    if (!wanted.contains(info.url.name)) MUSTER_RETURN_IF_ERROR(local->Delete(info.url));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsRemote(absl::string_view path) {
+  return absl::StrContains(path, "://") && !absl::StartsWith(path, "file://");
+}
+
+std::string CacheFolder() {
+  if (const char* own = std::getenv("MUSTER_CACHE"); own != nullptr && *own != '\0') return own;
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/') {
+    return JoinPath(xdg, "muster");
+  }
+  const char* home = std::getenv("HOME");
+  return JoinPath(home != nullptr && *home != '\0' ? home : "/tmp", ".cache/muster");
+}
+
+std::string CacheFolderOf(const Url& url, const std::string& cache) {
+  return JoinPath(JoinPath(cache, url.scheme), url.place);
+}
+
+absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,
+                                      const std::function<void(const std::string&)>& log) {
+  const std::string folder = CacheFolderOf(url, cache);
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(folder + ".lock", kPatience));
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(const Found found, Find(*there, url, folder));
+  MUSTER_RETURN_IF_ERROR(RemoveOthers(storage, url, found, folder));
+  std::vector<CopyPair> pairs;
+  int64_t bytes = 0;
+  for (const FileInfo& info : found.files) {
+    const std::string path = PathOf(info.url, folder);
+    if (IsCopy(path, info)) continue;
+    pairs.push_back({info, {.scheme = "file", .name = path}});
+    bytes += info.bytes;
+  }
+  if (pairs.empty()) return found.path;
+  MUSTER_RETURN_IF_ERROR(CheckSpace(url, bytes, folder));
+  log(absl::StrCat("copying ", pairs.size(), " files, ", FormatBytes(bytes), ", of ",
+                   url.ToString(), " to ", folder));
+  const CopyResult result = CopyAll(storage, pairs, {.parallel = kParallel});
+  if (!result.failures.empty()) return result.failures.front();
+  for (const CopyPair& pair : pairs) {
+    MUSTER_RETURN_IF_ERROR(SetTime(pair.to.name, pair.from.modified));
+  }
+  return found.path;
+}
+
+}  // namespace muster::storage

@@ -1,0 +1,111 @@
+#include "storage/local_copy.h"
+
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::storage {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class LocalCopyTest : public testing::Test {
+ protected:
+  static Url At(const std::string& name) { return *ParseUrl("memory://" + name); }
+  void Write(const std::string& name, const std::string& content) {
+    ASSERT_TRUE(WriteWhole(**storage_.For(At(name)), At(name), content).ok());
+  }
+  absl::StatusOr<std::string> Copy(const std::string& name) {
+    return LocalCopy(storage_, At(name), cache_.path(),
+                     [this](const std::string& line) { said_.push_back(line); });
+  }
+  static bool IsThere(const std::string& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0;
+  }
+
+  Storage storage_;
+  TempDir cache_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(LocalCopyTest, OnlyWhatChangedIsCopiedAgain) {
+  Write("d/a.txt", "one");
+  const auto path = Copy("d/a.txt");
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(*ReadFile(*path), "one");
+  ASSERT_THAT(said_, SizeIs(1));
+  EXPECT_THAT(said_[0], HasSubstr("copying 1 files, 3 B, of memory://d/a.txt"));
+  ASSERT_TRUE(Copy("d/a.txt").ok());
+  EXPECT_THAT(said_, SizeIs(1));
+  Write("d/a.txt", "two");
+  EXPECT_EQ(*ReadFile(*Copy("d/a.txt")), "two");
+  EXPECT_THAT(said_, SizeIs(2));
+}
+
+TEST_F(LocalCopyTest, AFolderIsAsItIsThere) {
+  Write("d/a", "1");
+  Write("d/b/c", "2");
+  const std::string path = *Copy("d");
+  EXPECT_EQ(*ReadFile(path + "/b/c"), "2");
+  ASSERT_TRUE((*storage_.For(At("d")))->Delete(At("d/a")).ok());
+  EXPECT_EQ(*Copy("d"), path);
+  EXPECT_FALSE(IsThere(path + "/a"));
+  EXPECT_TRUE(IsThere(path + "/b/c"));
+}
+
+TEST_F(LocalCopyTest, APatternTouchesNothingElse) {
+  for (const char* name : {"d/train-0", "d/train-1", "d/test-0"}) Write(name, name);
+  const std::string train = *Copy("d/train-*");
+  EXPECT_THAT(train, HasSubstr("d/train-*"));
+  const std::string folder = train.substr(0, train.rfind('/'));
+  EXPECT_TRUE(IsThere(folder + "/train-0"));
+  EXPECT_FALSE(IsThere(folder + "/test-0"));
+  ASSERT_TRUE(Copy("d/test-*").ok());
+  EXPECT_TRUE(IsThere(folder + "/train-1"));
+  ASSERT_TRUE((*storage_.For(At("d")))->Delete(At("d/train-1")).ok());
+  ASSERT_TRUE(Copy("d/train-*").ok());
+  EXPECT_FALSE(IsThere(folder + "/train-1"));
+  EXPECT_TRUE(IsThere(folder + "/test-0"));
+}
+
+TEST_F(LocalCopyTest, NothingThere) {
+  EXPECT_TRUE(absl::IsNotFound(Copy("absent").status()));
+  EXPECT_THAT(std::string(Copy("d/x-*").status().message()), HasSubstr("no file matches"));
+  EXPECT_THAT(said_, IsEmpty());
+}
+
+TEST_F(LocalCopyTest, WhoAsksAtTheSameTimeTakesTurns) {
+  for (int i = 0; i < 20; ++i) Write(absl::StrCat("d/", i), std::string(10'000, 'x'));
+  absl::Mutex mutex;
+  int copied = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        EXPECT_TRUE(LocalCopy(storage_, At("d"), cache_.path(), [&](const std::string&) {
+                      absl::MutexLock lock(&mutex);
+                      ++copied;
+                    }).ok());
+      });
+    }
+  }
+  EXPECT_EQ(copied, 1);
+}
+
+TEST(IsRemoteTest, PathsAndFileUrlsAreOfThisMachine) {
+  EXPECT_TRUE(IsRemote("gs://b/x"));
+  EXPECT_FALSE(IsRemote("file:///x"));
+  EXPECT_FALSE(IsRemote("/data/a b#c"));
+}
+
+}  // namespace
+}  // namespace muster::storage

@@ -1,0 +1,270 @@
+#include "train/model_dir.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/digest.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "checkpoint/format.h"
+#include "checkpoint/store.h"
+#include "storage/copy.h"
+#include "storage/local_copy.h"
+#include "train/peer.h"
+
+namespace muster::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMark[] = "resumed";  // names the job for which checkpoints were set aside
+constexpr char kOwner[] = ".owner";  // of a working folder: its process lives
+constexpr absl::Duration kOwnerPatience = absl::Seconds(10);  // for an earlier attempt to end
+constexpr absl::Duration kLeftover = absl::Hours(24);
+constexpr int kHashDigits = 16;
+
+std::string RunsFolder() { return JoinPath(storage::CacheFolder(), "runs"); }
+
+// The name of a working folder: the same for every attempt of a task of a job, so that what could
+// not be sent is found again.
+struct FolderName {
+  std::string place;  // by which all those of a model dir begin
+  std::string task;   // by which all those of a task end
+  std::string whole;
+};
+
+FolderName NameFor(const std::string& place, const Environment& environment) {
+  const std::string who =
+      environment.job_id.empty() ? absl::StrCat("process-", ::getpid()) : environment.job_id;
+  FolderName name{.place = absl::StrCat(Sha256Hex(place).substr(0, kHashDigits), "-"),
+                  .task = absl::StrCat("-", environment.self.role, "-", environment.self.index)};
+  name.whole = absl::StrCat(name.place, who, name.task);
+  return name;
+}
+
+// Removes the working folders of processes that were killed: those of this task in earlier jobs,
+// and others after a day.
+void SweepLeftovers(const FolderName& own) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(RunsFolder(), error)) {
+    const std::string name = entry.path().filename().string();
+    const std::string owner = JoinPath(entry.path().string(), kOwner);
+    struct stat info {};
+    if (name == own.whole || ::stat(owner.c_str(), &info) != 0) continue;
+    const bool is_ours = absl::StartsWith(name, own.place) && absl::EndsWith(name, own.task);
+    const absl::Duration age = absl::Now() - absl::TimeFromTimespec(info.st_mtim);
+    if (!is_ours && age < kLeftover) continue;
+    const auto lock = FileLock::Try(owner);
+    if (lock.ok() && lock->has_value()) fs::remove_all(entry.path(), error);
+  }
+}
+
+// What SendRest leaves to others, or to nobody.
+bool IsRest(const std::string& name) {
+  const std::string base = fs::path(name).filename().string();
+  if (absl::StartsWith(base, ".") || name == kMark) return false;
+  return !absl::StartsWith(name, absl::StrCat(checkpoint::kFolder, "/step-"));
+}
+
+}  // namespace
+
+std::string JobOf(const nlohmann::json& state) {
+  const auto job = state.find("job");
+  return job != state.end() && job->is_string() ? job->get<std::string>() : "";
+}
+
+ModelDir::ModelDir(std::string place, std::string folder, const Environment& environment, Log log)
+    : place_(std::move(place)),
+      folder_(std::move(folder)),
+      environment_(environment),
+      log_(std::move(log)) {}
+
+ModelDir::~ModelDir() {
+  if (!is_remote()) return;
+  std::error_code error;
+  fs::remove_all(folder_, error);
+}
+
+absl::StatusOr<std::unique_ptr<ModelDir>> ModelDir::Open(const std::string& place,
+                                                         const Environment& environment, Log log) {
+  if (!storage::IsRemote(place)) {
+    const auto url = storage::ParseUrl(place);  // file:///x is /x
+    const std::string folder = place.empty() || !url.ok() ? place : url->name;
+    return std::unique_ptr<ModelDir>(new ModelDir(place, folder, environment, std::move(log)));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  const FolderName name = NameFor(place, environment);
+  SweepLeftovers(name);
+  std::unique_ptr<ModelDir> dir(
+      new ModelDir(place, JoinPath(RunsFolder(), name.whole), environment, std::move(log)));
+  MUSTER_RETURN_IF_ERROR(dir->MakeRemote(url));
+  return dir;
+}
+
+absl::Status ModelDir::MakeRemote(const storage::Url& url) {
+  MUSTER_RETURN_IF_ERROR(storage_.For(url).status());
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder_, 0700));
+  MUSTER_ASSIGN_OR_RETURN(lock_, FileLock::Acquire(JoinPath(folder_, kOwner), kOwnerPatience));
+  url_ = url;
+  remote_ = std::make_unique<checkpoint::RemoteStore>(storage_, url);
+  return absl::OkStatus();
+}
+
+absl::Status ModelDir::ClaimForTraining() {
+  if (is_remote() || folder_.empty()) return absl::OkStatus();
+  const std::string& id = environment_.job_id;
+  MUSTER_ASSIGN_OR_RETURN(
+      lock_,
+      checkpoint::ClaimForTraining(
+          folder_, absl::StrCat(id.empty() ? "" : absl::StrCat("job ", id, ", "), ThisProcess())));
+  return absl::OkStatus();
+}
+
+absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
+  if (!is_remote()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
+  if (step.has_value()) {
+    if (std::binary_search(steps.begin(), steps.end(), *step))
+      return remote_->Fetch(*step, folder_);
+    return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoint of step ", *step, "; ",
+                                            steps.empty() ? "there are none" : "there are ",
+                                            absl::StrJoin(steps, ", ")));
+  }
+  for (auto newest = steps.rbegin(); newest != steps.rend(); ++newest) {
+    const absl::Status status = remote_->Fetch(*newest, folder_);
+    if (!absl::IsDataLoss(status)) return status;
+    log_(absl::StrCat("skipped a checkpoint: ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ModelDir::FetchWhich(const std::string& which) {
+  if (!is_remote()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
+  MUSTER_ASSIGN_OR_RETURN(const auto step, checkpoint::StepOf(folder_, which));
+  return Fetch(step);
+}
+
+absl::Status ModelDir::Follow() {
+  if (!is_remote()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
+  for (const checkpoint::Entry& entry : checkpoint::List(folder_)) {
+    std::error_code error;
+    if (steps.empty() || entry.step != steps.back()) fs::remove_all(entry.folder, error);
+  }
+  MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
+  if (steps.empty()) return absl::OkStatus();
+  return remote_->Fetch(steps.back(), folder_);
+}
+
+absl::Duration ModelDir::poll_interval() const {
+  return is_remote() ? absl::Seconds(2) : absl::Milliseconds(200);
+}
+
+absl::Status ModelDir::FetchFile(const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage_.For(url_));
+  const auto text = ReadWhole(*there, url_.Child(name));
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(text.status());
+  const std::string path = JoinPath(folder_, name);
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(fs::path(path).parent_path().string(), 0755));
+  absl::MutexLock lock(&mutex_);
+  MUSTER_RETURN_IF_ERROR(ReplaceFile(path, *text, 0644));
+  if (const auto stamp = StampOf(name)) sent_[name] = *stamp;
+  return absl::OkStatus();
+}
+
+absl::Status ModelDir::ResumeFrom(int64_t step) {
+  if (is_remote()) MUSTER_RETURN_IF_ERROR(FetchFile(kMark));
+  const std::string& job = environment_.job_id;
+  const std::string mark = JoinPath(folder_, kMark);
+  if (!job.empty() && ReadFile(mark).value_or("") == job) return absl::OkStatus();
+  // Before anything is moved: is there something to begin with?
+  MUSTER_RETURN_IF_ERROR(Fetch(step));
+  MUSTER_RETURN_IF_ERROR(checkpoint::Find(folder_, absl::StrCat(step)).status());
+  MUSTER_RETURN_IF_ERROR(SetAside(step));
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(mark, job, 0644));
+  if (!is_remote()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage_.For(url_));
+  return WriteWhole(*there, url_.Child(kMark), job);
+}
+
+absl::Status ModelDir::SetAside(int64_t after_step) {
+  if (is_remote()) MUSTER_RETURN_IF_ERROR(remote_->SetAside(after_step));
+  return checkpoint::SetAside(folder_, after_step);
+}
+
+absl::StatusOr<ModelDir::Last> ModelDir::Newest() {
+  if (is_remote()) {
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
+    if (steps.empty()) return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoints"));
+    MUSTER_ASSIGN_OR_RETURN(const auto manifest, remote_->ReadManifest(steps.back()));
+    MUSTER_ASSIGN_OR_RETURN(const auto state, remote_->ReadState(steps.back()));
+    return Last{.step = manifest.step, .final = manifest.final, .job = JobOf(state)};
+  }
+  const auto entries = checkpoint::List(folder_);
+  if (entries.empty()) return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoints"));
+  MUSTER_RETURN_IF_ERROR(entries.back().status);
+  MUSTER_ASSIGN_OR_RETURN(const auto stored, checkpoint::Checkpoint::Open(entries.back().folder));
+  return Last{.step = stored.step(), .final = stored.final(), .job = JobOf(stored.state())};
+}
+
+absl::Status ModelDir::Publish(const std::string& checkpoint, int keep) {
+  absl::Status retained;
+  if (is_remote()) {
+    MUSTER_RETURN_IF_ERROR(remote_->Send(checkpoint));
+    MUSTER_RETURN_IF_ERROR(SendRest());
+    retained = remote_->Retain(keep);
+    checkpoint::Retain(folder_, 1, {}).IgnoreError();
+  } else {
+    std::set<int64_t> always;
+    if (const auto best = checkpoint::ReadBest(folder_); best.ok()) always.insert(best->step);
+    retained = checkpoint::Retain(folder_, keep, always);
+  }
+  if (!retained.ok()) {
+    log_(absl::StrCat("old checkpoints could not be removed: ", retained.message()));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<std::pair<int64_t, int64_t>> ModelDir::StampOf(const std::string& name) const {
+  struct stat info {};
+  if (::stat(JoinPath(folder_, name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  return std::pair(static_cast<int64_t>(info.st_size),
+                   absl::ToUnixNanos(absl::TimeFromTimespec(info.st_mtim)));
+}
+
+absl::Status ModelDir::SendRest() {
+  if (!is_remote()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  std::vector<storage::CopyPair> pairs;
+  std::map<std::string, std::pair<int64_t, int64_t>> stamps;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_, error)) {
+    const std::string name = fs::relative(entry.path(), folder_, error).string();
+    const auto stamp = StampOf(name);
+    if (!stamp || !IsRest(name)) continue;
+    if (const auto sent = sent_.find(name); sent != sent_.end() && sent->second == *stamp) continue;
+    stamps[name] = *stamp;
+    pairs.push_back(
+        {{.url = {.scheme = "file", .name = entry.path().string()}, .bytes = stamp->first},
+         url_.Child(name)});
+  }
+  const storage::CopyResult result = storage::CopyAll(storage_, pairs, {});
+  if (!result.failures.empty()) return result.failures.front();
+  for (auto& [name, stamp] : stamps) sent_[name] = stamp;
+  return absl::OkStatus();
+}
+
+}  // namespace muster::train

@@ -1,0 +1,171 @@
+"""Training with data and model dir in every storage: what works in a folder of this machine works there."""
+import json
+import re
+import signal
+import unittest
+
+import storages
+from digits import write_digits
+from support import SOURCE, kill, wait_until
+from training import TrainTest
+
+EXAMPLE = SOURCE / "examples" / "mnist.yaml"
+PAIR = {"chief": {}, "worker": 1, "ps": 1}
+LONG = {"steps": 600}
+
+
+class RemoteTest(TrainTest):
+    def setUp(self):
+        super().setUp()
+        self.env["MUSTER_CACHE"] = str(self.dir / "cache")
+
+    def use(self, storage):
+        """From here on the test has that storage; the URL of a folder in it."""
+        return getattr(storages, f"use_{storage}")(self)
+
+    def entries(self, place):
+        listed = json.loads(self.muster("checkpoint", "list", "--json", place).stdout)
+        return {entry["step"]: entry for entry in listed}
+
+    def names(self, place):
+        """All files there, by their names below it."""
+        listed = json.loads(self.muster("storage", "ls", "-r", "--json", place).stdout)
+        return sorted(entry["url"][len(place):].lstrip("/") for entry in listed)
+
+    def weights(self, place):
+        self.muster("checkpoint", "export", place, "--to", "weights.safetensors", "--force")
+        return (self.dir / "weights.safetensors").read_bytes()
+
+    def left_here(self):
+        return list((self.dir / "cache" / "runs").glob("*"))
+
+
+class MnistTest(RemoteTest):
+    """The example as it is but for its length, its data and its model dir."""
+
+    def train_example(self, storage):
+        place = self.use(storage)
+        write_digits(self.dir / "digits")
+        self.muster("storage", "cp", "-r", "digits", f"{place}/data")
+        text = EXAMPLE.read_text().replace("runs/mnist", f"{place}/run").replace("data/mnist", f"{place}/data")
+        for old, new in (("steps: 500", "steps: 20"), ("every_steps: 250", "every_steps: 10")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        result = self.muster("run", self.write("job.yaml", text), timeout=170)
+        self.assertRegex(result.stderr, rf"checkpoints: {re.escape(place)}/run/checkpoints \(latest step 20\)")
+        self.assertRegex(result.stderr, r"MNIST accuracy: \d\.\d+ \(step 20\)")
+        found = self.entries(f"{place}/run")
+        self.assertEqual({step: entry["state"] for step, entry in found.items()}, {10: "ok", 20: "ok"})
+        self.assertTrue(found[20]["final"])
+        self.assertEqual(sum(entry["best"] for entry in found.values()), 1)
+        names = self.names(f"{place}/run")
+        for pattern in (r"events\.out\.tfevents\..*train", r"eval/events\..*", r"eval/latest\.json", r"checkpoints/best\.json"):
+            self.assertTrue(any(re.fullmatch(pattern, name) for name in names), f"{pattern}: {names}")
+        self.assertEqual(self.left_here(), [])
+        self.assertRegex(self.muster("evaluate", "mnist", "--checkpoint", "10").stdout, r"accuracy: .*\(step 10,")
+        self.assertIn("ok", self.muster("checkpoint", "verify", f"{place}/run").stdout)
+
+    def test_file(self):
+        self.train_example("file")
+
+    def test_s3(self):
+        self.train_example("s3")
+
+    def test_gs(self):
+        self.train_example("gs")
+
+    def test_hdfs(self):
+        self.train_example("hdfs")
+
+
+class SameTest(RemoteTest):
+    """Wherever the model dir is, and whatever happens on the way, the weights are the same."""
+
+    def setUp(self):
+        super().setUp()
+        self.train("local", roles=PAIR, train=LONG)
+        self.expected = self.weights(str(self.model_dir("local")))
+
+    def disturb(self, storage, disturbance):
+        place = f"{self.use(storage)}/run"
+        job = self.launch("job", roles=PAIR, model_dir=place, train=LONG)
+        wait_until(lambda: self.entries(place), "a checkpoint is there")
+        disturbance(job)
+        self.assertEqual(self.weights(place), self.expected)
+        self.assertLessEqual(len(self.entries(place)), 5)
+        self.assertEqual(self.left_here(), [])
+
+    def stop_and_resume(self, job):
+        self.muster("stop", job)
+        self.muster("resume", job)
+
+    def kill_chief(self, job):
+        self.kill_task(job, "chief:0")
+        self.succeed(job)
+
+    def test_stopped_and_resumed_on_s3(self):
+        self.disturb("s3", self.stop_and_resume)
+
+    def test_stopped_and_resumed_on_gs(self):
+        self.disturb("gs", self.stop_and_resume)
+
+    def test_stopped_and_resumed_on_hdfs(self):
+        self.disturb("hdfs", self.stop_and_resume)
+
+    def test_the_chief_is_killed_on_s3(self):
+        self.disturb("s3", self.kill_chief)
+
+    def test_from_an_earlier_step(self):
+        place = f"{self.use('s3')}/run"
+        job = self.train("job", roles=PAIR, model_dir=place, train=LONG)
+        first = min(self.entries(place))
+        self.assertLess(first, LONG["steps"])
+        self.muster("resume", "--from", first, job)
+        self.assertEqual(self.weights(place), self.expected)
+        self.assertTrue(any(name.startswith(f"superseded-1/step-{LONG['steps']:09}/") for name in self.names(place)))
+
+
+class SecretTest(RemoteTest):
+    def test_no_secret_is_kept_or_shown(self):
+        place = f"{self.use('s3')}/run"
+        secret = self.env["AWS_SECRET_ACCESS_KEY"].encode()
+        job = self.launch("job", roles=PAIR, model_dir=place, train={"steps": 10 ** 7})
+        self.wait_step(job, 10)
+        for pid in self.pids(job).values():
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                self.assertNotIn(secret, file.read())
+        self.muster("stop", job)
+        shown = self.muster("show", job).stdout + self.muster("logs", job).stdout
+        self.assertNotIn(secret.decode(), shown)
+        for folder in (self.home, self.dir / "cache"):
+            for path in filter(lambda path: path.is_file(), folder.rglob("*")):
+                self.assertNotIn(secret, path.read_bytes(), path)
+
+
+class FaultTest(RemoteTest):
+    def test_a_storage_that_goes_away_and_comes_back(self):
+        """Training goes on; what could not be saved is said; the last checkpoint is there."""
+        place = f"{self.use('s3')}/run"
+        job = self.launch("job", roles=PAIR, model_dir=place, train={"steps": 600})
+        wait_until(lambda: self.entries(place), "a checkpoint is there")
+        server, = self.servers
+        kill(server, signal.SIGSTOP)
+        self.wait_step(job, 590)
+        kill(server, signal.SIGCONT)
+        self.succeed(job)
+        self.assertEqual(max(self.entries(place)), 600)
+
+    def test_a_bucket_that_is_not_there(self):
+        self.use("s3")
+        said = self.fails("job", roles={"chief": {}}, model_dir="s3://nowhere/run", train={"steps": 20})
+        self.assertIn("there is no bucket 'nowhere'", said)
+
+    def test_a_warm_start_and_a_model_from_elsewhere(self):
+        place = self.use("s3")
+        self.train("first", roles={"chief": {}}, model_dir=f"{place}/first", train={"steps": 20})
+        job = self.train("second", roles={"chief": {}}, train={"steps": 20, "warm_start": f"{place}/first"})
+        self.assertNotRegex(self.text(job, "chief:0"), "no tensor")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,49 @@
+"""Storages on loopback for tests, each a server in a process of its own."""
+import json
+import shutil
+import subprocess
+
+from support import PYTHON, SOURCE
+
+S3RVER = SOURCE / "build" / "npm" / "node_modules" / "@20minutes" / "s3rver"
+
+
+def _serve(test, *command):
+    """Starts a server that ends with the test; what it printed first."""
+    server = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    test.addCleanup(server.stdout.close)
+    test.addCleanup(server.wait)
+    test.addCleanup(server.kill)
+    test.servers = [*getattr(test, "servers", []), server.pid]
+    return server.stdout.readline()
+
+
+def use_s3(test):
+    """Somebody else's S3 server, for all that the test runs from here on; a URL of its bucket."""
+    if shutil.which("node") is None or not S3RVER.exists():
+        test.skipTest(f"no node, or no s3rver in {S3RVER}; scripts/test installs it")
+    script = (f"new (require('{S3RVER}'))({{port: 0, address: '127.0.0.1', silent: true, directory: "
+              f"'{test.dir / 's3'}', configureBuckets: [{{name: 'bucket'}}]}}).run().then(({{port}}) => console.log(port))")
+    port = int(_serve(test, "node", "--openssl-legacy-provider", "--no-deprecation", "-e", script))
+    test.env.update(AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}", AWS_ACCESS_KEY_ID="S3RVER", AWS_SECRET_ACCESS_KEY="S3RVER")
+    return "s3://bucket"
+
+
+def use_gs(test):
+    """Our Google Cloud Storage server, which the official client has judged; a URL of its bucket."""
+    if shutil.which("node") is None:
+        test.skipTest("no node; scripts/test installs it")
+    port = int(_serve(test, "node", SOURCE / "tests" / "gs_server.mjs", json.dumps({"buckets": ["bucket"]})))
+    test.env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{port}"
+    return "gs://bucket"
+
+
+def use_hdfs(test):
+    """Our WebHDFS server, which clients of others have judged; a URL of a folder."""
+    ports = _serve(test, PYTHON, SOURCE / "tests" / "webhdfs_server.py").split()
+    test.env["HADOOP_USER_NAME"] = "hdfs"
+    return f"hdfs://127.0.0.1:{ports[0]}/runs"
+
+
+def use_file(test):
+    return str(test.dir / "elsewhere")
