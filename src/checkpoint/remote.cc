@@ -173,6 +173,7 @@ absl::Status RemoteStore::Move(int64_t step, const Url& to) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   MUSTER_ASSIGN_OR_RETURN(const auto found, FilesOf(*there, FolderOf(step)));
   std::vector<CopyPair> pairs;
+  pairs.reserve(found.size());
   for (const FileInfo& info : found) pairs.push_back({info, to.Child(info.url.Basename())});
   MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
   return Remove(step);

@@ -9,6 +9,7 @@
 #include "base/terminal_text.h"
 #include "base/units.h"
 #include "data/record_file.h"
+#include "storage/local_copy.h"
 
 namespace muster::cli {
 
@@ -47,11 +48,20 @@ void StatusLine::Clear() {
   shown_ = false;
 }
 
-absl::StatusOr<std::vector<std::string>> RecordFilesIn(const std::vector<std::string>& arguments) {
+absl::StatusOr<std::vector<std::string>> RecordFilesIn(Context& context,
+                                                       const std::vector<std::string>& arguments) {
   namespace fs = std::filesystem;
+  storage::Storage storage;
   std::vector<std::string> files;
   std::error_code error;
-  for (const std::string& argument : arguments) {
+  for (std::string argument : arguments) {
+    if (storage::IsRemote(argument)) {
+      MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(argument));
+      MUSTER_ASSIGN_OR_RETURN(argument, storage::LocalCopy(storage, url, storage::CacheFolder(),
+                                                           [&](const std::string& line) {
+                                                             context.err().PrintLine(line);
+                                                           }));
+    }
     if (!fs::is_directory(argument, error)) {
       MUSTER_ASSIGN_OR_RETURN(const auto matches, data::MatchFiles(argument));
       files.insert(files.end(), matches.begin(), matches.end());

@@ -41,7 +41,9 @@ class StatusLine {
   bool shown_ = false;
 };
 
-// The record files that arguments mean: files, globs, and folders with all their files.
-absl::StatusOr<std::vector<std::string>> RecordFilesIn(const std::vector<std::string>& arguments);
+// The record files that arguments mean: files, globs, and folders with all their files; of URLs,
+// copies on this machine.
+absl::StatusOr<std::vector<std::string>> RecordFilesIn(Context& context,
+                                                       const std::vector<std::string>& arguments);
 
 }  // namespace muster::cli

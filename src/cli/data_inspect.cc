@@ -131,7 +131,8 @@ void PrintText(Terminal& out, const std::vector<FileInfo>& files, const ExampleS
 
 absl::StatusOr<int> Inspect(Context& context, const InspectOptions& options) {
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> paths, RecordFilesIn(options.files));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                          RecordFilesIn(context, options.files));
   ExampleSummary summary;
   std::vector<FileInfo> files;
   {

@@ -57,7 +57,7 @@ absl::StatusOr<bool> VerifyFile(Context& context, const std::string& path,
 
 absl::StatusOr<int> Verify(Context& context, const std::vector<std::string>& arguments) {
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> files, RecordFilesIn(arguments));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> files, RecordFilesIn(context, arguments));
   const HeldSignals signals;
   Totals totals;
   for (const std::string& path : files) {

@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/training.h"
+#include "storage/local_copy.h"
 
 namespace muster::cli {
 namespace {
@@ -60,7 +61,9 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
     return kSuccess;
   }
   if (IsFinal(job.state)) {
-    out.Print(absl::StrCat(Verdict(out, job), TrainingResult(job)));
+    // A storage that cannot be reached must not keep anybody waiting here.
+    const bool here = !storage::IsRemote(job.model_dir);
+    out.Print(absl::StrCat(Verdict(out, job), here ? TrainingResult(job) : ""));
   } else {
     out.PrintLine(absl::StrCat(out.Paint(Style::kBold, job.id), " ", PaintState(out, job.state),
                                ", created ", FormatAge(absl::Now() - job.created),

@@ -103,6 +103,8 @@ absl::StatusOr<Submission> TrainSubmission(const JobRecord& job) {
 
 std::string TrainingResult(const JobRecord& job) {
   if (job.model_dir.empty() || !TrainSubmission(job).ok()) return "";
+  // What failed may be the storage.
+  if (storage::IsRemote(job.model_dir) && job.state != JobState::kSucceeded) return "";
   return absl::StrCat(CheckpointLine(job.model_dir), EvaluationLine(job));
 }
 

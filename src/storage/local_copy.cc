@@ -34,25 +34,29 @@ std::string PathOf(const Url& url, const std::string& folder) {
   return JoinPath(folder, std::string(absl::StripPrefix(url.name, "/")));
 }
 
+// A pattern, a file, or a folder; a file of just that name when a pattern matches nothing.
 absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string& folder) {
   Found found{.path = PathOf(url, folder)};
+  if (IsGlob(url)) {
+    MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
+  }
+  if (!found.files.empty()) return found;
   auto info = there.Stat(url);
   if (info.ok()) {
     found.files.push_back(*std::move(info));
     return found;
   }
-  if (!absl::IsNotFound(info.status())) return info.status();
   if (IsGlob(url)) {
-    MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
-  } else {
-    const bool ends = url.name.empty() || absl::EndsWith(url.name, "/");
-    const Url below = ends ? url : url.WithName(url.name + "/");
-    MUSTER_ASSIGN_OR_RETURN(found.files, there.List(below, Depth::kAll));
+    return absl::NotFoundError(
+        absl::StrCat(url.ToString(), ": no file matches; look with `muster storage ls`"));
   }
+  if (!absl::IsNotFound(info.status())) return info.status();
+  const bool ends = url.name.empty() || absl::EndsWith(url.name, "/");
+  MUSTER_ASSIGN_OR_RETURN(found.files,
+                          there.List(ends ? url : url.WithName(url.name + "/"), Depth::kAll));
   if (!found.files.empty()) return found;
-  return absl::NotFoundError(absl::StrCat(
-      url.ToString(), IsGlob(url) ? ": no file matches; look with `muster storage ls`"
-                                  : ": there is nothing; look with `muster storage ls`"));
+  return absl::NotFoundError(
+      absl::StrCat(url.ToString(), ": there is nothing; look with `muster storage ls`"));
 }
 
 bool IsCopy(const std::string& path, const FileInfo& info) {
@@ -132,8 +136,8 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   }
   if (pairs.empty()) return found.path;
   MUSTER_RETURN_IF_ERROR(CheckSpace(url, bytes, folder));
-  log(absl::StrCat("copying ", pairs.size(), " files, ", FormatBytes(bytes), ", of ",
-                   url.ToString(), " to ", folder));
+  log(absl::StrCat("copying ", pairs.size(), pairs.size() == 1 ? " file, " : " files, ",
+                   FormatBytes(bytes), ", of ", url.ToString(), " to ", folder));
   const CopyResult result = CopyAll(storage, pairs, {.parallel = kParallel});
   if (!result.failures.empty()) return result.failures.front();
   for (const CopyPair& pair : pairs) {

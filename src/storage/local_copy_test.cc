@@ -43,7 +43,7 @@ TEST_F(LocalCopyTest, OnlyWhatChangedIsCopiedAgain) {
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(*ReadFile(*path), "one");
   ASSERT_THAT(said_, SizeIs(1));
-  EXPECT_THAT(said_[0], HasSubstr("copying 1 files, 3 B, of memory://d/a.txt"));
+  EXPECT_THAT(said_[0], HasSubstr("copying 1 file, 3B, of memory://d/a.txt"));
   ASSERT_TRUE(Copy("d/a.txt").ok());
   EXPECT_THAT(said_, SizeIs(1));
   Write("d/a.txt", "two");

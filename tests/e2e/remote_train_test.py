@@ -142,6 +142,29 @@ class SecretTest(RemoteTest):
                 self.assertNotIn(secret, path.read_bytes(), path)
 
 
+class RecordTest(RemoteTest):
+    FEATURES = {"image": {"type": "uint8", "shape": [28, 28]}, "label": "int64"}
+
+    def test_records_are_inspected_and_trained_on_where_they_are(self):
+        place = self.use("s3")
+        write_digits(self.dir / "digits")
+        self.muster("data", "convert", "digits", "--to", "records", "--shards", "3")
+        self.muster("storage", "cp", "-r", "records", f"{place}/records")
+        self.assertIn("640", self.muster("data", "inspect", f"{place}/records/train-*").stdout)
+        self.muster("data", "verify", f"{place}/records")
+        data = {"format": "tfrecord", "path": {"train": f"{place}/records/train-*", "test": f"{place}/records/test-*"},
+                "features": self.FEATURES, "examples": None, "shape": None}
+        self.train("there", roles=PAIR, train={"model": "cnn", "steps": 20, "data": data})
+        data["path"] = "records"
+        self.train("here", roles=PAIR, train={"model": "cnn", "steps": 20, "data": data})
+        self.assertEqual(self.bytes_of("there"), self.bytes_of("here"))
+
+    def test_a_pattern_that_matches_nothing(self):
+        place = self.use("s3")
+        data = {"format": "tfrecord", "path": f"{place}/none-*", "features": self.FEATURES, "examples": None, "shape": None}
+        self.assertIn(f"{place}/none-*: no file matches", self.fails("job", roles={"chief": {}}, train={"model": "cnn", "data": data}))
+
+
 class FaultTest(RemoteTest):
     def test_a_storage_that_goes_away_and_comes_back(self):
         """Training goes on; what could not be saved is said; the last checkpoint is there."""
