@@ -1,15 +1,20 @@
 """Storages on loopback for tests, each a server in a process of its own."""
-import json
 import shutil
 import subprocess
 
-from support import PYTHON, SOURCE
+from support import PYTHON, SOURCE, GsServer
 
 S3RVER = SOURCE / "build" / "npm" / "node_modules" / "@20minutes" / "s3rver"
 
 
+def _without_proxies(test):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        test.env.pop(name, None)
+
+
 def _serve(test, *command):
     """Starts a server that ends with the test; what it printed first."""
+    _without_proxies(test)
     server = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     test.addCleanup(server.stdout.close)
     test.addCleanup(server.wait)
@@ -31,10 +36,8 @@ def use_s3(test):
 
 def use_gs(test):
     """Our Google Cloud Storage server, which the official client has judged; a URL of its bucket."""
-    if shutil.which("node") is None:
-        test.skipTest("no node; scripts/test installs it")
-    port = int(_serve(test, "node", SOURCE / "tests" / "gs_server.mjs", json.dumps({"buckets": ["bucket"]})))
-    test.env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{port}"
+    _without_proxies(test)
+    test.env["STORAGE_EMULATOR_HOST"] = GsServer(test).address
     return "gs://bucket"
 
 

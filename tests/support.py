@@ -18,6 +18,7 @@ import textwrap
 import threading
 import time
 import unittest
+import urllib.request
 
 MUSTER = os.path.abspath(shutil.which(os.environ.get("MUSTER", "muster")) or os.environ.get("MUSTER", "muster"))
 SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
@@ -79,6 +80,27 @@ def kill(pid, number=signal.SIGKILL):
 def plain(text):
     """`text` without what only a terminal understands."""
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "")
+
+
+class GsServer:
+    """tests/gs_server.mjs, which see, while a test lasts."""
+
+    def __init__(self, test, **options):
+        if shutil.which("node") is None:
+            test.skipTest("no node")
+        process = subprocess.Popen(["node", SOURCE / "tests" / "gs_server.mjs", json.dumps(options)],
+                                   stdout=subprocess.PIPE, text=True)
+        test.addCleanup(process.stdout.close)
+        test.addCleanup(process.wait)
+        test.addCleanup(process.kill)
+        self.address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+
+    def ask(self, path, value=None):
+        """What it answers to GET, or to POST when there is something to send, below /test/."""
+        data = None if value is None else json.dumps(value).encode()
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"{self.address}/test/{path}", data=data, timeout=30) as answer:
+            return json.load(answer)
 
 
 class Terminal:

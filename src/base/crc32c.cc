@@ -21,6 +21,14 @@ constexpr uint32_t TimesX(uint32_t value) {
   return (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
 }
 
+constexpr uint32_t Times(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (; a != 0; a <<= 1, b = TimesX(b)) {
+    if ((a & 0x80000000) != 0) product ^= b;
+  }
+  return product;
+}
+
 uint64_t Load64(const char* data) {
   uint64_t word = 0;
   std::memcpy(&word, data, sizeof(word));
@@ -129,6 +137,14 @@ uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data) {
   if (kHasInstruction) return ExtendWithInstruction(crc, data);
 #endif
   return internal::ExtendCrc32cPortable(crc, data);
+}
+
+uint32_t ConcatCrc32c(uint32_t first, uint32_t second, int64_t second_bytes) {
+  uint32_t power = 0x00800000;  // x^8, then its squares
+  for (int64_t left = second_bytes; left > 0; left >>= 1, power = Times(power, power)) {
+    if ((left & 1) != 0) first = Times(first, power);
+  }
+  return first ^ second;
 }
 
 }  // namespace muster

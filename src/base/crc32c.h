@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli, RFC 3720): the check sum of TFRecord files.
+// CRC-32C (Castagnoli, RFC 3720): the check sum of TFRecord files and of Google Cloud Storage.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ namespace muster {
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data);
 
 inline uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }
+
+// Of Crc32c(a), Crc32c(b) and the size of b, the check sum of a followed by b.
+uint32_t ConcatCrc32c(uint32_t first, uint32_t second, int64_t second_bytes);
 
 // TFRecord files store check sums in this disguise: the check sum of data that contains check sums
 // is weak.

@@ -27,6 +27,21 @@ TEST(Crc32cTest, AgreesWithTheExamplesOfRfc3720) {
   EXPECT_EQ(Crc32c(""), 0U);
 }
 
+TEST(Crc32cTest, SumsOfPartsAreJoined) {
+  std::mt19937 random(2);
+  std::string data(70'000, '\0');
+  for (char& byte : data) byte = static_cast<char>(random());
+  const absl::string_view view = data;
+  for (const size_t cut :
+       {size_t{0}, size_t{1}, size_t{7}, size_t{4096}, size_t{65'537}, data.size()}) {
+    const absl::string_view second = view.substr(cut);
+    EXPECT_EQ(ConcatCrc32c(Crc32c(view.substr(0, cut)), Crc32c(second),
+                           static_cast<int64_t>(second.size())),
+              Crc32c(view))
+        << cut;
+  }
+}
+
 TEST(Crc32cTest, TheInstructionAndTheTablesAgreeAtEveryLengthAndAlignment) {
   std::mt19937 random(1);
   std::string data(40'000, '\0');

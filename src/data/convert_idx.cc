@@ -17,7 +17,7 @@ std::vector<To> Cast(const std::string& bytes) {
   for (size_t i = 0; i < values.size(); ++i) {
     From value{};
     std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
-    values[i] = static_cast<To>(value);
+    values[i] = static_cast<To>(+value);  // of an int8, its number
   }
   return values;
 }

@@ -55,6 +55,11 @@ absl::Status StatusOf(const Response& response) {
                    response.tries > 1 ? absl::StrCat(", also at try ", response.tries) : ""));
 }
 
+bool MayPass(int status) {
+  return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+         status == 504;
+}
+
 std::string PercentEncode(absl::string_view text, bool keep_slash) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string encoded;

@@ -84,6 +84,8 @@ struct Response {
 // for 401, FailedPrecondition for 412, OutOfRange for 416, ResourceExhausted for 429, Unavailable
 // for 5xx and what else may pass; "the server answers HTTP 503".
 absl::Status StatusOf(const Response& response);
+// Whether an answer of this HTTP status may be another one next time: 408, 429, 500, 502, 503, 504.
+bool MayPass(int status);
 
 // All but letters, digits and -._~ as %XX; a slash stays when `keep_slash`.
 std::string PercentEncode(absl::string_view text, bool keep_slash);

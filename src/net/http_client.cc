@@ -18,11 +18,6 @@ namespace {
 constexpr size_t kIdleHandles = 64;
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 
-bool MayPass(int status) {
-  return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
-         status == 504;
-}
-
 // "https://host:port" of a URL.
 std::string OriginOf(absl::string_view url) {
   const size_t scheme = url.find("://");
@@ -130,6 +125,11 @@ bool HttpClient::Wait(absl::Duration delay, const Request& request) const {
     delay -= slice;
   }
   return true;
+}
+
+bool HttpClient::WaitAfter(int tries, const Response& response) {
+  const auto delay = DelayAfter(tries, response);
+  return delay.has_value() && Wait(*delay, Request{});
 }
 
 absl::StatusOr<Response> HttpClient::Do(const Request& request) {

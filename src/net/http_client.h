@@ -17,7 +17,7 @@
 
 namespace muster::net {
 
-// Tried again: 408, 429, 500, 502, 503, 504 and lost connections. Before try n + 1 it waits a
+// Tried again: answers that MayPass() and lost connections. Before try n + 1 it waits a
 // random time between 0 and first_delay * 2^(n-1), at most max_delay, and at least what the server
 // asks for.
 struct RetryPolicy {
@@ -55,6 +55,9 @@ class HttpClient {
   // policy has come to its end. Unavailable when there was none: connections failed, were cut or
   // fell silent. Messages hold neither the URL nor a header: they may be secret.
   absl::StatusOr<Response> Do(const Request& request);
+  // For who repeats in a way of his own what Do() must not (Request::repeatable): waits as before
+  // try number `tries` + 1. False when the policy has no more of them.
+  bool WaitAfter(int tries, const Response& response);
 
  private:
   class Handles;

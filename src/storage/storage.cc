@@ -3,10 +3,22 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "storage/file/file_system.h"
+#include "storage/gs/file_system.h"
 #include "storage/memory/file_system.h"
 #include "storage/s3/file_system.h"
 
 namespace muster::storage {
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<FileSystem>> SetUp(const Url& url, const Variables& variables) {
+  if (url.scheme == "gs") return GsFileSystem::FromVariables(variables);
+  if (url.scheme == "s3") return S3FileSystem::FromVariables(variables);
+  return absl::UnimplementedError(absl::StrCat(url.ToString(), ": ", url.scheme,
+                                               ":// is not there yet; gs://, s3:// and paths are"));
+}
+
+}  // namespace
 
 Storage::Storage(Variables variables)
     : variables_(std::move(variables)),
@@ -18,15 +30,12 @@ Storage::~Storage() = default;
 absl::StatusOr<FileSystem*> Storage::For(const Url& url) {
   if (url.scheme == "file") return local_.get();
   if (url.scheme == "memory") return memory_.get();
-  if (url.scheme != "s3") {
-    return absl::UnimplementedError(absl::StrCat(url.ToString(), ": ", url.scheme,
-                                                 ":// is not there yet; s3:// and paths are"));
-  }
   absl::MutexLock lock(&mutex_);
-  if (s3_ == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(s3_, S3FileSystem::FromVariables(variables_));
+  std::unique_ptr<FileSystem>& files = remote_[url.scheme];
+  if (files == nullptr) {
+    MUSTER_ASSIGN_OR_RETURN(files, SetUp(url, variables_));
   }
-  return s3_.get();
+  return files.get();
 }
 
 }  // namespace muster::storage

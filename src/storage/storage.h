@@ -1,7 +1,9 @@
 // Which storage a URL is kept in.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -26,7 +28,7 @@ class Storage {
   const std::unique_ptr<FileSystem> local_;
   const std::unique_ptr<FileSystem> memory_;
   absl::Mutex mutex_;
-  std::unique_ptr<FileSystem> s3_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<FileSystem>> remote_ ABSL_GUARDED_BY(mutex_);  // by scheme
 };
 
 }  // namespace muster::storage

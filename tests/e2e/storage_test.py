@@ -1,4 +1,5 @@
-"""muster storage: files by URL, on this machine and in an S3 that is not ours (npm's @20minutes/s3rver)."""
+"""muster storage: files by URL, on this machine, in an S3 that is not ours (npm's @20minutes/s3rver) and in a Google Cloud
+Storage that is (gs_server.mjs)."""
 import hashlib
 import json
 import os
@@ -7,10 +8,15 @@ import subprocess
 import unittest
 
 from storages import use_s3
-from support import MusterTest, wait_until
+from support import GsServer, MusterTest, wait_until
 
 
 class StorageCase(MusterTest):
+    def setUp(self):
+        super().setUp()
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            self.env.pop(name, None)
+
     def storage(self, *args, check=True):
         return self.muster("storage", *args, check=check)
 
@@ -28,6 +34,28 @@ class StorageCase(MusterTest):
         result = self.storage(*args, check=False)
         self.assertEqual(result.returncode, code, result.stderr)
         return result.stderr
+
+    def there_and_back(self, root):
+        """Files of odd names and sizes, to `root` and back."""
+        names = ["a", "b c", "100%", "x#y", "ä/日本", "deep/er/file", "deep/file"]
+        for name in names:
+            self.put(f"from/{name}", name.encode() * 1000)
+        large = os.urandom(20 << 20)  # in parts
+        self.put("from/large", large)
+        self.assertIn("copied 8 files", self.storage("cp", "-r", "from", root).stdout)
+        listed = json.loads(self.storage("ls", "-r", "--json", root).stdout)
+        self.assertEqual(sorted(one["url"] for one in listed), sorted(f"{root}/{n}" for n in names + ["large"]))
+        self.assertIn("copied 8 files", self.storage("cp", "-r", f"{root}/", "back").stdout)
+        self.assertEqual(self.tree("back"), self.tree("from"))
+        self.assertIn("copied 0 files, 0B; 8 were there", self.storage("cp", "-r", root, "back").stdout)
+        self.assertIn("copied 0 files, 0B; 8 were there", self.storage("cp", "-r", "from", root).stdout)
+        self.assertIn(f"{root}/deep/", self.storage("ls", root).stdout)
+        stat = json.loads(self.storage("stat", "--json", f"{root}/a").stdout)[0]
+        self.assertEqual((stat["bytes"], stat["md5"]), (1000, hashlib.md5(b"a" * 1000).hexdigest()))
+        self.assertEqual(self.storage("cat", f"{root}/b ?").stdout, "b c" * 1000)
+        self.assertIn("removed 1 file: ", self.storage("rm", f"{root}/a").stdout)
+        self.assertIn("removed 7 files in ", self.storage("rm", "-r", root).stdout)
+        self.assertEqual(self.storage("ls", root.rsplit("/", 1)[0]).stdout, "")
 
 
 class StorageTest(StorageCase):
@@ -88,7 +116,7 @@ class StorageTest(StorageCase):
             said = self.refused("cp", *args, code=2)
             self.assertIn(text, said)
             self.assertNotIn("hunter2", said)
-        self.assertIn("gs:// is not there yet", self.refused("cp", "a", "gs://b/x"))
+        self.assertIn("hdfs:// is not there yet", self.refused("cp", "a", "hdfs://b:1/x"))
         self.assertIn("there is nothing", self.refused("cp", "absent", "x"))
         self.assertFalse((self.dir / "to").exists())
 
@@ -138,30 +166,10 @@ class S3Test(StorageCase):
 
     def setUp(self):
         super().setUp()
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-            self.env.pop(name, None)
         use_s3(self)
 
     def test_there_and_back(self):
-        names = ["a", "b c", "100%", "x#y", "ä/日本", "deep/er/file", "deep/file"]
-        for name in names:
-            self.put(f"from/{name}", name.encode() * 1000)
-        large = os.urandom(20 << 20)  # in parts
-        self.put("from/large", large)
-        self.assertIn("copied 8 files", self.storage("cp", "-r", "from", "s3://bucket/x").stdout)
-        listed = json.loads(self.storage("ls", "-r", "--json", "s3://bucket/x").stdout)
-        self.assertEqual(sorted(one["url"] for one in listed), sorted(f"s3://bucket/x/{n}" for n in names + ["large"]))
-        self.assertIn("copied 8 files", self.storage("cp", "-r", "s3://bucket/x/", "back").stdout)
-        self.assertEqual(self.tree("back"), self.tree("from"))
-        self.assertIn("copied 0 files, 0B; 8 were there", self.storage("cp", "-r", "s3://bucket/x", "back").stdout)
-        self.assertIn("copied 0 files, 0B; 8 were there", self.storage("cp", "-r", "from", "s3://bucket/x").stdout)
-        self.assertIn("s3://bucket/x/deep/", self.storage("ls", "s3://bucket/x").stdout)
-        stat = json.loads(self.storage("stat", "--json", "s3://bucket/x/a").stdout)[0]
-        self.assertEqual((stat["bytes"], stat["md5"]), (1000, hashlib.md5(b"a" * 1000).hexdigest()))
-        self.assertEqual(self.storage("cat", "s3://bucket/x/b ?").stdout, "b c" * 1000)
-        self.assertIn("removed 1 file: ", self.storage("rm", "s3://bucket/x/a").stdout)
-        self.assertIn("removed 7 files in ", self.storage("rm", "-r", "s3://bucket/x").stdout)
-        self.assertEqual(self.storage("ls", "s3://bucket").stdout, "")
+        self.there_and_back("s3://bucket/x")
 
     def test_what_goes_wrong_is_explained_and_no_secret_is_told(self):
         self.put("a", b"a")
@@ -181,6 +189,48 @@ class S3Test(StorageCase):
         (folder / "credentials").write_text("[mine]\naws_access_key_id = S3RVER\naws_secret_access_key = S3RVER\n")
         self.env["AWS_PROFILE"] = "mine"
         self.storage("ls", "s3://bucket")
+
+
+class GsTest(StorageCase):
+    def setUp(self):
+        super().setUp()
+        self.env.update(HOME=str(self.dir), NO_GCE_CHECK="true")
+        for name in ("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "STORAGE_EMULATOR_HOST"):
+            self.env.pop(name, None)
+
+    def test_there_and_back(self):
+        self.env["STORAGE_EMULATOR_HOST"] = GsServer(self, pageSize=3).address
+        self.there_and_back("gs://bucket/x")
+
+    def test_signed_in_and_not(self):
+        server = GsServer(self, auth=True)
+        self.env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] = f"{server.address}/storage/v1/"
+        self.put("a", b"content")
+        self.assertIn("no credentials for Google Cloud Storage: set GOOGLE_APPLICATION_CREDENTIALS",
+                      self.refused("ls", "gs://bucket"))
+        user = server.ask("authorized_user")
+        path = self.put(".config/gcloud/application_default_credentials.json", json.dumps(user).encode())
+        self.storage("cp", "a", "gs://bucket/a")
+        self.assertEqual(self.storage("cat", "gs://bucket/a").stdout, "content")
+        self.assertIn("there is no bucket 'nowhere'", self.refused("ls", "gs://nowhere/x"))
+        self.assertIn("gs://bucket/x: there is nothing", self.refused("cat", "gs://bucket/x"))
+        path.write_text(json.dumps(user | {"refresh_token": "hunter2-wrong"}))
+        for args in (["ls", "gs://bucket"], ["cp", "a", "gs://bucket/a"], ["rm", "gs://bucket/a"], ["cat", "gs://bucket/a"]):
+            said = self.refused(*args)
+            self.assertIn("gcloud auth application-default login", said)
+            self.assertNotIn("hunter2", said)
+
+    def test_an_interrupted_cp_leaves_no_upload(self):
+        server = GsServer(self)
+        self.env["STORAGE_EMULATOR_HOST"] = server.address
+        with open(self.put("large", b""), "wb") as file:
+            file.truncate(20 << 30)  # takes no room, and long to send
+        process = self.start("storage", "cp", "large", "gs://bucket/copy")
+        wait_until(lambda: server.ask("state")["openUploads"] == 1, "it has begun")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), -signal.SIGINT)
+        self.assertEqual(server.ask("state")["openUploads"], 0)
+        self.assertEqual(self.storage("ls", "gs://bucket").stdout, "")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
 #include "storage/file_errors.h"
+#include "storage/objects.h"
 #include "storage/s3/profile.h"
 #include "storage/s3/xml.h"
 
@@ -43,9 +43,6 @@ constexpr Meaning kMeanings[] = {
     {"InvalidBucketName", absl::StatusCode::kInvalidArgument, "no bucket has such a name"},
 };
 
-// At most a line of what a server says.
-std::string Words(absl::string_view text) { return Ellipsize(Printable(text), 200); }
-
 // Whether the answer means that the bucket is in another region; "" when it does not.
 std::string OtherRegion(const net::Response& response, absl::string_view code) {
   if (response.status != 301 && code != "PermanentRedirect" &&
@@ -78,7 +75,7 @@ absl::StatusOr<S3Options> S3Options::FromVariables(const Variables& variables) {
       !absl::StartsWith(options.endpoint, "https://")) {
     return absl::InvalidArgumentError(
         absl::StrCat("the endpoint of S3 must begin with http:// or https://; AWS_ENDPOINT_URL or ",
-                     "the profile says '", Words(options.endpoint), "'"));
+                     "the profile says '", ServerWords(options.endpoint), "'"));
   }
   return options;
 }
@@ -127,7 +124,7 @@ absl::StatusOr<net::Response> S3Client::Send(const S3Request& request) {
     auto response = http_->Do(http);
     if (!response.ok()) return Annotate(response.status(), request.url.ToString());
     if (again || !absl::StrContains(response->body, "<Code>ExpiredToken</Code>")) return response;
-    credentials_->Forget();
+    credentials_->Forget(credentials);
   }
 }
 
@@ -136,12 +133,10 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
   const auto xml = ParseXml(response.body);
   const std::string code(xml.ok() ? xml->Text("Code") : "");
   const std::string name = url.ToString();
-  if (code == "NoSuchBucket") {
-    return absl::NotFoundError(absl::StrCat(name, ": there is no bucket '", url.place, "'"));
-  }
+  if (code == "NoSuchBucket") return NoBucket(url);
   if (const std::string region = OtherRegion(response, code); !region.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, ": the bucket is in another region; set AWS_REGION=", Words(region)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, ": the bucket is in another region; set AWS_REGION=", ServerWords(region)));
   }
   if (response.status == 404) return Absent(url);
   if (response.status == 412) return Exists(url);
@@ -150,10 +145,10 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
     return absl::Status(meaning.status, absl::StrCat(name, ": ", meaning.advice, " (", code, ")"));
   }
   const absl::Status status = net::StatusOf(response);
-  const std::string words = xml.ok() ? Words(xml->Text("Message")) : "";
+  const std::string words = xml.ok() ? ServerWords(xml->Text("Message")) : "";
   return absl::Status(status.code(),
                       absl::StrCat(name, ": ", status.message(), code.empty() ? "" : ": ",
-                                   Words(code), words.empty() ? "" : ": ", words));
+                                   ServerWords(code), words.empty() ? "" : ": ", words));
 }
 
 absl::Status S3Client::Explain(const Url& url, const net::Response& response) {

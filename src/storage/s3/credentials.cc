@@ -1,13 +1,12 @@
 #include "storage/s3/credentials.h"
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "nlohmann/json.hpp"
+#include "storage/json.h"
+#include "storage/objects.h"
 #include "storage/s3/profile.h"
 
 namespace muster::storage {
@@ -21,10 +20,7 @@ constexpr char kInstanceHost[] = "http://169.254.169.254";
 absl::Status Check(const AwsCredentials& credentials, absl::string_view origin) {
   for (const std::string* part :
        {&credentials.access_key, &credentials.secret_key, &credentials.session_token}) {
-    const bool plain = std::none_of(part->begin(), part->end(), [](char c) {
-      return absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == ' ';
-    });
-    if (!plain) {
+    if (!FitsHeader(*part)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the credentials from ", origin, " hold a space or a line's end"));
     }
@@ -32,21 +28,16 @@ absl::Status Check(const AwsCredentials& credentials, absl::string_view origin) 
   return absl::OkStatus();
 }
 
-std::string Member(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 absl::StatusOr<AwsCredentials> ParseAnswer(absl::string_view text, absl::string_view origin) {
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const nlohmann::json json = ParseJson(text);
   if (!json.is_object()) {
     return absl::UnauthenticatedError(absl::StrCat(origin, " answers with no JSON object"));
   }
-  AwsCredentials credentials{.access_key = Member(json, "AccessKeyId"),
-                             .secret_key = Member(json, "SecretAccessKey"),
-                             .session_token = Member(json, "Token")};
+  AwsCredentials credentials{.access_key = TextMember(json, "AccessKeyId"),
+                             .secret_key = TextMember(json, "SecretAccessKey"),
+                             .session_token = TextMember(json, "Token")};
   std::string error;
-  const std::string expires = Member(json, "Expiration");
+  const std::string expires = TextMember(json, "Expiration");
   const bool dated =
       expires.empty() || absl::ParseTime(absl::RFC3339_full, expires, &credentials.expires, &error);
   if (credentials.access_key.empty() || credentials.secret_key.empty() || !dated) {
@@ -58,20 +49,7 @@ absl::StatusOr<AwsCredentials> ParseAnswer(absl::string_view text, absl::string_
 }  // namespace
 
 AwsCredentialChain::AwsCredentialChain(Variables variables, const Clock& clock)
-    : variables_(std::move(variables)), clock_(clock) {}
-
-absl::StatusOr<AwsCredentials> AwsCredentialChain::Get() {
-  absl::MutexLock lock(&mutex_);
-  if (!known_.has_value() || known_->expires - kBeforeExpiry <= clock_.Now()) {
-    MUSTER_ASSIGN_OR_RETURN(known_, Look());
-  }
-  return *known_;
-}
-
-void AwsCredentialChain::Forget() {
-  absl::MutexLock lock(&mutex_);
-  known_.reset();
-}
+    : variables_(std::move(variables)), known_([this] { return Look(); }, kBeforeExpiry, clock) {}
 
 absl::StatusOr<AwsCredentials> AwsCredentialChain::Look() {
   Found found = FromVariables();
@@ -127,24 +105,6 @@ AwsCredentialChain::Found AwsCredentialChain::FromProfile() const {
   return std::nullopt;
 }
 
-absl::StatusOr<std::string> AwsCredentialChain::Ask(const std::string& method,
-                                                    const std::string& url,
-                                                    const net::Headers& headers) {
-  if (client_ == nullptr) {
-    net::HttpOptions options = net::HttpOptions::FromEnvironment();
-    options.connect_timeout = absl::Seconds(1);
-    options.retry = {.tries = 3, .patience = absl::Seconds(3)};
-    MUSTER_ASSIGN_OR_RETURN(client_, net::HttpClient::Create(std::move(options)));
-  }
-  MUSTER_ASSIGN_OR_RETURN(net::Response response, client_->Do({.method = method,
-                                                               .url = url,
-                                                               .headers = headers,
-                                                               .max_response_bytes = 1 << 20,
-                                                               .timeout = absl::Seconds(2)}));
-  MUSTER_RETURN_IF_ERROR(net::StatusOf(response));
-  return std::move(response.body);
-}
-
 AwsCredentialChain::Found AwsCredentialChain::FromContainer() {
   std::string url = variables_("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   const std::string relative = variables_("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
@@ -158,9 +118,9 @@ AwsCredentialChain::Found AwsCredentialChain::FromContainer() {
   }
   net::Headers headers;
   if (!token.empty()) headers.emplace_back("Authorization", token);
-  const auto answer = Ask("GET", url, headers);
+  const auto answer = service_.Ask("GET", url, headers);
   if (!answer.ok()) return Annotate(answer.status(), "the container's agent for credentials");
-  return ParseAnswer(*answer, "the container's agent for credentials");
+  return ParseAnswer(answer->body, "the container's agent for credentials");
 }
 
 AwsCredentialChain::Found AwsCredentialChain::FromInstance() {
@@ -169,17 +129,17 @@ AwsCredentialChain::Found AwsCredentialChain::FromInstance() {
   if (host.empty()) host = kInstanceHost;
   while (absl::EndsWith(host, "/")) host.pop_back();
   // Whatever goes wrong here: most machines have no such service.
-  const auto token = Ask("PUT", absl::StrCat(host, "/latest/api/token"),
-                         {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
+  const auto token = service_.Ask("PUT", absl::StrCat(host, "/latest/api/token"),
+                                  {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
   if (!token.ok()) return std::nullopt;
-  const net::Headers headers = {{"X-aws-ec2-metadata-token", *token}};
+  const net::Headers headers = {{"X-aws-ec2-metadata-token", token->body}};
   const std::string folder = absl::StrCat(host, "/latest/meta-data/iam/security-credentials/");
-  const auto roles = Ask("GET", folder, headers);
+  const auto roles = service_.Ask("GET", folder, headers);
   if (!roles.ok()) return std::nullopt;
-  const absl::string_view role = absl::string_view(*roles).substr(0, roles->find('\n'));
-  const auto answer = Ask("GET", absl::StrCat(folder, role), headers);
+  const absl::string_view role = absl::string_view(roles->body).substr(0, roles->body.find('\n'));
+  const auto answer = service_.Ask("GET", absl::StrCat(folder, role), headers);
   if (!answer.ok()) return Annotate(answer.status(), "the instance's metadata");
-  return ParseAnswer(*answer, "the instance's metadata");
+  return ParseAnswer(answer->body, "the instance's metadata");
 }
 
 }  // namespace muster::storage

@@ -1,15 +1,14 @@
 // Who we are to S3.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "net/http_client.h"
+#include "storage/local_service.h"
+#include "storage/renewed.h"
 #include "storage/variables.h"
 
 namespace muster::storage {
@@ -19,6 +18,8 @@ struct AwsCredentials {
   std::string secret_key;
   std::string session_token;  // "": none
   absl::Time expires = absl::InfiniteFuture();
+
+  bool operator==(const AwsCredentials&) const = default;
 };
 
 // Finds credentials where Amazon's tools do: the environment, the shared files' profile, the
@@ -29,27 +30,21 @@ class AwsCredentialChain {
   explicit AwsCredentialChain(Variables variables, const Clock& clock = Clock::Real());
 
   // Unauthenticated when there are none anywhere: the message says where to put them.
-  absl::StatusOr<AwsCredentials> Get();
-  // The server does not take them any more: the next Get() looks again.
-  void Forget();
+  absl::StatusOr<AwsCredentials> Get() { return known_.Get(); }
+  // The server does not take them any more.
+  void Forget(const AwsCredentials& refused) { known_.Forget(refused); }
 
  private:
   using Found = absl::StatusOr<std::optional<AwsCredentials>>;
-  absl::StatusOr<AwsCredentials> Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<AwsCredentials> Look();
   Found FromVariables() const;
   Found FromProfile() const;
-  Found FromContainer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Found FromInstance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The body of an answer; a service on this very machine answers at once or is not there.
-  absl::StatusOr<std::string> Ask(const std::string& method, const std::string& url,
-                                  const net::Headers& headers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Found FromContainer();
+  Found FromInstance();
 
   const Variables variables_;
-  const Clock& clock_;
-  absl::Mutex mutex_;
-  std::optional<AwsCredentials> known_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<net::HttpClient> client_ ABSL_GUARDED_BY(mutex_);
+  LocalService service_;
+  Renewed<AwsCredentials> known_;
 };
 
 }  // namespace muster::storage

@@ -13,6 +13,7 @@
 #include "net/testing/server.h"
 #include "storage/s3/client.h"
 #include "storage/s3/profile.h"
+#include "storage/testing/environment.h"
 
 namespace muster::storage {
 namespace {
@@ -23,17 +24,12 @@ using testing::Not;
 class CredentialsTest : public testing::Test {
  protected:
   CredentialsTest() {
-    for (const char* name : {"http_proxy", "all_proxy", "ALL_PROXY"}) ::unsetenv(name);
+    ForgetProxies();
     variables_["HOME"] = home_.path();
     variables_["AWS_EC2_METADATA_DISABLED"] = "true";
   }
 
-  Variables Environment() {
-    return [this](const std::string& name) {
-      const auto found = variables_.find(name);
-      return found == variables_.end() ? "" : found->second;
-    };
-  }
+  Variables Environment() { return VariablesOf(variables_); }
   absl::StatusOr<AwsCredentials> Get() { return AwsCredentialChain(Environment()).Get(); }
   void WriteFile(const std::string& name, const std::string& text) {
     const std::string folder = JoinPath(home_.path(), ".aws");
@@ -124,7 +120,9 @@ TEST_F(CredentialsTest, TheInstancesMetadataIsAskedAgainBeforeTheyExpire) {
   EXPECT_EQ(chain.Get()->session_token, "t");
   clock.Advance(absl::Minutes(56));
   EXPECT_EQ(chain.Get()->access_key, "KEY2");
-  chain.Forget();
+  chain.Forget(AwsCredentials{.access_key = "KEY1"});
+  EXPECT_EQ(chain.Get()->access_key, "KEY2");
+  chain.Forget(*chain.Get());
   EXPECT_EQ(chain.Get()->access_key, "KEY3");
 }
 

@@ -1,79 +1,37 @@
 #include "storage/s3/file_system.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "storage/file_errors.h"
+#include "storage/object_reader.h"
+#include "storage/objects.h"
 #include "storage/s3/writer.h"
 #include "storage/s3/xml.h"
 
 namespace muster::storage {
 namespace {
 
-// Puts an answer's body where the caller wants it.
-class SpanSink final : public net::BodySink {
+class S3Reader final : public ObjectReader {
  public:
-  explicit SpanSink(absl::Span<char> room) : room_(room) {}
-
-  absl::Status Write(absl::string_view bytes) override {
-    if (bytes.size() > room_.size() - filled_) {
-      return absl::DataLossError("the server sends more than it was asked for");
-    }
-    std::memcpy(room_.data() + filled_, bytes.data(), bytes.size());
-    filled_ += bytes.size();
-    return absl::OkStatus();
-  }
-  absl::Status Rewind() override {
-    filled_ = 0;
-    return absl::OkStatus();
-  }
-  size_t filled() const { return filled_; }
+  S3Reader(S3Client& client, const Url& url, int64_t size, std::string etag)
+      : ObjectReader(url, size), client_(client), etag_(std::move(etag)) {}
 
  private:
-  const absl::Span<char> room_;
-  size_t filled_ = 0;
-};
-
-class S3Reader final : public Reader {
- public:
-  S3Reader(S3Client& client, Url url, int64_t size, std::string etag)
-      : client_(client), url_(std::move(url)), size_(size), etag_(std::move(etag)) {}
-
-  int64_t size() const override { return size_; }
-
-  absl::StatusOr<size_t> Read(int64_t offset, absl::Span<char> buffer) override {
-    if (offset < 0) return NegativeOffset();
-    if (offset >= size_ || buffer.empty()) return 0;
-    const auto bytes = std::min<int64_t>(static_cast<int64_t>(buffer.size()), size_ - offset);
-    SpanSink sink(buffer.first(static_cast<size_t>(bytes)));
-    const auto response = client_.Send(
-        {.url = url_,
-         .headers = {{"Range", absl::StrCat("bytes=", offset, "-", offset + bytes - 1)}},
-         .sink = &sink});
-    MUSTER_RETURN_IF_ERROR(response.status());
-    MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, *response));
-    if (response->Header("ETag") != etag_) {
-      return absl::AbortedError(
-          absl::StrCat(url_.ToString(), ": was replaced while it was read; begin again"));
-    }
-    const bool whole = bytes == size_ && response->status == 200;
-    if ((response->status != 206 && !whole) || sink.filled() != static_cast<size_t>(bytes)) {
-      return absl::DataLossError(
-          absl::StrCat(url_.ToString(), ": the server sends another range than it was asked for"));
-    }
-    return sink.filled();
+  absl::StatusOr<net::Response> Get(const std::string& range, net::BodySink& sink) override {
+    MUSTER_ASSIGN_OR_RETURN(
+        net::Response response,
+        client_.Send({.url = url(), .headers = {{"Range", range}}, .sink = &sink}));
+    MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
+    if (response.Header("ETag") != etag_) return Replaced(url());
+    return response;
   }
 
- private:
   S3Client& client_;
-  const Url url_;
-  const int64_t size_;
   const std::string etag_;
 };
 
@@ -105,31 +63,35 @@ std::string Decoded(absl::string_view text) {
   return decoded;
 }
 
-// One page of a listing.
-absl::Status AddPage(const Url& prefix, const XmlElement& page, std::vector<FileInfo>& found) {
-  const bool encoded = page.Text("EncodingType") == "url";
+absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text) {
+  const auto xml = ParseXml(text);
+  if (!xml.ok()) return Annotate(xml.status(), prefix.ToString());
+  const bool encoded = xml->Text("EncodingType") == "url";
   const auto name = [encoded](absl::string_view text) {
     return encoded ? Decoded(text) : std::string(text);
   };
-  for (const XmlElement& element : page.children) {
+  ListingPage page;
+  for (const XmlElement& element : xml->children) {
     if (element.name == "CommonPrefixes") {
-      found.push_back({.url = prefix.WithName(name(element.Text("Prefix")))});
+      page.folders.push_back(name(element.Text("Prefix")));
     } else if (element.name == "Contents") {
       FileInfo info{.url = prefix.WithName(name(element.Text("Key")))};
+      MUSTER_ASSIGN_OR_RETURN(info.bytes, ParseSize(info.url, element.Text("Size")));
       std::string error;
-      if (!absl::SimpleAtoi(element.Text("Size"), &info.bytes) || info.bytes < 0) {
-        return absl::DataLossError(
-            absl::StrCat(prefix.ToString(), ": the server's listing has an entry without a size"));
-      }
       if (!absl::ParseTime(absl::RFC3339_full, element.Text("LastModified"), &info.modified,
                            &error)) {
         info.modified = absl::InfinitePast();
       }
-      // What some tools create to stand for a folder.
-      if (!info.is_folder()) found.push_back(std::move(info));
+      page.files.push_back(std::move(info));
     }
   }
-  return absl::OkStatus();
+  if (xml->Text("IsTruncated") != "true") return page;
+  page.next = std::string(xml->Text("NextContinuationToken"));
+  if (page.next.empty()) {
+    return absl::DataLossError(
+        absl::StrCat(prefix.ToString(), ": the server's listing breaks off without a next page"));
+  }
+  return page;
 }
 
 }  // namespace
@@ -153,9 +115,7 @@ absl::StatusOr<FileInfo> S3FileSystem::Stat(const Url& url) {
   if (url.name.empty() || url.name.back() == '/') return Absent(url);
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, Head(url));
   FileInfo info{.url = url};
-  if (!absl::SimpleAtoi(response.Header("Content-Length"), &info.bytes) || info.bytes < 0) {
-    return absl::DataLossError(absl::StrCat(url.ToString(), ": the server does not tell its size"));
-  }
+  MUSTER_ASSIGN_OR_RETURN(info.bytes, ParseSize(url, response.Header("Content-Length")));
   info.modified =
       net::ParseHttpDate(response.Header("Last-Modified")).value_or(absl::InfinitePast());
   absl::string_view etag = response.Header("ETag");
@@ -169,10 +129,7 @@ absl::StatusOr<FileInfo> S3FileSystem::Stat(const Url& url) {
 
 absl::StatusOr<std::unique_ptr<Reader>> S3FileSystem::OpenForReading(const Url& url) {
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, Head(url));
-  int64_t size = 0;
-  if (!absl::SimpleAtoi(response.Header("Content-Length"), &size) || size < 0) {
-    return absl::DataLossError(absl::StrCat(url.ToString(), ": the server does not tell its size"));
-  }
+  MUSTER_ASSIGN_OR_RETURN(const int64_t size, ParseSize(url, response.Header("Content-Length")));
   return std::make_unique<S3Reader>(*client_, url, size, std::string(response.Header("ETag")));
 }
 
@@ -188,31 +145,16 @@ absl::StatusOr<std::unique_ptr<Writer>> S3FileSystem::OpenForWriting(const Url& 
 }
 
 absl::StatusOr<std::vector<FileInfo>> S3FileSystem::List(const Url& prefix, Depth depth) {
-  std::vector<FileInfo> found;
-  S3Request request{
-      .url = prefix.WithName(""),
-      .query = {{"encoding-type", "url"}, {"list-type", "2"}, {"prefix", prefix.name}}};
-  if (depth == Depth::kHere) request.query.emplace_back("delimiter", "/");
-  const size_t first_page = request.query.size();
-  for (std::string token;;) {
+  return ListPages(prefix, [&](const std::string& token) -> absl::StatusOr<ListingPage> {
+    S3Request request{
+        .url = prefix.WithName(""),
+        .query = {{"encoding-type", "url"}, {"list-type", "2"}, {"prefix", prefix.name}}};
+    if (depth == Depth::kHere) request.query.emplace_back("delimiter", "/");
+    if (!token.empty()) request.query.emplace_back("continuation-token", token);
     MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_->Send(request));
     MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(prefix, response));
-    const auto page = ParseXml(response.body);
-    if (!page.ok()) return Annotate(page.status(), prefix.ToString());
-    MUSTER_RETURN_IF_ERROR(AddPage(prefix, *page, found));
-    const absl::string_view next = page->Text("NextContinuationToken");
-    if (page->Text("IsTruncated") != "true") break;
-    if (next.empty() || next == token) {
-      return absl::DataLossError(
-          absl::StrCat(prefix.ToString(), ": the server's listing does not come to its end"));
-    }
-    token = std::string(next);
-    request.query.resize(first_page);
-    request.query.emplace_back("continuation-token", token);
-  }
-  std::sort(found.begin(), found.end(),
-            [](const FileInfo& a, const FileInfo& b) { return a.url.name < b.url.name; });
-  return found;
+    return ParsePage(prefix, response.body);
+  });
 }
 
 absl::Status S3FileSystem::Delete(const Url& url) {
@@ -225,8 +167,7 @@ absl::Status S3FileSystem::Delete(const Url& url) {
 }
 
 absl::Status S3FileSystem::Rename(const Url& from, const Url& /*to*/) {
-  return absl::UnimplementedError(absl::StrCat(
-      from.ToString(), ": S3 has no renaming at once; copy the file and delete the first"));
+  return NoRenaming(from, "S3");
 }
 
 }  // namespace muster::storage

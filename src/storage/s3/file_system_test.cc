@@ -1,26 +1,20 @@
 #include "storage/s3/file_system.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <map>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/testing.h"
-#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "net/testing/server.h"
 #include "storage/testing/conformance.h"
+#include "storage/testing/environment.h"
+#include "storage/testing/node_server.h"
 
 namespace muster::storage {
 namespace {
@@ -33,74 +27,40 @@ constexpr char kBucket[] = "muster-test";
 
 Variables Environment(const std::string& endpoint, const std::string& access_key = "S3RVER",
                       const std::string& secret_key = "S3RVER") {
-  const std::map<std::string, std::string> values = {{"AWS_ENDPOINT_URL", endpoint},
-                                                     {"AWS_ACCESS_KEY_ID", access_key},
-                                                     {"AWS_SECRET_ACCESS_KEY", secret_key}};
-  return [values](const std::string& name) {
-    const auto found = values.find(name);
-    return found == values.end() ? "" : found->second;
-  };
+  return VariablesOf({{"AWS_ENDPOINT_URL", endpoint},
+                      {"AWS_ACCESS_KEY_ID", access_key},
+                      {"AWS_SECRET_ACCESS_KEY", secret_key}});
 }
 
-// The npm package @20minutes/s3rver, which checks signatures; it ends with this process.
+// The npm package @20minutes/s3rver, which checks signatures.
 class S3rver {
  public:
   // Null when it cannot be had; `why` says the reason.
   static std::unique_ptr<S3rver> Start(std::string* why) {
-    for (const char* name : {"http_proxy", "all_proxy", "ALL_PROXY"}) ::unsetenv(name);
     const std::string package = absl::StrCat(MUSTER_NPM, "/node_modules/@20minutes/s3rver");
     if (!std::filesystem::exists(package)) {
       *why = absl::StrCat("no s3rver in ", package, "; scripts/test installs it when there is npm");
       return nullptr;
     }
     auto server = std::unique_ptr<S3rver>(new S3rver);
-    const std::string script =
-        absl::StrCat("const S3rver = require('", package, "');",
-                     "new S3rver({port: 0, address: '127.0.0.1', silent: true, directory: '",
-                     server->folder_.path(), "', configureBuckets: [{name: '", kBucket,
-                     "'}]}).run().then(({port}) => console.log(port));");
-    if (!server->Run(script)) {
-      *why = "node cannot run s3rver";
-      return nullptr;
-    }
-    return server;
+    server->node_ = NodeServer::Start(
+        {"--openssl-legacy-provider", "--no-deprecation", "-e",
+         absl::StrCat("const S3rver = require('", package, "');",
+                      "new S3rver({port: 0, address: '127.0.0.1', silent: true, directory: '",
+                      server->folder_.path(), "', configureBuckets: [{name: '", kBucket,
+                      "'}]}).run().then(({port}) => console.log(port));")});
+    if (server->node_ != nullptr) return server;
+    *why = "node cannot run s3rver";
+    return nullptr;
   }
-  ~S3rver() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  S3rver(const S3rver&) = delete;
-  S3rver& operator=(const S3rver&) = delete;
 
-  std::string address() const { return absl::StrCat("http://127.0.0.1:", port_); }
+  std::string address() const { return node_->address(); }
 
  private:
   S3rver() = default;
 
-  bool Run(const std::string& script) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    const UniqueFd output(ends[0]);
-    UniqueFd input(ends[1]);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::dup2(input.get(), 1);
-      ::execlp("node", "node", "--openssl-legacy-provider", "--no-deprecation", "-e",
-               script.c_str(), nullptr);
-      ::_exit(127);
-    }
-    input.Reset();
-    std::string line;
-    char byte = 0;
-    while (::read(output.get(), &byte, 1) == 1 && byte != '\n') line.push_back(byte);
-    return absl::SimpleAtoi(line, &port_);
-  }
-
   const TempDir folder_;
-  pid_t pid_ = 0;
-  int port_ = 0;
+  std::unique_ptr<NodeServer> node_;
 };
 
 class S3Place final : public Place {
@@ -164,9 +124,7 @@ TEST(S3rverTest, MistakesOfTheUserAreExplained) {
 // An S3 that this test plays, to be as bad as no real one wants to be.
 class S3FaultTest : public testing::Test {
  protected:
-  S3FaultTest() {
-    for (const char* name : {"http_proxy", "all_proxy", "ALL_PROXY"}) ::unsetenv(name);
-  }
+  S3FaultTest() { ForgetProxies(); }
 
   // Waits are not waited for.
   std::unique_ptr<S3FileSystem> Files(const net::TestServer& server) {

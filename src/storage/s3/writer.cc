@@ -1,7 +1,5 @@
 #include "storage/s3/writer.h"
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -9,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "storage/file_errors.h"
+#include "storage/objects.h"
 #include "storage/s3/xml.h"
 
 namespace muster::storage {
@@ -17,7 +15,6 @@ namespace {
 
 // S3 takes 10,000 parts: sizes double after every thousand, which is enough for its largest object.
 constexpr size_t kPartsOfASize = 1000;
-constexpr char kContentType[] = "application/octet-stream";
 
 std::string Unquoted(absl::string_view etag) {
   absl::ConsumePrefix(&etag, "\"");
@@ -32,8 +29,7 @@ absl::Status CheckEtag(const Url& url, const net::Response& response, const std:
                       !absl::StrContains(response.Header("x-amz-server-side-encryption"), "kms") &&
                       response.Header("x-amz-server-side-encryption-customer-algorithm").empty();
   if (!is_md5 || etag == md5) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(url.ToString(), ": the server has other bytes than were sent; try again"));
+  return DamagedUpload(url);
 }
 
 }  // namespace
@@ -42,56 +38,48 @@ S3Writer::~S3Writer() { Abort(); }
 
 void S3Writer::Abort() {
   if (upload_.empty()) return;
-  client_.Send({.method = "DELETE", .url = url_, .query = {{"uploadId", upload_}}})
+  client_.Send({.method = "DELETE", .url = url(), .query = {{"uploadId", upload_}}})
       .status()
       .IgnoreError();
   upload_.clear();
 }
 
-absl::Status S3Writer::Append(absl::string_view bytes) {
-  while (status_.ok() && !bytes.empty()) {
-    const size_t n = std::min(bytes.size(), part_bytes_ - buffer_.size());
-    buffer_.append(bytes.data(), n);
-    bytes.remove_prefix(n);
-    if (buffer_.size() < part_bytes_) break;
-    status_ = SendPart();
-    if (!status_.ok()) Abort();
-  }
-  return status_;
-}
-
 absl::Status S3Writer::Begin() {
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
                           client_.Send({.method = "POST",
-                                        .url = url_,
+                                        .url = url(),
                                         .query = {{"uploads", ""}},
                                         .headers = {{"Content-Type", kContentType}}}));
-  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
   const auto xml = ParseXml(response.body);
-  if (!xml.ok()) return Annotate(xml.status(), url_.ToString());
+  if (!xml.ok()) return Annotate(xml.status(), url().ToString());
   upload_ = std::string(xml->Text("UploadId"));
   if (upload_.empty()) {
-    return absl::DataLossError(absl::StrCat(url_.ToString(), ": the server names no upload"));
+    return absl::DataLossError(absl::StrCat(url().ToString(), ": the server names no upload"));
   }
   return absl::OkStatus();
 }
 
-absl::Status S3Writer::SendPart() {
+absl::Status S3Writer::SendPart(absl::string_view body) {
   if (upload_.empty()) MUSTER_RETURN_IF_ERROR(Begin());
   const std::string number = absl::StrCat(parts_.size() + 1);
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
                           client_.Send({.method = "PUT",
-                                        .url = url_,
+                                        .url = url(),
                                         .query = {{"partNumber", number}, {"uploadId", upload_}},
                                         .headers = {{"Content-Type", kContentType}},
-                                        .body = buffer_}));
-  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
-  Part part{.etag = std::string(response.Header("ETag")), .md5 = Md5Hex(buffer_)};
-  MUSTER_RETURN_IF_ERROR(CheckEtag(url_, response, part.md5));
+                                        .body = body}));
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
+  Part part{.etag = std::string(response.Header("ETag")), .md5 = Md5Hex(body)};
+  MUSTER_RETURN_IF_ERROR(CheckEtag(url(), response, part.md5));
   parts_.push_back(std::move(part));
-  buffer_.clear();
-  if (parts_.size() % kPartsOfASize == 0) part_bytes_ *= 2;
+  if (parts_.size() % kPartsOfASize == 0) DoublePartBytes();
   return absl::OkStatus();
+}
+
+absl::Status S3Writer::SendLast(absl::string_view part) {
+  MUSTER_RETURN_IF_ERROR(SendPart(part));
+  return Complete();
 }
 
 std::string S3Writer::ExpectedEtag() const {
@@ -101,19 +89,19 @@ std::string S3Writer::ExpectedEtag() const {
 }
 
 bool S3Writer::IsOurs(const std::string& etag) {
-  const auto head = client_.Send({.method = "HEAD", .url = url_});
+  const auto head = client_.Send({.method = "HEAD", .url = url()});
   return head.ok() && head->ok() && Unquoted(head->Header("ETag")) == etag;
 }
 
-absl::Status S3Writer::PutWhole() {
+absl::Status S3Writer::SendWhole(absl::string_view content) {
   S3Request request{
-      .method = "PUT", .url = url_, .headers = {{"Content-Type", kContentType}}, .body = buffer_};
+      .method = "PUT", .url = url(), .headers = {{"Content-Type", kContentType}}, .body = content};
   if (if_exists_ == IfExists::kFail) request.headers.emplace_back("If-None-Match", "*");
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_.Send(request));
-  const std::string md5 = Md5Hex(buffer_);
+  const std::string md5 = Md5Hex(content);
   if (response.status == 412 && IsOurs(md5)) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
-  return CheckEtag(url_, response, md5);
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
+  return CheckEtag(url(), response, md5);
 }
 
 absl::Status S3Writer::Complete() {
@@ -124,7 +112,7 @@ absl::Status S3Writer::Complete() {
   }
   absl::StrAppend(&body, "</CompleteMultipartUpload>");
   S3Request request{.method = "POST",
-                    .url = url_,
+                    .url = url(),
                     .query = {{"uploadId", upload_}},
                     .headers = {{"Content-Type", "application/xml"}},
                     .body = body};
@@ -138,24 +126,9 @@ absl::Status S3Writer::Complete() {
   // It begins to answer before it knows whether it can: an error may come with 200.
   const auto xml = ParseXml(response.body);
   if (response.ok() && xml.ok() && xml->name == "Error") response.status = 500;
-  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url_, response));
+  MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
   upload_.clear();
   return absl::OkStatus();
-}
-
-absl::Status S3Writer::Close() {
-  if (!status_.ok()) return status_;
-  absl::Status status;
-  if (upload_.empty()) {
-    status = PutWhole();
-  } else {
-    if (!buffer_.empty()) status = SendPart();
-    if (status.ok()) status = Complete();
-  }
-  if (!status.ok()) Abort();
-  buffer_ = {};
-  status_ = status.ok() ? AlreadyClosed(url_) : status;
-  return status;
 }
 
 }  // namespace muster::storage

@@ -1,0 +1,194 @@
+#include "storage/gs/credentials.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "storage/gs/jwt.h"
+#include "storage/json.h"
+#include "storage/objects.h"
+
+namespace muster::storage {
+namespace {
+
+constexpr absl::Duration kBeforeExpiry = absl::Minutes(4);
+constexpr int64_t kMaxFile = 1 << 20;
+constexpr int64_t kMaxSeconds = 24 * 3600;  // of a token; Google's live an hour
+constexpr char kTokenServer[] = "https://oauth2.googleapis.com/token";
+constexpr char kScope[] = "https://www.googleapis.com/auth/cloud-platform";
+constexpr char kMetadataHost[] = "169.254.169.254";
+constexpr char kVariable[] = "GOOGLE_APPLICATION_CREDENTIALS";
+
+// Where `gcloud auth application-default login` puts it; "" when there is no home.
+std::string GcloudFile(const Variables& variables) {
+  std::string folder = variables("CLOUDSDK_CONFIG");
+  if (folder.empty() && !variables("HOME").empty()) {
+    folder = JoinPath(variables("HOME"), ".config/gcloud");
+  }
+  return folder.empty() ? "" : JoinPath(folder, "application_default_credentials.json");
+}
+
+absl::Status Unusable(const std::string& path, absl::string_view why) {
+  return absl::UnauthenticatedError(absl::StrCat(path, ": ", why));
+}
+
+// What Google's refusal of a file's credentials means.
+absl::Status Refusal(const nlohmann::json& file, const std::string& path,
+                     const net::Response& response) {
+  const nlohmann::json answer = ParseJson(response.body);
+  const std::string error = TextMember(answer, "error");
+  const std::string words = TextMember(answer, "error_description");
+  if (error.empty() && net::MayPass(response.status)) {
+    return Annotate(net::StatusOf(response), "Google's token server");
+  }
+  const bool user = TextMember(file, "type") == "authorized_user";
+  absl::string_view advice = "create a new key for the service account";
+  if (user) advice = "sign in with `gcloud auth application-default login`";
+  if (absl::StrContains(words, "iat")) advice = "is this machine's clock right?";
+  return Unusable(path, absl::StrCat("Google does not take these credentials; ", advice, " (",
+                                     error.empty() ? absl::StrCat("HTTP ", response.status)
+                                                   : ServerWords(error),
+                                     words.empty() ? "" : ": ", ServerWords(words), ")"));
+}
+
+}  // namespace
+
+bool IsPrivateAddress(absl::string_view url) {
+  if (absl::StartsWithIgnoreCase(url, "https://")) return true;
+  if (!absl::ConsumePrefix(&url, "http://")) return false;
+  absl::string_view host = url.substr(0, url.find_first_of("/?#"));
+  if (absl::StrContains(host, '@')) return false;
+  if (absl::StartsWith(host, "[")) return absl::StartsWith(host, "[::1]");
+  host = host.substr(0, host.find(':'));
+  const bool numeric = std::all_of(host.begin(), host.end(), [](char c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.';
+  });
+  return host == "localhost" || (numeric && absl::StartsWith(host, "127."));
+}
+
+GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClient& http,
+                                             const Clock& clock)
+    : variables_(std::move(variables)),
+      http_(http),
+      clock_(clock),
+      known_([this] { return Look(); }, kBeforeExpiry, clock) {}
+
+absl::StatusOr<GoogleToken> GoogleCredentialChain::Look() {
+  if (const std::string path = variables_(kVariable); !path.empty()) {
+    auto token = FromFile(path);
+    if (!absl::IsNotFound(token.status())) return token;
+    return absl::UnauthenticatedError(
+        absl::StrCat(kVariable, " names ", path, ", which does not exist"));
+  }
+  if (const std::string path = GcloudFile(variables_); !path.empty()) {
+    auto token = FromFile(path);
+    if (!absl::IsNotFound(token.status())) return token;
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::optional<GoogleToken> token, FromMetadata());
+  if (token.has_value()) return *std::move(token);
+  return absl::UnauthenticatedError(absl::StrCat(
+      "no credentials for Google Cloud Storage: set ", kVariable,
+      " to the key file of a service account, or run `gcloud auth application-default login`; an ",
+      "emulator is named by STORAGE_EMULATOR_HOST; docs/storage.md tells more"));
+}
+
+absl::StatusOr<GoogleToken> GoogleCredentialChain::FromFile(const std::string& path) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFile));
+  const nlohmann::json file = ParseJson(text);
+  if (!file.is_object()) return Unusable(path, "is no JSON file with credentials");
+  const std::string type = TextMember(file, "type");
+  if (type == "service_account") return ForServiceAccount(file, path);
+  if (type == "authorized_user") return ForUser(file, path);
+  return Unusable(path, absl::StrCat("holds credentials of the type '", ServerWords(type),
+                                     "'; muster knows service_account and authorized_user"));
+}
+
+absl::StatusOr<GoogleToken> GoogleCredentialChain::ForServiceAccount(const nlohmann::json& file,
+                                                                     const std::string& path) {
+  const std::string email = TextMember(file, "client_email");
+  const std::string key = TextMember(file, "private_key");
+  if (email.empty() || key.empty()) return Unusable(path, "has no client_email or private_key");
+  const int64_t now = absl::ToUnixSeconds(clock_.Now());
+  const nlohmann::json header = {
+      {"alg", "RS256"}, {"typ", "JWT"}, {"kid", TextMember(file, "private_key_id")}};
+  const nlohmann::json claims = {
+      {"iss", email}, {"aud", kTokenServer}, {"scope", kScope}, {"iat", now}, {"exp", now + 3600}};
+  const auto assertion = SignJwt(header.dump(), claims.dump(), key);
+  if (!assertion.ok()) return Unusable(path, assertion.status().message());
+  return Exchange(
+      file, path,
+      {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"}, {"assertion", *assertion}});
+}
+
+absl::StatusOr<GoogleToken> GoogleCredentialChain::ForUser(const nlohmann::json& file,
+                                                           const std::string& path) {
+  Form form = {{"grant_type", "refresh_token"}};
+  for (const char* name : {"client_id", "client_secret", "refresh_token"}) {
+    const std::string value = TextMember(file, name);
+    if (value.empty()) return Unusable(path, absl::StrCat("has no ", name));
+    form.emplace_back(name, value);
+  }
+  return Exchange(file, path, form);
+}
+
+absl::StatusOr<GoogleToken> GoogleCredentialChain::Exchange(const nlohmann::json& file,
+                                                            const std::string& path,
+                                                            const Form& form) {
+  std::string address = TextMember(file, "token_uri");
+  if (address.empty()) address = kTokenServer;
+  if (!IsPrivateAddress(address)) {
+    return Unusable(path, "its token_uri does not begin with https://; no secret is sent there");
+  }
+  std::string body;
+  for (const auto& [name, value] : form) {
+    absl::StrAppend(&body, body.empty() ? "" : "&", name, "=", net::PercentEncode(value, false));
+  }
+  const auto response =
+      http_.Do({.method = "POST",
+                .url = address,
+                .headers = {{"Content-Type", "application/x-www-form-urlencoded"}},
+                .body = body,
+                .max_response_bytes = kMaxFile,
+                .timeout = absl::Seconds(30)});
+  if (!response.ok()) return Annotate(response.status(), "Google's token server");
+  if (!response->ok()) return Refusal(file, path, *response);
+  return ParseAnswer(response->body, "Google's token server");
+}
+
+absl::StatusOr<std::optional<GoogleToken>> GoogleCredentialChain::FromMetadata() {
+  if (absl::EqualsIgnoreCase(variables_("NO_GCE_CHECK"), "true")) return std::nullopt;
+  const std::string named = variables_("GCE_METADATA_HOST");
+  const auto answer =
+      service_.Ask("GET",
+                   absl::StrCat("http://", named.empty() ? kMetadataHost : named,
+                                "/computeMetadata/v1/instance/service-accounts/default/token"),
+                   {{"Metadata-Flavor", "Google"}});
+  const bool theirs = answer.ok() && answer->Header("Metadata-Flavor") == "Google";
+  // Most machines have no such server.
+  if (!theirs && named.empty()) return std::nullopt;
+  if (!answer.ok()) return Annotate(answer.status(), "the metadata server at GCE_METADATA_HOST");
+  if (!theirs) {
+    return absl::UnauthenticatedError("what answers at GCE_METADATA_HOST is no metadata server");
+  }
+  return ParseAnswer(answer->body, "the metadata server");
+}
+
+absl::StatusOr<GoogleToken> GoogleCredentialChain::ParseAnswer(absl::string_view text,
+                                                               absl::string_view origin) const {
+  const nlohmann::json json = ParseJson(text);
+  GoogleToken token{.value = TextMember(json, "access_token")};
+  const bool timed =
+      json.is_object() && json.contains("expires_in") && json["expires_in"].is_number_integer();
+  if (token.value.empty() || !timed || !FitsHeader(token.value)) {
+    return absl::UnauthenticatedError(absl::StrCat(origin, " answers with no usable token"));
+  }
+  const auto seconds = std::clamp<int64_t>(json["expires_in"].get<int64_t>(), 0, kMaxSeconds);
+  token.expires = clock_.Now() + absl::Seconds(seconds);
+  return token;
+}
+
+}  // namespace muster::storage

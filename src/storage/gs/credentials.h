@@ -1,0 +1,67 @@
+// Who we are to Google.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "net/http_client.h"
+#include "nlohmann/json_fwd.hpp"
+#include "storage/local_service.h"
+#include "storage/renewed.h"
+#include "storage/variables.h"
+
+namespace muster::storage {
+
+struct GoogleToken {
+  std::string value;
+  absl::Time expires = absl::InfinitePast();
+
+  bool operator==(const GoogleToken&) const = default;
+};
+
+// Finds credentials where Google's tools do, and has them turned into tokens: the file that
+// GOOGLE_APPLICATION_CREDENTIALS names, that of `gcloud auth application-default login`, the
+// machine's metadata server. Keeps a token until shortly before it expires. Thread-safe.
+class GoogleCredentialChain {
+ public:
+  // `http` must outlive it.
+  GoogleCredentialChain(Variables variables, net::HttpClient& http,
+                        const Clock& clock = Clock::Real());
+
+  // Unauthenticated when there are none anywhere, or Google does not take them: the message says
+  // what to do.
+  absl::StatusOr<GoogleToken> Get() { return known_.Get(); }
+  // The server does not take it any more.
+  void Forget(const GoogleToken& refused) { known_.Forget(refused); }
+
+ private:
+  using Form = std::vector<std::pair<std::string, std::string>>;
+
+  absl::StatusOr<GoogleToken> Look();
+  absl::StatusOr<GoogleToken> FromFile(const std::string& path);
+  absl::StatusOr<GoogleToken> ForServiceAccount(const nlohmann::json& file,
+                                                const std::string& path);
+  absl::StatusOr<GoogleToken> ForUser(const nlohmann::json& file, const std::string& path);
+  absl::StatusOr<GoogleToken> Exchange(const nlohmann::json& file, const std::string& path,
+                                       const Form& form);
+  // nullopt: this machine has no such server.
+  absl::StatusOr<std::optional<GoogleToken>> FromMetadata();
+  absl::StatusOr<GoogleToken> ParseAnswer(absl::string_view text, absl::string_view origin) const;
+
+  const Variables variables_;
+  net::HttpClient& http_;
+  const Clock& clock_;
+  LocalService service_;
+  Renewed<GoogleToken> known_;
+};
+
+// Whether a secret may be sent there: over TLS, or to this very machine.
+bool IsPrivateAddress(absl::string_view url);
+
+}  // namespace muster::storage

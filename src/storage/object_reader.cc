@@ -1,0 +1,55 @@
+#include "storage/object_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/file_errors.h"
+
+namespace muster::storage {
+namespace {
+
+// Puts an answer's body where the caller wants it.
+class SpanSink final : public net::BodySink {
+ public:
+  explicit SpanSink(absl::Span<char> room) : room_(room) {}
+
+  absl::Status Write(absl::string_view bytes) override {
+    if (bytes.size() > room_.size() - filled_) {
+      return absl::DataLossError("the server sends more than it was asked for");
+    }
+    std::memcpy(room_.data() + filled_, bytes.data(), bytes.size());
+    filled_ += bytes.size();
+    return absl::OkStatus();
+  }
+  absl::Status Rewind() override {
+    filled_ = 0;
+    return absl::OkStatus();
+  }
+  size_t filled() const { return filled_; }
+
+ private:
+  const absl::Span<char> room_;
+  size_t filled_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<size_t> ObjectReader::Read(int64_t offset, absl::Span<char> buffer) {
+  if (offset < 0) return NegativeOffset();
+  if (offset >= size_ || buffer.empty()) return 0;
+  const auto bytes = std::min<int64_t>(static_cast<int64_t>(buffer.size()), size_ - offset);
+  SpanSink sink(buffer.first(static_cast<size_t>(bytes)));
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response,
+                          Get(absl::StrCat("bytes=", offset, "-", offset + bytes - 1), sink));
+  const bool whole = bytes == size_ && response.status == 200;
+  if ((response.status != 206 && !whole) || sink.filled() != static_cast<size_t>(bytes)) {
+    return absl::DataLossError(
+        absl::StrCat(url_.ToString(), ": the server sends another range than it was asked for"));
+  }
+  MUSTER_RETURN_IF_ERROR(Check(offset, absl::string_view(buffer.data(), sink.filled())));
+  return sink.filled();
+}
+
+}  // namespace muster::storage

@@ -1,0 +1,36 @@
+// Reads an object by ranges.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "net/http.h"
+#include "storage/file_system.h"
+
+namespace muster::storage {
+
+// Every range is a request of its own.
+class ObjectReader : public Reader {
+ public:
+  int64_t size() const final { return size_; }
+  absl::StatusOr<size_t> Read(int64_t offset, absl::Span<char> buffer) final;
+
+ protected:
+  ObjectReader(Url url, int64_t size) : url_(std::move(url)), size_(size) {}
+
+  const Url& url() const { return url_; }
+  // The successful answer to a request with that Range header. Aborted when the object is another
+  // one than that which was opened.
+  virtual absl::StatusOr<net::Response> Get(const std::string& range, net::BodySink& sink) = 0;
+  // Of bytes that have come: an error is what Read() then fails with.
+  virtual absl::Status Check(int64_t /*offset*/, absl::string_view /*bytes*/) {
+    return absl::OkStatus();
+  }
+
+ private:
+  const Url url_;
+  const int64_t size_;
+};
+
+}  // namespace muster::storage
