@@ -321,8 +321,8 @@ absl::StatusOr<int> Cp(Context& context, const StorageOptions& options) {
 void AddStorageCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("storage", "List, read, copy and remove files by URL");
   command.Footer(
-      "\nA URL is a path, s3://bucket/name or file:///path; *, ? and [a-z] match within a part of "
-      "a name.");
+      "\nA URL is a path, s3://bucket/name, hdfs://host:port/path or file:///path; *, ? and [a-z] "
+      "match within a part of a name.");
   command.OnCall([]() -> absl::StatusOr<int> {
     return absl::InvalidArgumentError(
         "what? `muster storage ls URL` lists; also: cat, cp, rm, stat");

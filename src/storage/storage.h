@@ -27,6 +27,7 @@ class Storage {
   const std::unique_ptr<FileSystem> memory_;
   absl::Mutex mutex_;
   std::unique_ptr<FileSystem> s3_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<FileSystem> hdfs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::storage

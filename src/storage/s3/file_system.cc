@@ -1,7 +1,6 @@
 #include "storage/s3/file_system.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,33 +11,10 @@
 #include "storage/file_errors.h"
 #include "storage/s3/writer.h"
 #include "storage/s3/xml.h"
+#include "storage/span_sink.h"
 
 namespace muster::storage {
 namespace {
-
-// Puts an answer's body where the caller wants it.
-class SpanSink final : public net::BodySink {
- public:
-  explicit SpanSink(absl::Span<char> room) : room_(room) {}
-
-  absl::Status Write(absl::string_view bytes) override {
-    if (bytes.size() > room_.size() - filled_) {
-      return absl::DataLossError("the server sends more than it was asked for");
-    }
-    std::memcpy(room_.data() + filled_, bytes.data(), bytes.size());
-    filled_ += bytes.size();
-    return absl::OkStatus();
-  }
-  absl::Status Rewind() override {
-    filled_ = 0;
-    return absl::OkStatus();
-  }
-  size_t filled() const { return filled_; }
-
- private:
-  const absl::Span<char> room_;
-  size_t filled_ = 0;
-};
 
 class S3Reader final : public Reader {
  public:

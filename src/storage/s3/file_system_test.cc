@@ -1,26 +1,19 @@
 #include "storage/s3/file_system.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <map>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/testing.h"
-#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "net/testing/server.h"
 #include "storage/testing/conformance.h"
+#include "storage/testing/program.h"
 
 namespace muster::storage {
 namespace {
@@ -59,48 +52,22 @@ class S3rver {
                      "new S3rver({port: 0, address: '127.0.0.1', silent: true, directory: '",
                      server->folder_.path(), "', configureBuckets: [{name: '", kBucket,
                      "'}]}).run().then(({port}) => console.log(port));");
-    if (!server->Run(script)) {
+    server->program_ =
+        TestProgram::Start({"node", "--openssl-legacy-provider", "--no-deprecation", "-e", script});
+    if (server->program_ == nullptr) {
       *why = "node cannot run s3rver";
       return nullptr;
     }
     return server;
   }
-  ~S3rver() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  S3rver(const S3rver&) = delete;
-  S3rver& operator=(const S3rver&) = delete;
 
-  std::string address() const { return absl::StrCat("http://127.0.0.1:", port_); }
+  std::string address() const { return absl::StrCat("http://127.0.0.1:", program_->line()); }
 
  private:
   S3rver() = default;
 
-  bool Run(const std::string& script) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    const UniqueFd output(ends[0]);
-    UniqueFd input(ends[1]);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::dup2(input.get(), 1);
-      ::execlp("node", "node", "--openssl-legacy-provider", "--no-deprecation", "-e",
-               script.c_str(), nullptr);
-      ::_exit(127);
-    }
-    input.Reset();
-    std::string line;
-    char byte = 0;
-    while (::read(output.get(), &byte, 1) == 1 && byte != '\n') line.push_back(byte);
-    return absl::SimpleAtoi(line, &port_);
-  }
-
   const TempDir folder_;
-  pid_t pid_ = 0;
-  int port_ = 0;
+  std::unique_ptr<TestProgram> program_;
 };
 
 class S3Place final : public Place {
