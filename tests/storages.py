@@ -2,7 +2,8 @@
 import shutil
 import subprocess
 
-from support import PYTHON, SOURCE, GsServer
+import webhdfs_server
+from support import SOURCE, GsServer
 
 S3RVER = SOURCE / "build" / "npm" / "node_modules" / "@20minutes" / "s3rver"
 
@@ -43,9 +44,9 @@ def use_gs(test):
 
 def use_hdfs(test):
     """Our WebHDFS server, which clients of others have judged; a URL of a folder."""
-    ports = _serve(test, PYTHON, SOURCE / "tests" / "webhdfs_server.py").split()
-    test.env["HADOOP_USER_NAME"] = "hdfs"
-    return f"hdfs://127.0.0.1:{ports[0]}/runs"
+    _without_proxies(test)
+    test.env["HADOOP_USER_NAME"] = "alice"
+    return f"hdfs://127.0.0.1:{webhdfs_server.start(test)}/runs"
 
 
 def use_file(test):

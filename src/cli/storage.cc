@@ -113,7 +113,8 @@ absl::StatusOr<std::vector<FileInfo>> ListOne(Storage& storage, const Url& url, 
   }
   MUSTER_ASSIGN_OR_RETURN(auto found,
                           files->List(FolderOf(url), recursive ? Depth::kAll : Depth::kHere));
-  if (found.empty() && !IsLocalFolder(url) && !url.name.empty()) return Nothing(url);
+  const bool is_all = url.name.empty() || url.name == "/";
+  if (found.empty() && !IsLocalFolder(url) && !is_all) return Nothing(url);
   return found;
 }
 
@@ -325,8 +326,9 @@ absl::StatusOr<int> Cp(Context& context, const StorageOptions& options) {
 void AddStorageCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("storage", "List, read, copy and remove files by URL");
   command.Footer(
-      "\nA URL is a path, gs://bucket/name, s3://bucket/name or file:///path; *, ? and [a-z] match "
-      "within a part of a name.");
+      "\nA URL is a path, gs://bucket/name, s3://bucket/name, hdfs://host:port/path or "
+      "file:///path; "
+      "*, ? and [a-z] match within a part of a name.");
   command.OnCall([]() -> absl::StatusOr<int> {
     return absl::InvalidArgumentError(
         "what? `muster storage ls URL` lists; also: cat, cp, rm, stat");

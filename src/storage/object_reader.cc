@@ -1,41 +1,13 @@
 #include "storage/object_reader.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "storage/file_errors.h"
+#include "storage/span_sink.h"
 
 namespace muster::storage {
-namespace {
-
-// Puts an answer's body where the caller wants it.
-class SpanSink final : public net::BodySink {
- public:
-  explicit SpanSink(absl::Span<char> room) : room_(room) {}
-
-  absl::Status Write(absl::string_view bytes) override {
-    if (bytes.size() > room_.size() - filled_) {
-      return absl::DataLossError("the server sends more than it was asked for");
-    }
-    std::memcpy(room_.data() + filled_, bytes.data(), bytes.size());
-    filled_ += bytes.size();
-    return absl::OkStatus();
-  }
-  absl::Status Rewind() override {
-    filled_ = 0;
-    return absl::OkStatus();
-  }
-  size_t filled() const { return filled_; }
-
- private:
-  const absl::Span<char> room_;
-  size_t filled_ = 0;
-};
-
-}  // namespace
-
 absl::StatusOr<size_t> ObjectReader::Read(int64_t offset, absl::Span<char> buffer) {
   if (offset < 0) return NegativeOffset();
   if (offset >= size_ || buffer.empty()) return 0;

@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "storage/file/file_system.h"
 #include "storage/gs/file_system.h"
+#include "storage/hdfs/file_system.h"
 #include "storage/memory/file_system.h"
 #include "storage/s3/file_system.h"
 
@@ -13,9 +14,10 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<FileSystem>> SetUp(const Url& url, const Variables& variables) {
   if (url.scheme == "gs") return GsFileSystem::FromVariables(variables);
+  if (url.scheme == "hdfs") return HdfsFileSystem::FromVariables(variables);
   if (url.scheme == "s3") return S3FileSystem::FromVariables(variables);
-  return absl::UnimplementedError(absl::StrCat(url.ToString(), ": ", url.scheme,
-                                               ":// is not there yet; gs://, s3:// and paths are"));
+  return absl::UnimplementedError(
+      absl::StrCat(url.ToString(), ": there is no storage ", url.scheme, "://"));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
-"""muster storage: files by URL, on this machine, in an S3 that is not ours (npm's @20minutes/s3rver) and in a Google Cloud
-Storage that is (gs_server.mjs)."""
+"""muster storage: files by URL, on this machine, in an S3 that is not ours (npm's @20minutes/s3rver), and in a Google Cloud
+Storage and an HDFS that are (gs_server.mjs, webhdfs_server.py), with clients of others (fsspec) at the other end."""
 import hashlib
+import importlib.util
 import json
 import os
 import signal
 import subprocess
 import unittest
 
+import webhdfs_server
 from storages import use_s3
 from support import GsServer, MusterTest, wait_until
 
@@ -116,7 +118,6 @@ class StorageTest(StorageCase):
             said = self.refused("cp", *args, code=2)
             self.assertIn(text, said)
             self.assertNotIn("hunter2", said)
-        self.assertIn("hdfs:// is not there yet", self.refused("cp", "a", "hdfs://b:1/x"))
         self.assertIn("there is nothing", self.refused("cp", "absent", "x"))
         self.assertFalse((self.dir / "to").exists())
 
@@ -231,6 +232,67 @@ class GsTest(StorageCase):
         self.assertEqual(process.wait(60), -signal.SIGINT)
         self.assertEqual(server.ask("state")["openUploads"], 0)
         self.assertEqual(self.storage("ls", "gs://bucket").stdout, "")
+
+
+class HdfsTest(StorageCase):
+    def setUp(self):
+        super().setUp()
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            os.environ.pop(name, None)  # fsspec's
+        self.port = webhdfs_server.start(self)
+        self.at = f"hdfs://127.0.0.1:{self.port}"
+        self.env["HADOOP_USER_NAME"] = "alice"
+
+    def test_there_and_back(self):
+        names = ["a", "b c", "100%", "x#y", "q?=&+;", "ä/日本", "deep/er/file", "deep/file"]
+        for name in names:
+            self.put(f"from/{name}", name.encode() * 1000)
+        self.put("from/large", os.urandom(40 << 20))  # in pieces
+        self.assertIn("copied 9 files", self.storage("cp", "-r", "from", f"{self.at}/x").stdout)
+        listed = json.loads(self.storage("ls", "-r", "--json", f"{self.at}/x").stdout)
+        self.assertEqual(sorted(one["url"] for one in listed), sorted(f"{self.at}/x/{n}" for n in names + ["large"]))
+        self.assertIn("copied 9 files", self.storage("cp", "-r", f"{self.at}/x/", "back").stdout)
+        self.assertEqual(self.tree("back"), self.tree("from"))
+        self.assertIn("copied 0 files, 0B; 9 were there", self.storage("cp", "-r", "from", f"{self.at}/x").stdout)
+        self.assertIn(f"{self.at}/x/deep/", self.storage("ls", f"{self.at}/x").stdout)
+        self.assertEqual(json.loads(self.storage("stat", "--json", f"{self.at}/x/a").stdout)[0]["bytes"], 1000)
+        self.assertEqual(self.storage("cat", f"{self.at}/x/b ?").stdout, "b c" * 1000)
+        self.assertIn("removed 1 file: ", self.storage("rm", f"{self.at}/x/a").stdout)
+        self.assertIn("removed 8 files in ", self.storage("rm", "-r", f"{self.at}/x").stdout)
+        self.assertEqual(self.storage("ls", "-r", "--json", f"{self.at}/").stdout, "[]\n")
+
+    def test_what_another_client_reads_and_writes(self):
+        if importlib.util.find_spec("fsspec") is None or importlib.util.find_spec("requests") is None:
+            self.skipTest("no python3-fsspec, or no python3-requests; scripts/test installs them")
+        import fsspec
+        files = fsspec.filesystem("webhdfs", host="127.0.0.1", port=self.port, user="alice")
+        content = os.urandom(20 << 20)
+        for name in ("plain", "odd %41 #ä"):
+            self.put("mine", content)
+            self.storage("cp", "mine", f"{self.at}/d/{name}")
+            self.assertEqual(files.cat(f"/d/{name}"), content)
+            files.pipe_file(f"/theirs/{name}", content)
+            self.storage("cp", f"{self.at}/theirs/{name}", "back")
+            self.assertEqual((self.dir / "back").read_bytes(), content)
+        self.assertEqual(files.find("/d"), ["/d/odd %41 #ä", "/d/plain"])
+
+    def test_what_goes_wrong_is_explained(self):
+        self.put("a", b"a")
+        self.assertIn(f"{self.at}/x: there is nothing", self.refused("cat", f"{self.at}/x"))
+        self.storage("cp", "a", f"{self.at}/alices/a")
+        self.env["HADOOP_USER_NAME"] = "bob"
+        said = self.refused("cp", "a", f"{self.at}/alices/b")
+        self.assertIn("this user may not do that", said)
+        self.assertIn("user=bob", said)
+        self.assertIn("colon", self.refused("cp", "a", f"{self.at}/b:c"))
+        self.at = f"hdfs://127.0.0.1:{webhdfs_server.start(self, '--token', 'hunter2')}"
+        self.assertIn("the cluster wants Kerberos", self.refused("ls", self.at))
+        self.env["MUSTER_HDFS_TOKEN"] = "hunter3"
+        said = self.refused("ls", self.at)
+        self.assertIn("the token is not valid", said)
+        self.assertNotIn("hunter", said)
+        self.env["MUSTER_HDFS_TOKEN"] = "hunter2"
+        self.storage("cp", "a", f"{self.at}/a")
 
 
 if __name__ == "__main__":

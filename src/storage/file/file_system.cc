@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "storage/file/writer.h"
 #include "storage/file_errors.h"
+#include "storage/temporary_name.h"
 
 namespace muster::storage {
 namespace {

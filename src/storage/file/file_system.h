@@ -8,7 +8,7 @@
 
 namespace muster::storage {
 
-// A file being written has a name of its own beside the one it will get (kTemporaryPrefix), which
+// A file being written has a name of its own beside the one it will get (TemporaryName()), which
 // List() leaves out; a killed process leaves it behind. Folders are made as they are needed. Links
 // are followed; what is neither a file nor a folder is not seen.
 class LocalFileSystem final : public FileSystem {
@@ -21,7 +21,5 @@ class LocalFileSystem final : public FileSystem {
   absl::Status Delete(const Url& url) override;
   absl::Status Rename(const Url& from, const Url& to) override;
 };
-
-inline constexpr char kTemporaryPrefix[] = ".muster-tmp-";
 
 }  // namespace muster::storage

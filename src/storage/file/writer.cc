@@ -6,24 +6,14 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "storage/file/file_system.h"
 #include "storage/file_errors.h"
+#include "storage/temporary_name.h"
 
 namespace muster::storage {
-namespace {
-
-std::string TemporaryName() {
-  std::random_device random;
-  return absl::StrCat(kTemporaryPrefix, absl::Hex(random(), absl::kZeroPad8),
-                      absl::Hex(random(), absl::kZeroPad8));
-}
-
-}  // namespace
 
 std::string FolderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();

@@ -28,6 +28,7 @@ struct Backend {
   bool exclusive = true;
   // It lists names that hold any of &<>'()!* right.
   bool lists_markup = true;
+  bool colons = true;  // names may hold them
 };
 
 class ConformanceTest : public testing::TestWithParam<Backend> {

@@ -1,32 +1,37 @@
 // Servers for tests that node runs.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "storage/testing/environment.h"
+#include "storage/testing/program.h"
 
 namespace muster::storage {
 
-// Ends with this process.
 class NodeServer {
  public:
   // `node arguments…` prints a line with its port once it listens on loopback. Null when it does
   // not, or there is no node.
-  static std::unique_ptr<NodeServer> Start(const std::vector<std::string>& arguments);
-  ~NodeServer();
-  NodeServer(const NodeServer&) = delete;
-  NodeServer& operator=(const NodeServer&) = delete;
+  static std::unique_ptr<NodeServer> Start(std::vector<std::string> arguments) {
+    ForgetProxies();
+    arguments.insert(arguments.begin(), "node");
+    auto program = TestProgram::Start(std::move(arguments));
+    int port = 0;
+    if (program == nullptr || !absl::SimpleAtoi(program->line(), &port)) return nullptr;
+    return std::unique_ptr<NodeServer>(new NodeServer(std::move(program)));
+  }
 
-  std::string address() const;  // "http://127.0.0.1:PORT"
+  std::string address() const { return absl::StrCat("http://127.0.0.1:", program_->line()); }
 
  private:
-  NodeServer() = default;
-  bool Run(const std::vector<std::string>& arguments);
+  explicit NodeServer(std::unique_ptr<TestProgram> program) : program_(std::move(program)) {}
 
-  pid_t pid_ = 0;
-  int port_ = 0;
+  const std::unique_ptr<TestProgram> program_;
 };
 
 }  // namespace muster::storage

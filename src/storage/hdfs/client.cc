@@ -1,0 +1,404 @@
+#include "storage/hdfs/client.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "storage/file_errors.h"
+
+namespace muster::storage {
+namespace {
+
+constexpr int64_t kMaxToken = 64 << 10;
+
+struct Meaning {
+  absl::string_view exception;
+  absl::StatusCode status;
+  absl::string_view advice;
+};
+
+// The rest are Unavailable: WebHDFS answers 403 to whatever went wrong.
+constexpr Meaning kMeanings[] = {
+    {"AccessControlException", absl::StatusCode::kPermissionDenied,
+     "this user may not do that; set HADOOP_USER_NAME, or ask the owner"},
+    {"AuthorizationException", absl::StatusCode::kPermissionDenied,
+     "this user may not do that; ask who runs the cluster"},
+    {"SecurityException", absl::StatusCode::kUnauthenticated,
+     "the cluster does not accept who we are; set HADOOP_USER_NAME or MUSTER_HDFS_TOKEN"},
+    {"InvalidToken", absl::StatusCode::kUnauthenticated,
+     "the token is not valid, or not any more; put a new one into MUSTER_HDFS_TOKEN"},
+    {"FileAlreadyExistsException", absl::StatusCode::kAlreadyExists, "is there already"},
+    {"ParentNotDirectoryException", absl::StatusCode::kFailedPrecondition,
+     "a file stands where a folder is needed; choose another name"},
+    {"PathIsNotEmptyDirectoryException", absl::StatusCode::kFailedPrecondition,
+     "is a folder with files in it"},
+    {"StandbyException", absl::StatusCode::kUnavailable,
+     "this namenode is a standby; name the active one, or all of them in MUSTER_HDFS_NAMENODES"},
+    {"SafeModeException", absl::StatusCode::kUnavailable,
+     "the namenode is in safe mode; wait until it has left it (hdfs dfsadmin -safemode get)"},
+    {"RetriableException", absl::StatusCode::kUnavailable, "the namenode is not ready; try again"},
+    {"AlreadyBeingCreatedException", absl::StatusCode::kUnavailable,
+     "somebody is still writing it; try again"},
+    {"RecoveryInProgressException", absl::StatusCode::kUnavailable,
+     "HDFS is still recovering it; try again"},
+    {"DSQuotaExceededException", absl::StatusCode::kResourceExhausted,
+     "the folder's quota is used up; make room, or raise it"},
+    {"NSQuotaExceededException", absl::StatusCode::kResourceExhausted,
+     "the folder has as many files as its quota allows; make room, or raise it"},
+    {"QuotaExceededException", absl::StatusCode::kResourceExhausted,
+     "the folder's quota is used up; make room, or raise it"},
+    {"InvalidPathException", absl::StatusCode::kInvalidArgument,
+     "HDFS has no such names (a colon is not allowed); choose another"},
+    {"PathComponentTooLongException", absl::StatusCode::kInvalidArgument,
+     "the name is too long; choose another"},
+    {"UnsupportedOperationException", absl::StatusCode::kUnimplemented,
+     "this server cannot do that"},
+    {"IllegalArgumentException", absl::StatusCode::kInvalidArgument,
+     "the server does not understand the request"},
+};
+
+// At most a line of what a server says.
+std::string Words(absl::string_view text) { return Ellipsize(Printable(text), 200); }
+
+absl::Status NotWebHdfs(const Url& url, absl::string_view what) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      url.ToString(), ": ", what, "; give the port of the namenode's web server, 9870 unless it ",
+      "was changed (dfs.namenode.http-address)"));
+}
+
+// The sign of an RPC server's answer to a GET.
+bool IsRpcServer(const net::Response& response) {
+  return absl::StrContains(response.body, "Hadoop IPC port");
+}
+
+// Another namenode may do it, or this one soon.
+bool IsNotReady(const absl::StatusOr<net::Response>& response) {
+  if (!response.ok() || response->ok()) return false;
+  const auto exception = ParseHdfsException(response->body);
+  return exception.has_value() &&
+         (exception->name == "StandbyException" || exception->name == "RetriableException");
+}
+
+bool IsUnavailable(const absl::StatusOr<net::Response>& response) {
+  if (!response.ok()) return absl::IsUnavailable(response.status());
+  return response->status >= 400 && absl::IsUnavailable(net::StatusOf(*response));
+}
+
+// Why there was no answer.
+absl::Status Explain(const Url& url, const absl::Status& status) {
+  if (absl::StrContains(status.message(), "HTTP/0.9")) {
+    return NotWebHdfs(url, "what answers there does not speak HTTP");
+  }
+  const bool rpc = absl::EndsWith(url.place, ":8020") || absl::EndsWith(url.place, ":9000");
+  const absl::string_view advice =
+      rpc ? "; this is usually the port of Hadoop's RPC; that of the web server, 9870, is needed"
+          : "";
+  return absl::Status(status.code(), absl::StrCat(url.ToString(), ": ", status.message(), advice));
+}
+
+bool IsUtf8(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+    const size_t more = byte(i) < 0x80   ? 0
+                        : byte(i) < 0xc2 ? 9
+                        : byte(i) < 0xe0 ? 1
+                        : byte(i) < 0xf0 ? 2
+                        : byte(i) < 0xf5 ? 3
+                                         : 9;
+    if (more == 9 || text.size() - i <= more) return false;
+    for (size_t k = 1; k <= more; ++k) {
+      if ((byte(i + k) & 0xc0) != 0x80) return false;
+    }
+    i += more + 1;
+  }
+  return true;
+}
+
+// What a server could take for another name must not be sent.
+absl::Status CheckName(const Url& url) {
+  if (!IsUtf8(url.name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Printable(url.ToString()), ": names in HDFS are UTF-8, and this is not"));
+  }
+  const std::vector<absl::string_view> parts = absl::StrSplit(url.name, '/');
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    if ((parts[i].empty() && !last) || parts[i] == "." || parts[i] == "..") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          url.ToString(), ": a part of the name is empty, '.' or '..', which HDFS does not have"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// "host:port" of a URL, which says nothing secret.
+std::string ServerOf(absl::string_view url) {
+  url.remove_prefix(std::min(url.find("://") + 3, url.size()));
+  return Words(url.substr(0, url.find_first_of("/?#")));
+}
+
+// Of this process; "" when it has none.
+std::string UserName() {
+  std::array<char, 4096> room{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, room.data(), room.size(), &found) != 0) return "";
+  return found == nullptr ? "" : found->pw_name;
+}
+
+absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
+  for (const absl::string_view cluster : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(cluster, absl::MaxSplits('=', 1));
+    auto& nodes = options.namenodes[parts.first];
+    nodes = absl::StrSplit(parts.second, ',', absl::SkipEmpty());
+    if (parts.first.empty() || nodes.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("MUSTER_HDFS_NAMENODES says '", Words(cluster),
+                                                     "'; write it as cluster=host:9870,host:9870"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const Variables& variables) {
+  HdfsOptions options;
+  options.user = variables("HADOOP_USER_NAME");
+  if (options.user.empty()) options.user = UserName();
+  options.token = variables("MUSTER_HDFS_TOKEN");
+  options.token_file = variables("MUSTER_HDFS_TOKEN_FILE");
+  const std::string https = variables("MUSTER_HDFS_HTTPS");
+  if (!https.empty() && https != "true" && https != "false") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("MUSTER_HDFS_HTTPS is '", Words(https), "'; set it to true or false"));
+  }
+  options.https = https == "true";
+  MUSTER_RETURN_IF_ERROR(ParseNamenodes(variables("MUSTER_HDFS_NAMENODES"), options));
+  options.http = net::HttpOptions::FromEnvironment();
+  return options;
+}
+
+bool HdfsBackoff::Wait() {
+  const net::RetryPolicy& policy = options_.retry;
+  if (++done_ >= tries_) return false;
+  const absl::Duration most =
+      std::min(policy.max_delay, policy.first_delay * std::exp2(std::min(done_ - 1, 30)));
+  std::random_device random;
+  const absl::Duration delay = most * std::uniform_real_distribution<double>(0.5, 1)(random);
+  if (options_.clock->Now() + delay > end_) return false;
+  if (options_.sleep) {
+    options_.sleep(delay);
+  } else {
+    absl::SleepFor(delay);
+  }
+  return true;
+}
+
+Url WithoutSlash(const Url& url) {
+  if (url.name.size() < 2 || url.name.back() != '/') return url;
+  return url.WithName(absl::string_view(url.name).substr(0, url.name.size() - 1));
+}
+
+bool IsAbsence(const net::Response& response) {
+  if (response.ok()) return false;
+  const auto exception = ParseHdfsException(response.body);
+  return exception.has_value() && (exception->name == "FileNotFoundException" ||
+                                   exception->name == "ParentNotDirectoryException");
+}
+
+absl::StatusOr<std::string> HdfsClient::Token() const {
+  if (!options_.token.empty() || options_.token_file.empty()) return options_.token;
+  auto token = ReadFile(options_.token_file, kMaxToken);
+  if (!token.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the token that MUSTER_HDFS_TOKEN_FILE names cannot be read: ", token.status().message()));
+  }
+  absl::StripAsciiWhitespace(&*token);
+  return token;
+}
+
+absl::StatusOr<std::string> HdfsClient::QueryOf(const HdfsRequest& request) const {
+  MUSTER_ASSIGN_OR_RETURN(const std::string token, Token());
+  std::string query = absl::StrCat("?op=", request.op);
+  const auto add = [&query](absl::string_view name, absl::string_view value) {
+    absl::StrAppend(&query, "&", name, "=", net::PercentEncode(value, /*keep_slash=*/false));
+  };
+  if (!token.empty()) {
+    add("delegation", token);
+  } else if (!options_.user.empty()) {
+    add("user.name", options_.user);
+  }
+  for (const auto& [name, value] : request.query) add(name, value);
+  return query;
+}
+
+std::vector<std::string> HdfsClient::NamenodesOf(const Url& url) const {
+  const auto found = options_.namenodes.find(url.place);
+  std::vector<std::string> nodes = {url.place};
+  if (found != options_.namenodes.end()) nodes = found->second;
+  for (std::string& node : nodes) {
+    const size_t colon = node.rfind(':');
+    const size_t bracket = node.rfind(']');  // of an IPv6 address
+    const bool has_port =
+        colon != std::string::npos && (bracket == std::string::npos || bracket < colon);
+    node = absl::StrCat(options_.https ? "https://" : "http://", node,
+                        has_port         ? ""
+                        : options_.https ? ":9871"
+                                         : ":9870");
+  }
+  return nodes;
+}
+
+size_t HdfsClient::Preferred(const std::string& place) {
+  absl::MutexLock lock(&mutex_);
+  return preferred_[place];
+}
+
+void HdfsClient::Prefer(const std::string& place, size_t node) {
+  absl::MutexLock lock(&mutex_);
+  preferred_[place] = node;
+}
+
+absl::StatusOr<net::Response> HdfsClient::Ask(const HdfsRequest& request) {
+  MUSTER_RETURN_IF_ERROR(CheckName(request.url));
+  MUSTER_ASSIGN_OR_RETURN(const std::string query, QueryOf(request));
+  const std::string path =
+      absl::StrCat("/webhdfs/v1",
+                   net::PercentEncode(WithoutSlash(request.url).name, /*keep_slash=*/true), query);
+  const std::string& place = request.url.place;
+  const std::vector<std::string> nodes = NamenodesOf(request.url);
+  const bool several = nodes.size() > 1;
+  HdfsBackoff backoff(options_.http, options_.http.retry.tries);
+  for (size_t tries = 1;; ++tries) {
+    const size_t node = Preferred(place) % nodes.size();
+    if (request.sink != nullptr) MUSTER_RETURN_IF_ERROR(request.sink->Rewind());
+    auto response = http_->Do({.method = request.method,
+                               .url = nodes[node] + path,
+                               .sink = request.sink,
+                               .max_response_bytes = request.max_response_bytes,
+                               .repeatable = !several});
+    // A namenode alone has been tried often enough by then, but one that is not ready.
+    const bool next = IsNotReady(response) || (several && IsUnavailable(response));
+    if (next && several) Prefer(place, node + 1);
+    const bool round = tries % nodes.size() == 0;
+    if (next && (!round || backoff.Wait())) continue;
+    if (response.ok()) return response;
+    return Explain(request.url, response.status());
+  }
+}
+
+absl::StatusOr<net::Response> HdfsClient::Transfer(const HdfsRequest& request) {
+  HdfsRequest first = request;
+  first.body = "";
+  MUSTER_ASSIGN_OR_RETURN(net::Response named, Ask(first));
+  // A gateway (HttpFS) reads by itself.
+  if (named.ok() && request.sink != nullptr) return named;
+  const std::string location(named.Header("Location"));
+  if (named.status < 300 || named.status >= 400 || location.empty()) {
+    MUSTER_RETURN_IF_ERROR(ErrorOf(request.url, named));
+    return NotWebHdfs(request.url, "the namenode names no datanode");
+  }
+  const bool https = absl::StartsWithIgnoreCase(location, "https://");
+  if (!https && (options_.https || !absl::StartsWithIgnoreCase(location, "http://"))) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        request.url.ToString(), ": the namenode sends us to a datanode without https (",
+        ServerOf(location), "), or to none; see dfs.http.policy"));
+  }
+  if (request.sink != nullptr) MUSTER_RETURN_IF_ERROR(request.sink->Rewind());
+  net::Request second{.method = request.method,
+                      .url = location,
+                      .body = request.body,
+                      .sink = request.sink,
+                      .repeatable = false};
+  if (request.method != "GET") {
+    second.headers.emplace_back("Content-Type", "application/octet-stream");
+  }
+  auto response = http_->Do(second);
+  if (!response.ok()) {
+    return Annotate(response.status(),
+                    absl::StrCat(request.url.ToString(), ": the datanode ", ServerOf(location)));
+  }
+  MUSTER_RETURN_IF_ERROR(ErrorOf(request.url, *response));
+  return response;
+}
+
+absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) const {
+  if (response.ok()) return absl::OkStatus();
+  const std::string name = url.ToString();
+  const absl::Status status = net::StatusOf(response);
+  const auto exception = ParseHdfsException(response.body);
+  if (!exception.has_value()) {
+    if (IsRpcServer(response)) return NotWebHdfs(url, "that is the port of Hadoop's RPC");
+    if (response.status == 401) {
+      return absl::UnauthenticatedError(
+          absl::StrCat(name, ": the cluster wants Kerberos; get a delegation token and set ",
+                       "MUSTER_HDFS_TOKEN (docs/storage.md says how)"));
+    }
+    const bool redirects = response.status < 400;
+    if (!redirects && (absl::IsUnavailable(status) || absl::IsResourceExhausted(status))) {
+      return Annotate(status, name);
+    }
+    return NotWebHdfs(
+        url, absl::StrCat("what answers there is no WebHDFS (HTTP ", response.status, ")"));
+  }
+  if (exception->name == "FileNotFoundException") return Absent(url);
+  const std::string token = Token().value_or("");
+  const bool secret = !token.empty() && absl::StrContains(exception->message, token);
+  const std::string words = secret ? "" : Words(exception->message);
+  const auto* meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                                     [&](const auto& m) { return m.exception == exception->name; });
+  if (meaning != std::end(kMeanings)) {
+    return absl::Status(meaning->status,
+                        absl::StrCat(name, ": ", meaning->advice, " (", meaning->exception,
+                                     words.empty() ? "" : ": ", words, ")"));
+  }
+  return absl::UnavailableError(absl::StrCat(name, ": the server answers ", Words(exception->name),
+                                             words.empty() ? "" : ": ", words));
+}
+
+absl::StatusOr<HdfsStatus> HdfsClient::Lookup(const Url& url) {
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response, Ask({.url = url, .op = "GETFILESTATUS"}));
+  if (IsAbsence(response)) return Absent(url);
+  MUSTER_RETURN_IF_ERROR(ErrorOf(url, response));
+  const auto status = ParseHdfsStatus(response.body);
+  if (!status.ok()) return NotWebHdfs(url, "what answers there is no WebHDFS");
+  return status;
+}
+
+absl::Status HdfsClient::Rename(const Url& from, const HdfsStatus& file, const Url& to,
+                                IfExists if_exists) {
+  const bool replace = if_exists == IfExists::kReplace;
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response,
+                          Ask({.method = "PUT",
+                               .url = from,
+                               .op = "RENAME",
+                               .query = {{"destination", to.name},
+                                         {"renameoptions", replace ? "OVERWRITE" : "NONE"}}}));
+  const absl::Status status = ErrorOf(to, response);
+  const bool refused = ParseHdfsBoolean(response.body) == false;
+  if (status.ok() && !refused) return absl::OkStatus();
+  // The answer to an earlier try may have been lost.
+  const auto there = Lookup(to);
+  if (there.ok() && there->IsSame(file)) return absl::OkStatus();
+  if (there.ok() && there->kind == HdfsStatus::Kind::kFolder) return NotAFileName(to);
+  if (there.ok() && !replace) return Exists(to);
+  if (!status.ok()) return status;
+  return absl::UnimplementedError(absl::StrCat(
+      to.ToString(), ": this server cannot replace a file at once (an HttpFS gateway?); use the ",
+      "namenode's own WebHDFS"));
+}
+
+}  // namespace muster::storage
