@@ -45,9 +45,10 @@ class IgnoredInterrupts {
 std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
   std::map<std::string, std::string> env = CurrentEnvironment();
   std::erase_if(env, [](const auto& variable) {
-    return variable.first == "TF_CONFIG" ||
-           (absl::StartsWith(variable.first, "MUSTER_") && variable.first != "MUSTER_HOME" &&
-            variable.first != "MUSTER_CACHE");
+    const std::string& name = variable.first;
+    const bool stays =
+        name == "MUSTER_HOME" || name == "MUSTER_CACHE" || absl::StartsWith(name, "MUSTER_HDFS_");
+    return name == "TF_CONFIG" || (absl::StartsWith(name, "MUSTER_") && !stays);
   });
   env["MUSTER_TRAIN_CONFIG"] = local::JobDir(job.directory).train_config();
   env["MUSTER_MODEL_DIR"] = job.model_dir;
