@@ -111,7 +111,8 @@ TEST_F(RemoteTest, TheNewestAndTheBestAreKept) {
   WriteBestStep(2);
   ASSERT_TRUE(store_.Retain(2).ok());
   EXPECT_THAT(Steps(), ElementsAre(2, 4, 5));
-  for (const auto& info : *files_.List(remote_, storage::Depth::kAll)) {
+  const auto left = files_.List(remote_, storage::Depth::kAll);
+  for (const auto& info : *left) {
     EXPECT_EQ(info.url.name.find(StepFolder(1)), std::string::npos) << info.url.name;
   }
 }

@@ -32,13 +32,12 @@ std::string Word(const nlohmann::json& json) {
   return Ellipsize(Printable(text), kNameWidth);
 }
 
-// Of a URL, too; empty when it cannot be reached.
-std::vector<checkpoint::Entry> EntriesOf(const std::string& model_dir) {
+// Of a URL, too.
+absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& model_dir) {
   if (!storage::IsRemote(model_dir)) return checkpoint::List(model_dir);
-  const auto url = storage::ParseUrl(model_dir);
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model_dir));
   storage::Storage storage;
-  if (!url.ok()) return {};
-  return checkpoint::RemoteStore(storage, *url).List().value_or(std::vector<checkpoint::Entry>());
+  return checkpoint::RemoteStore(storage, url).List();
 }
 
 std::optional<std::string> ReadLatestEvaluation(const std::string& model_dir) {
@@ -57,7 +56,9 @@ std::optional<std::string> ReadLatestEvaluation(const std::string& model_dir) {
 
 std::string CheckpointLine(const std::string& model_dir) {
   std::optional<int64_t> latest;
-  for (const checkpoint::Entry& entry : EntriesOf(model_dir)) {
+  const auto entries = EntriesOf(model_dir);
+  if (!entries.ok()) return "";
+  for (const checkpoint::Entry& entry : *entries) {
     if (entry.status.ok()) latest = entry.step;
   }
   if (!latest.has_value()) return "";
@@ -111,7 +112,8 @@ std::string TrainingResult(const JobRecord& job) {
 absl::Status CheckCheckpoint(const std::string& model_dir, int64_t step) {
   std::vector<std::string> usable;
   std::string unusable;
-  for (const checkpoint::Entry& entry : EntriesOf(model_dir)) {
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
+  for (const checkpoint::Entry& entry : entries) {
     if (entry.status.ok()) {
       if (entry.step == step) return absl::OkStatus();
       usable.push_back(absl::StrCat(entry.step));

@@ -117,7 +117,8 @@ TEST_F(TrainingTest, AStepToGoOnFromMustBeThere) {
   checkpoint::Spill(checkpoint::FolderOf(job_.model_dir, 1000) + "/manifest.json", "{");
   EXPECT_THAT(message(1000), HasSubstr("has no checkpoint of step 1000 that can be used ("));
   EXPECT_THAT(message(1000), HasSubstr("; there are 500, 1500"));
-  EXPECT_TRUE(CheckCheckpoint("gs://bucket/model", 7).ok());  // the trainer will tell
+  EXPECT_THAT(std::string(CheckCheckpoint("memory://model", 7).message()),
+              HasSubstr("memory://model has no checkpoint of step 7; there are none"));
 }
 
 }  // namespace

@@ -135,6 +135,7 @@ CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
       1, std::min(options.parallel, static_cast<int>(std::min<size_t>(pairs.size(), 256))));
   {
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) threads.emplace_back([&copying] { copying.Work(); });
     for (absl::Duration look = absl::Milliseconds(1); copying.ended() < count;
          look = std::min(2 * look, kLook)) {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -94,7 +95,7 @@ TestServer::TestServer(Handler handler)
     : handler_(std::move(handler)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof(address);
-  ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size);
+  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
   ::listen(listener_.get(), 64);
   ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
   port_ = ntohs(address.sin_port);
