@@ -62,7 +62,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
 namespace {
 
 absl::Status Replace(const std::string& path, absl::string_view content, int mode, bool sync) {
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  // Hidden: who lists the folder meanwhile does not take it for a file of its own.
+  const size_t slash = path.rfind('/');
+  const size_t name = slash == std::string::npos ? 0 : slash + 1;
+  std::string temporary = absl::StrCat(path.substr(0, name), ".", path.substr(name), ".XXXXXX");
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
   absl::Status status = WriteAll(fd.get(), content);

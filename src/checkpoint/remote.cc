@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -45,18 +47,29 @@ Url RemoteStore::FolderOf(int64_t step) const {
   return model_dir_.Child(kFolder).Child(StepFolder(step));
 }
 
-absl::StatusOr<std::vector<int64_t>> RemoteStore::Steps() {
+absl::StatusOr<RemoteStore::Found> RemoteStore::Look() {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   const Url folder = model_dir_.Child(absl::StrCat(kFolder, "/"));
-  MUSTER_ASSIGN_OR_RETURN(const auto found, there->List(folder, Depth::kAll));
-  std::vector<int64_t> steps;
-  for (const FileInfo& info : found) {
-    absl::string_view name = absl::StripPrefix(info.url.name, folder.name);
-    if (!absl::ConsumeSuffix(&name, absl::StrCat("/", kManifestFile))) continue;
-    if (const auto step = ParseStepFolder(name); step.has_value()) steps.push_back(*step);
+  MUSTER_ASSIGN_OR_RETURN(const auto files, there->List(folder, Depth::kAll));
+  std::set<int64_t> complete, all;
+  for (const FileInfo& info : files) {
+    const absl::string_view name = absl::StripPrefix(info.url.name, folder.name);
+    const size_t slash = name.find('/');
+    if (slash == absl::string_view::npos) continue;
+    const auto step = ParseStepFolder(name.substr(0, slash));
+    if (!step.has_value()) continue;
+    all.insert(*step);
+    if (name.substr(slash + 1) == kManifestFile) complete.insert(*step);
   }
-  std::sort(steps.begin(), steps.end());
-  return steps;
+  Found found{.complete = {complete.begin(), complete.end()}};
+  std::set_difference(all.begin(), all.end(), complete.begin(), complete.end(),
+                      std::back_inserter(found.partial));
+  return found;
+}
+
+absl::StatusOr<std::vector<int64_t>> RemoteStore::Steps() {
+  MUSTER_ASSIGN_OR_RETURN(Found found, Look());
+  return std::move(found.complete);
 }
 
 absl::StatusOr<std::vector<Entry>> RemoteStore::List() {
@@ -65,6 +78,7 @@ absl::StatusOr<std::vector<Entry>> RemoteStore::List() {
   for (const int64_t step : steps) {
     Entry entry{.step = step, .folder = FolderOf(step).ToString(), .written = absl::InfinitePast()};
     const auto manifest = ReadManifest(step);
+    if (absl::IsNotFound(manifest.status())) continue;  // removed meanwhile
     entry.status = manifest.status();
     if (manifest.ok()) {
       entry.written = manifest->written;
@@ -113,7 +127,10 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
     pairs.push_back({{.url = FolderOf(step).Child(file.name), .bytes = file.bytes},
                      Local(JoinPath(partial, file.name))});
   }
-  MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
+  const absl::Status copied = CopyFiles(storage_, pairs);
+  // What the manifest names must be there.
+  if (absl::IsNotFound(copied)) return absl::DataLossError(copied.message());
+  MUSTER_RETURN_IF_ERROR(copied);
   const auto damaged = VerifyFiles(partial, manifest, [](int64_t) {});
   if (!damaged.empty()) return Annotate(damaged.front(), FolderOf(step).ToString());
   MUSTER_RETURN_IF_ERROR(ReplaceFile(JoinPath(partial, kManifestFile), ToJson(manifest)));
@@ -124,6 +141,8 @@ absl::Status RemoteStore::Send(const std::string& folder) {
   MUSTER_ASSIGN_OR_RETURN(const Manifest manifest, checkpoint::ReadManifest(folder));
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   const Url to = FolderOf(manifest.step);
+  const auto sent = ReadManifest(manifest.step);
+  if (sent.ok() && ToJson(*sent) == ToJson(manifest)) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(there->Delete(to.Child(kManifestFile)));  // of one of the same step
   std::vector<CopyPair> pairs;
   for (const ManifestFile& file : manifest.files) {
@@ -155,7 +174,11 @@ absl::StatusOr<Best> RemoteStore::ReadBest() {
 
 absl::Status RemoteStore::Retain(int keep) {
   if (keep < 1) return absl::InvalidArgumentError("at least 1 checkpoint must be kept");
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Steps());
+  MUSTER_ASSIGN_OR_RETURN(const Found found, Look());
+  const std::vector<int64_t>& steps = found.complete;
+  for (const int64_t step : found.partial) {  // whose writers have died
+    if (!steps.empty() && step < steps.back()) MUSTER_RETURN_IF_ERROR(Remove(step));
+  }
   const auto best = ReadBest();
   if (!best.ok() && !absl::IsNotFound(best.status()) && !absl::IsDataLoss(best.status())) {
     return best.status();

@@ -33,15 +33,22 @@ class RemoteStore {
   // Copies one into a model dir of this machine, unless it is there. Nothing is seen of it before
   // all of it has come and was held to its hashes.
   absl::Status Fetch(int64_t step, const std::string& model_dir);
-  // Copies a complete one of this machine there, in place of one of the same step.
+  // Copies a complete one of this machine there, in place of one of the same step, unless it is
+  // there.
   absl::Status Send(const std::string& folder);
 
-  // As for a model dir of this machine: see store.h.
+  // As for a model dir of this machine: see store.h. What dead writers left is removed, too.
   absl::Status Retain(int keep);
   absl::Status SetAside(int64_t after_step);
   absl::StatusOr<Best> ReadBest();
 
  private:
+  struct Found {
+    std::vector<int64_t> complete;
+    std::vector<int64_t> partial;  // without a manifest
+  };
+
+  absl::StatusOr<Found> Look();
   storage::Url FolderOf(int64_t step) const;
   absl::StatusOr<storage::FileSystem*> files() { return storage_.For(model_dir_); }
   absl::Status Remove(int64_t step);

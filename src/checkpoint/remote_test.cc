@@ -117,6 +117,22 @@ TEST_F(RemoteTest, TheNewestAndTheBestAreKept) {
   }
 }
 
+TEST_F(RemoteTest, AFileThatIsMissingIsDamage) {
+  SendSteps({3});
+  ASSERT_TRUE(files_.Delete(FileOf(3, kStateFile)).ok());
+  EXPECT_TRUE(absl::IsDataLoss(store_.Fetch(3, there_.path())));
+}
+
+TEST_F(RemoteTest, WhatDeadWritersLeftIsRemoved) {
+  SendSteps({3, 9});
+  ASSERT_TRUE(WriteWhole(files_, FileOf(5, "model-00001-of-00001.safetensors"), "half").ok());
+  ASSERT_TRUE(WriteWhole(files_, FileOf(12, "model-00001-of-00001.safetensors"), "new").ok());
+  ASSERT_TRUE(store_.Retain(5).ok());
+  EXPECT_THAT(Steps(), ElementsAre(3, 9));
+  EXPECT_TRUE(files_.Stat(FileOf(12, "model-00001-of-00001.safetensors")).ok());
+  EXPECT_FALSE(files_.Stat(FileOf(5, "model-00001-of-00001.safetensors")).ok());
+}
+
 TEST_F(RemoteTest, WhatCameLaterIsSetAside) {
   SendSteps({1, 2, 3});
   WriteBestStep(3);

@@ -42,12 +42,26 @@ class RemoteModelDir {
 
 namespace {
 
+// A model dir, its folder of checkpoints, or one of them.
 absl::StatusOr<Target> RemoteTarget(const std::string& place) {
-  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(storage::Url url, storage::ParseUrl(place));
+  while (absl::EndsWith(url.name, "/")) url.name.pop_back();
+  const auto step = checkpoint::ParseStepFolder(url.Basename());
+  if (step.has_value()) url.name.resize(url.name.rfind('/'));
+  if (url.Basename() == checkpoint::kFolder) {
+    const size_t slash = url.name.rfind('/');
+    url.name.resize(slash == std::string::npos ? 0 : slash);
+  }
   Target target{.name = place, .remote = std::make_shared<RemoteModelDir>(url)};
   target.path = target.remote->folder();
-  if (!target.path.empty()) return target;
-  return absl::UnavailableError("no folder can be made for temporary files; set TMPDIR");
+  if (target.path.empty()) {
+    return absl::UnavailableError("no folder can be made for temporary files; set TMPDIR");
+  }
+  if (!step.has_value()) return target;
+  MUSTER_RETURN_IF_ERROR(target.remote->store().Fetch(*step, target.path));
+  target.kind = Target::Kind::kCheckpoint;
+  target.path = JoinPath(JoinPath(target.path, checkpoint::kFolder), checkpoint::StepFolder(*step));
+  return target;
 }
 
 absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& reference) {
@@ -77,7 +91,7 @@ absl::StatusOr<checkpoint::Best> Target::ReadBest() const {
 }
 
 absl::Status Target::Fetch(const std::string& which) const {
-  if (remote == nullptr) return absl::OkStatus();
+  if (remote == nullptr || kind == Kind::kCheckpoint) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote->store().Steps());
   if (steps.empty()) return absl::NotFoundError(absl::StrCat(name, ": has no checkpoints"));
   if (which == "latest") return remote->store().Fetch(steps.back(), path);
@@ -100,7 +114,7 @@ absl::Status Target::FetchAll() const {
 absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference) {
   std::error_code error;
   if (storage::IsRemote(reference)) return RemoteTarget(reference);
-  Target target{.name = reference, .path = reference};
+  Target target{.name = reference, .path = storage::LocalPath(reference)};
   while (target.path.size() > 1 && target.path.back() == '/') target.path.pop_back();
   if (!fs::exists(target.path, error)) {
     MUSTER_ASSIGN_OR_RETURN(target.path, ModelDirOf(context, reference));

@@ -54,7 +54,8 @@ absl::StatusOr<std::vector<std::string>> RecordFilesIn(Context& context,
   storage::Storage storage;
   std::vector<std::string> files;
   std::error_code error;
-  for (std::string argument : arguments) {
+  for (const std::string& given : arguments) {
+    std::string argument = storage::LocalPath(given);
     if (storage::IsRemote(argument)) {
       MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(argument));
       MUSTER_ASSIGN_OR_RETURN(argument, storage::LocalCopy(storage, url, storage::CacheFolder(),

@@ -289,7 +289,12 @@ absl::StatusOr<std::vector<CopyPair>> PlanCopy(Storage& storage, const StorageOp
     MUSTER_ASSIGN_OR_RETURN(const auto below, files->List(folder, Depth::kAll));
     if (below.empty() && !IsLocalFolder(url)) return Nothing(url);
     for (const FileInfo& info : below) {
-      pairs.push_back({info, to.Child(absl::StripPrefix(info.url.name, folder.name))});
+      const absl::string_view name = absl::StripPrefix(info.url.name, folder.name);
+      if (to.scheme == "file" && !storage::StaysBelow(name)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            info.url.ToString(), ": its name would lead out of ", to.ToString(), "; not copied"));
+      }
+      pairs.push_back({info, to.Child(name)});
     }
   }
   MUSTER_RETURN_IF_ERROR(CheckTargets(pairs));

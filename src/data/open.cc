@@ -32,17 +32,23 @@ absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataConfig& config) {
                                                  absl::StrJoin(formats, ", ")));
 }
 
-// With paths of this machine alone.
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& config) {
+  try {
+    return Open(config);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("not enough memory for the data set");
+  }
+}
+
 absl::StatusOr<DataConfig> Localized(DataConfig config,
                                      const std::function<void(const std::string&)>& log) {
   storage::Storage storage;
   const auto localize = [&](std::string& path) -> absl::Status {
     if (!storage::IsRemote(path)) return absl::OkStatus();
     MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(path));
-    MUSTER_ASSIGN_OR_RETURN(path, storage::LocalCopy(storage, url, storage::CacheFolder(),
-                                                     [&](const std::string& line) {
-                                                       if (log) log(line);
-                                                     }));
+    MUSTER_ASSIGN_OR_RETURN(path, storage::LocalCopy(storage, url, storage::CacheFolder(), log));
     return absl::OkStatus();
   };
   if (const auto own = config.paths.find(config.split); own != config.paths.end()) {
@@ -51,18 +57,6 @@ absl::StatusOr<DataConfig> Localized(DataConfig config,
     MUSTER_RETURN_IF_ERROR(localize(config.path));
   }
   return config;
-}
-
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
-    const DataConfig& config, const std::function<void(const std::string&)>& log) {
-  MUSTER_ASSIGN_OR_RETURN(const DataConfig local, Localized(config, log));
-  try {
-    return Open(local);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("not enough memory for the data set");
-  }
 }
 
 }  // namespace muster::data

@@ -12,9 +12,12 @@
 namespace muster::data {
 
 // NotFound when the files are not there, InvalidArgument for a section that makes no sense,
-// DataLoss for files that are damaged. Every message says what to do. Files of another storage are
-// copied to this machine first, where they have not been: `log` hears of it.
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
-    const DataConfig& config, const std::function<void(const std::string&)>& log = {});
+// DataLoss for files that are damaged. Every message says what to do.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& config);
+
+// The section with paths of this machine alone, as far as its split needs them: files of another
+// storage are copied here, where they have not been. `log` hears of it.
+absl::StatusOr<DataConfig> Localized(DataConfig config,
+                                     const std::function<void(const std::string&)>& log);
 
 }  // namespace muster::data

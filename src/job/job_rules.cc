@@ -147,6 +147,9 @@ std::string ResolveStorage(absl::string_view path, absl::string_view working_dir
                            DidYouMean(scheme, kSchemes)));
     return "";
   }
+  if (scheme == "file" && path.size() > separator + 3) {
+    return AbsolutePath(path.substr(separator + 3), working_dir);
+  }
   if (path.size() == separator + 3) {
     diagnostics.Add(mark, absl::StrCat(what, " names no place in ", codec::Quoted(path),
                                        "; expected such as gs://bucket/path"));

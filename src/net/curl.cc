@@ -4,15 +4,20 @@
 
 #include <type_traits>
 
+#include "absl/strings/str_cat.h"
+
 namespace muster::net {
 namespace {
+
+constexpr unsigned kOldest = 0x075500;  // 7.85.0
 
 bool FindAll(void* library, Curl& curl) {
   const auto find = [library](auto& function, const char* name) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(library, name));
     return function != nullptr;
   };
-  return find(curl.global_init, "curl_global_init") && find(curl.init, "curl_easy_init") &&
+  return find(curl.global_init, "curl_global_init") &&
+         find(curl.version_info, "curl_version_info") && find(curl.init, "curl_easy_init") &&
          find(curl.setopt, "curl_easy_setopt") && find(curl.perform, "curl_easy_perform") &&
          find(curl.getinfo, "curl_easy_getinfo") && find(curl.strerror, "curl_easy_strerror") &&
          find(curl.reset, "curl_easy_reset") && find(curl.cleanup, "curl_easy_cleanup") &&
@@ -29,6 +34,12 @@ absl::StatusOr<const Curl*> LoadOnce() {
   if (library == nullptr || !FindAll(library, *curl)) {
     return absl::FailedPreconditionError(
         "libcurl cannot be loaded; install it (Debian: apt-get install libcurl4)");
+  }
+  // What an older one does not know it would leave out in silence: signatures, safe redirects.
+  const curl_version_info_data* version = curl->version_info(CURLVERSION_NOW);
+  if (version->version_num < kOldest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("libcurl is ", version->version, "; install 7.85 or a later one"));
   }
   if (curl->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
     return absl::FailedPreconditionError("libcurl cannot be set up");

@@ -11,6 +11,7 @@ namespace muster::net {
 // Of libcurl, what is used here.
 struct Curl {
   decltype(&::curl_global_init) global_init;
+  decltype(&::curl_version_info) version_info;
   decltype(&::curl_easy_init) init;
   decltype(&::curl_easy_setopt) setopt;
   decltype(&::curl_easy_perform) perform;
@@ -21,7 +22,8 @@ struct Curl {
   decltype(&::curl_slist_append) slist_append;
   decltype(&::curl_slist_free_all) slist_free_all;
 
-  // FailedPrecondition when libcurl is not installed. Thread-safe; what it returns is never freed.
+  // FailedPrecondition when libcurl is not installed, or too old. Thread-safe; what it returns is
+  // never freed.
   static absl::StatusOr<const Curl*> Load();
 };
 

@@ -5,11 +5,13 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/digest.h"
 #include "base/file_lock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -34,36 +36,47 @@ std::string PathOf(const Url& url, const std::string& folder) {
   return JoinPath(folder, std::string(absl::StripPrefix(url.name, "/")));
 }
 
-// A pattern, a file, or a folder; a file of just that name when a pattern matches nothing.
+// A file of just that name, else what matches a pattern, else a folder.
 absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string& folder) {
   Found found{.path = PathOf(url, folder)};
-  if (IsGlob(url)) {
-    MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
-  }
-  if (!found.files.empty()) return found;
   auto info = there.Stat(url);
   if (info.ok()) {
     found.files.push_back(*std::move(info));
     return found;
   }
+  // Some servers are confused by a pattern as a name; listing will show what is wrong.
+  if (!IsGlob(url) && !absl::IsNotFound(info.status())) return info.status();
   if (IsGlob(url)) {
-    return absl::NotFoundError(
-        absl::StrCat(url.ToString(), ": no file matches; look with `muster storage ls`"));
+    MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
+    if (!found.files.empty()) return found;
   }
-  if (!absl::IsNotFound(info.status())) return info.status();
   const bool ends = url.name.empty() || absl::EndsWith(url.name, "/");
   MUSTER_ASSIGN_OR_RETURN(found.files,
                           there.List(ends ? url : url.WithName(url.name + "/"), Depth::kAll));
   if (!found.files.empty()) return found;
-  return absl::NotFoundError(
-      absl::StrCat(url.ToString(), ": there is nothing; look with `muster storage ls`"));
+  return absl::NotFoundError(absl::StrCat(url.ToString(),
+                                          IsGlob(url) ? ": no file matches" : ": there is nothing",
+                                          "; look with `muster storage ls`"));
 }
+
+absl::Status CheckNames(const Found& found, const std::string& folder) {
+  for (const FileInfo& info : found.files) {
+    if (StaysBelow(absl::StripPrefix(info.url.name, "/"))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        info.url.ToString(), ": its name would lead out of ", folder, "; give it another one"));
+  }
+  return absl::OkStatus();
+}
+
+// Times are told in seconds by some: what was replaced within the same one could look unchanged.
+constexpr absl::Duration kCoarsestTime = absl::Seconds(2);
 
 bool IsCopy(const std::string& path, const FileInfo& info) {
   struct stat here {};
   return ::stat(path.c_str(), &here) == 0 && S_ISREG(here.st_mode) && here.st_size == info.bytes &&
          info.modified != absl::InfinitePast() &&
-         absl::TimeFromTimespec(here.st_mtim) == info.modified;
+         absl::TimeFromTimespec(here.st_mtim) == info.modified &&
+         absl::TimeFromTimespec(here.st_ctim) > info.modified + kCoarsestTime;
 }
 
 absl::Status SetTime(const std::string& path, absl::Time time) {
@@ -99,10 +112,24 @@ absl::Status RemoveOthers(Storage& storage, const Url& url, const Found& found,
   return absl::OkStatus();
 }
 
+// One process at a time copies what a URL names.
+absl::StatusOr<FileLock> Lock(const Url& url, const std::string& folder,
+                              const std::function<void(const std::string&)>& log) {
+  const std::string path = absl::StrCat(folder, "-", Sha256Hex(url.name).substr(0, 16), ".lock");
+  MUSTER_ASSIGN_OR_RETURN(std::optional<FileLock> lock, FileLock::Try(path));
+  if (lock.has_value()) return *std::move(lock);
+  log(absl::StrCat("waiting for another process that copies ", url.ToString()));
+  return FileLock::Acquire(path, kPatience);
+}
+
 }  // namespace
 
 bool IsRemote(absl::string_view path) {
   return absl::StrContains(path, "://") && !absl::StartsWith(path, "file://");
+}
+
+std::string LocalPath(absl::string_view path) {
+  return std::string(absl::StripPrefix(path, "file://"));
 }
 
 std::string CacheFolder() {
@@ -122,9 +149,10 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
                                       const std::function<void(const std::string&)>& log) {
   const std::string folder = CacheFolderOf(url, cache);
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
-  MUSTER_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(folder + ".lock", kPatience));
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock, Lock(url, folder, log));
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const Found found, Find(*there, url, folder));
+  MUSTER_RETURN_IF_ERROR(CheckNames(found, folder));
   MUSTER_RETURN_IF_ERROR(RemoveOthers(storage, url, found, folder));
   std::vector<CopyPair> pairs;
   int64_t bytes = 0;

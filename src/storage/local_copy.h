@@ -13,6 +13,9 @@ namespace muster::storage {
 // Whether `path` is a URL of another storage than this machine's files.
 bool IsRemote(absl::string_view path);
 
+// Without file://, where it has that.
+std::string LocalPath(absl::string_view path);
+
 // Where copies are kept: $MUSTER_CACHE, $XDG_CACHE_HOME/muster or ~/.cache/muster.
 std::string CacheFolder();
 

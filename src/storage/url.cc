@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/spelling.h"
 #include "base/terminal_text.h"
 
@@ -89,6 +90,14 @@ absl::string_view Url::Basename() const {
   const absl::string_view all = name;
   const size_t slash = all.rfind('/');
   return slash == absl::string_view::npos ? all : all.substr(slash + 1);
+}
+
+bool StaysBelow(absl::string_view name) {
+  if (absl::StartsWith(name, "/")) return false;
+  for (const absl::string_view part : absl::StrSplit(name, '/')) {
+    if (part == "." || part == "..") return false;
+  }
+  return true;
 }
 
 absl::StatusOr<Url> ParseUrl(absl::string_view text) {

@@ -27,6 +27,10 @@ struct Url {
   bool operator==(const Url&) const = default;
 };
 
+// Whether a name stays below the folder that it is put into on this machine: it has no part that
+// is . or .. and does not begin with a slash. Storages take any name.
+bool StaysBelow(absl::string_view name);
+
 // "/data/x", "data/x", "file:///data/x", "s3://bucket/key", "gs://bucket/key",
 // "hdfs://host:port/path", "memory://name". InvalidArgument says what is wrong with it.
 absl::StatusOr<Url> ParseUrl(absl::string_view text);

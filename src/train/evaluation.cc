@@ -333,6 +333,7 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
     result.step = newest->step;
     recorder.Record(result, *model, is_last);
     const absl::Status sent = model_dir.SendRest();
+    model_dir.Forget(evaluated);
     if (is_last) return sent;
     if (!sent.ok())
       log(absl::StrCat("the results of step ", result.step,

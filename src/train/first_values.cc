@@ -6,9 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file_lock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/compare.h"
+#include "checkpoint/format.h"
 #include "checkpoint/reader.h"
 #include "checkpoint/remote.h"
 #include "checkpoint/store.h"
@@ -111,8 +113,11 @@ absl::StatusOr<std::string> FetchLender(const std::string& place,
   }
   const std::string folder =
       JoinPath(storage::CacheFolderOf(url, storage::CacheFolder()), url.name);
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
+                          FileLock::Acquire(JoinPath(folder, ".lender"), absl::Hours(1)));
   MUSTER_RETURN_IF_ERROR(store.Fetch(steps.back(), folder));
-  return folder;
+  return JoinPath(JoinPath(folder, checkpoint::kFolder), checkpoint::StepFolder(steps.back()));
 }
 
 absl::StatusOr<checkpoint::Checkpoint> OpenLender(const FirstValuesOptions& options) {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <limits>
+#include <map>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -129,14 +131,21 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   MUSTER_ASSIGN_OR_RETURN(const data::DataConfig data,
                           data::ParseDataConfig(Section(train, "data")));
   experiment.name = data.format == "mnist" ? "MNIST" : job_name.empty() ? "model" : job_name;
-  experiment.data = [data](const std::string& split) {
-    data::DataConfig config = data;
-    if (split != "train") config.split = split;  // the section says what training reads
-    auto dataset = data::OpenDataset(config, Print);
+  // Copied from elsewhere once: what happens there later does not touch this process.
+  auto local = std::make_shared<std::map<std::string, data::DataConfig>>();
+  experiment.data =
+      [data,
+       local](const std::string& split) -> absl::StatusOr<std::shared_ptr<const data::Dataset>> {
+    auto found = local->find(split);
+    if (found == local->end()) {
+      data::DataConfig config = data;
+      if (split != "train") config.split = split;  // the section says what training reads
+      MUSTER_ASSIGN_OR_RETURN(config, data::Localized(config, Print));
+      found = local->emplace(split, config).first;
+    }
+    auto dataset = data::OpenDataset(found->second);
     if (dataset.ok()) {
-      for (const std::string& note : (*dataset)->notes()) {
-        std::fprintf(stderr, "warning: %s\n", note.c_str());
-      }
+      for (const std::string& note : (*dataset)->notes()) Print(absl::StrCat("warning: ", note));
     }
     return dataset;
   };

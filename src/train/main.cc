@@ -119,7 +119,7 @@ absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFact
     return absl::InvalidArgumentError("no model dir: say which with --model_dir");
   }
   Environment own = environment;
-  own.job_id.clear();  // whose chief may be at work in a folder of its own
+  own.self = {"process", static_cast<int>(::getpid())};  // the chief may be at work in its folder
   MUSTER_ASSIGN_OR_RETURN(const auto model_dir, ModelDir::Open(place, own, Log));
   MUSTER_RETURN_IF_ERROR(model_dir->FetchWhich(arguments.checkpoint));
   MUSTER_ASSIGN_OR_RETURN(const checkpoint::Checkpoint stored,

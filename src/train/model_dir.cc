@@ -29,40 +29,26 @@ namespace fs = std::filesystem;
 constexpr char kMark[] = "resumed";  // names the job for which checkpoints were set aside
 constexpr char kOwner[] = ".owner";  // of a working folder: its process lives
 constexpr absl::Duration kOwnerPatience = absl::Seconds(10);  // for an earlier attempt to end
-constexpr absl::Duration kLeftover = absl::Hours(24);
+constexpr absl::Duration kLeftover = absl::Hours(30 * 24);
 constexpr int kHashDigits = 16;
 
 std::string RunsFolder() { return JoinPath(storage::CacheFolder(), "runs"); }
 
-// The name of a working folder: the same for every attempt of a task of a job, so that what could
-// not be sent is found again.
-struct FolderName {
-  std::string place;  // by which all those of a model dir begin
-  std::string task;   // by which all those of a task end
-  std::string whole;
-};
-
-FolderName NameFor(const std::string& place, const Environment& environment) {
-  const std::string who =
-      environment.job_id.empty() ? absl::StrCat("process-", ::getpid()) : environment.job_id;
-  FolderName name{.place = absl::StrCat(Sha256Hex(place).substr(0, kHashDigits), "-"),
-                  .task = absl::StrCat("-", environment.self.role, "-", environment.self.index)};
-  name.whole = absl::StrCat(name.place, who, name.task);
-  return name;
+// The working folder of a task: the same for every attempt and every job of the model dir, so that
+// what could not be sent is found again.
+std::string FolderName(const std::string& place, const Environment& environment) {
+  return absl::StrCat(Sha256Hex(place).substr(0, kHashDigits), "-", environment.self.role, "-",
+                      environment.self.index);
 }
 
-// Removes the working folders of processes that were killed: those of this task in earlier jobs,
-// and others after a day.
-void SweepLeftovers(const FolderName& own) {
+// Removes working folders that nobody has used for long.
+void SweepLeftovers(const std::string& own) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(RunsFolder(), error)) {
-    const std::string name = entry.path().filename().string();
     const std::string owner = JoinPath(entry.path().string(), kOwner);
     struct stat info {};
-    if (name == own.whole || ::stat(owner.c_str(), &info) != 0) continue;
-    const bool is_ours = absl::StartsWith(name, own.place) && absl::EndsWith(name, own.task);
-    const absl::Duration age = absl::Now() - absl::TimeFromTimespec(info.st_mtim);
-    if (!is_ours && age < kLeftover) continue;
+    if (entry.path().filename() == own || ::stat(owner.c_str(), &info) != 0) continue;
+    if (absl::Now() - absl::TimeFromTimespec(info.st_mtim) < kLeftover) continue;
     const auto lock = FileLock::Try(owner);
     if (lock.ok() && lock->has_value()) fs::remove_all(entry.path(), error);
   }
@@ -90,6 +76,11 @@ ModelDir::ModelDir(std::string place, std::string folder, const Environment& env
 
 ModelDir::~ModelDir() {
   if (!is_remote()) return;
+  if (unsent_) {
+    log_(absl::StrCat("what could not be sent to ", place_, " is in ", folder_,
+                      "; a job with the same model_dir on this machine goes on with it"));
+    return;
+  }
   std::error_code error;
   fs::remove_all(folder_, error);
 }
@@ -102,10 +93,10 @@ absl::StatusOr<std::unique_ptr<ModelDir>> ModelDir::Open(const std::string& plac
     return std::unique_ptr<ModelDir>(new ModelDir(place, folder, environment, std::move(log)));
   }
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
-  const FolderName name = NameFor(place, environment);
+  const std::string name = FolderName(place, environment);
   SweepLeftovers(name);
   std::unique_ptr<ModelDir> dir(
-      new ModelDir(place, JoinPath(RunsFolder(), name.whole), environment, std::move(log)));
+      new ModelDir(place, JoinPath(RunsFolder(), name), environment, std::move(log)));
   MUSTER_RETURN_IF_ERROR(dir->MakeRemote(url));
   return dir;
 }
@@ -113,7 +104,11 @@ absl::StatusOr<std::unique_ptr<ModelDir>> ModelDir::Open(const std::string& plac
 absl::Status ModelDir::MakeRemote(const storage::Url& url) {
   MUSTER_RETURN_IF_ERROR(storage_.For(url).status());
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder_, 0700));
-  MUSTER_ASSIGN_OR_RETURN(lock_, FileLock::Acquire(JoinPath(folder_, kOwner), kOwnerPatience));
+  const std::string owner = JoinPath(folder_, kOwner);
+  MUSTER_ASSIGN_OR_RETURN(lock_, FileLock::Acquire(owner, kOwnerPatience));
+  const std::string earlier = ReadFile(owner).value_or("");
+  is_own_ = !environment_.job_id.empty() && earlier == environment_.job_id;
+  lock_->Describe(environment_.job_id);
   url_ = url;
   remote_ = std::make_unique<checkpoint::RemoteStore>(storage_, url);
   return absl::OkStatus();
@@ -129,22 +124,43 @@ absl::Status ModelDir::ClaimForTraining() {
   return absl::OkStatus();
 }
 
-absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
-  if (!is_remote()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
-  if (step.has_value()) {
-    if (std::binary_search(steps.begin(), steps.end(), *step))
-      return remote_->Fetch(*step, folder_);
-    return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoint of step ", *step, "; ",
-                                            steps.empty() ? "there are none" : "there are ",
-                                            absl::StrJoin(steps, ", ")));
-  }
+absl::Status ModelDir::FetchNewest(const std::vector<int64_t>& steps) {
   for (auto newest = steps.rbegin(); newest != steps.rend(); ++newest) {
     const absl::Status status = remote_->Fetch(*newest, folder_);
     if (!absl::IsDataLoss(status)) return status;
-    log_(absl::StrCat("skipped a checkpoint: ", status.message()));
+    if (skipped_.insert(*newest).second) {
+      log_(absl::StrCat("skipped a checkpoint: ", status.message()));
+    }
   }
   return absl::OkStatus();
+}
+
+// What an earlier run could not send is newer than what is there, unless that was removed.
+absl::Status ModelDir::KeepUnsent(const std::vector<int64_t>& steps) {
+  for (const checkpoint::Entry& entry : checkpoint::List(folder_)) {
+    std::error_code error;
+    if (!entry.status.ok() || (steps.empty() && !is_own_)) {
+      fs::remove_all(entry.folder, error);
+    } else if (steps.empty() || entry.step > steps.back()) {
+      log_(absl::StrCat("sending step ", entry.step, ", which an earlier run could not"));
+      MUSTER_RETURN_IF_ERROR(remote_->Send(entry.folder));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
+  if (!is_remote()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
+  if (!step.has_value()) {
+    MUSTER_RETURN_IF_ERROR(KeepUnsent(steps));
+    return FetchNewest(steps);
+  }
+  if (std::binary_search(steps.begin(), steps.end(), *step)) return remote_->Fetch(*step, folder_);
+  return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoint of step ", *step, "; ",
+                                          steps.empty() ? "there are none" : "there are ",
+                                          absl::StrJoin(steps, ", ")));
 }
 
 absl::Status ModelDir::FetchWhich(const std::string& which) {
@@ -159,11 +175,20 @@ absl::Status ModelDir::Follow() {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
   for (const checkpoint::Entry& entry : checkpoint::List(folder_)) {
     std::error_code error;
-    if (steps.empty() || entry.step != steps.back()) fs::remove_all(entry.folder, error);
+    if (!std::binary_search(steps.begin(), steps.end(), entry.step)) {
+      fs::remove_all(entry.folder, error);
+    }
   }
   MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
-  if (steps.empty()) return absl::OkStatus();
-  return remote_->Fetch(steps.back(), folder_);
+  return FetchNewest(steps);
+}
+
+void ModelDir::Forget(int64_t step) {
+  if (!is_remote()) return;
+  for (const checkpoint::Entry& entry : checkpoint::List(folder_)) {
+    std::error_code error;
+    if (entry.step < step) fs::remove_all(entry.folder, error);
+  }
 }
 
 absl::Duration ModelDir::poll_interval() const {
@@ -221,8 +246,12 @@ absl::StatusOr<ModelDir::Last> ModelDir::Newest() {
 absl::Status ModelDir::Publish(const std::string& checkpoint, int keep) {
   absl::Status retained;
   if (is_remote()) {
+    unsent_ = true;
     MUSTER_RETURN_IF_ERROR(remote_->Send(checkpoint));
-    MUSTER_RETURN_IF_ERROR(SendRest());
+    unsent_ = false;
+    if (const absl::Status sent = SendRest(); !sent.ok()) {
+      log_(absl::StrCat("summaries could not be sent: ", sent.message()));
+    }
     retained = remote_->Retain(keep);
     checkpoint::Retain(folder_, 1, {}).IgnoreError();
   } else {
@@ -262,7 +291,9 @@ absl::Status ModelDir::SendRest() {
          url_.Child(name)});
   }
   const storage::CopyResult result = storage::CopyAll(storage_, pairs, {});
-  if (!result.failures.empty()) return result.failures.front();
+  for (const absl::Status& failure : result.failures) {
+    if (!absl::IsNotFound(failure)) return failure;  // one that was removed meanwhile is none
+  }
   for (auto& [name, stamp] : stamps) sent_[name] = stamp;
   return absl::OkStatus();
 }

@@ -1,12 +1,15 @@
 // Where a run keeps what it makes: checkpoints, summaries, evaluations, exports.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -28,7 +31,7 @@ class ModelDir {
   // `place`: a path or a URL; "": nothing is kept. `environment` says whose it is.
   static absl::StatusOr<std::unique_ptr<ModelDir>> Open(const std::string& place,
                                                         const Environment& environment, Log log);
-  // The working folder of a URL is removed.
+  // The working folder of a URL is removed, unless it holds what could not be sent.
   ~ModelDir();
 
   const std::string& place() const { return place_; }    // as the user calls it
@@ -38,12 +41,16 @@ class ModelDir {
   // storages have no locks.
   absl::Status ClaimForTraining();
   // Makes sure that a checkpoint, the newest or that of a step, is in folder(), if there is one.
+  // Before the newest is fetched, what an earlier run could not send is sent.
   absl::Status Fetch(std::optional<int64_t> step);
   // The same for a word of the user's: a step, best or latest.
   absl::Status FetchWhich(const std::string& which);
-  // The newest checkpoint there, and no other, is in folder(). Worth asking once in poll_interval.
+  // The newest checkpoint there is in folder(), and none that is not there. Worth asking once in
+  // poll_interval.
   absl::Status Follow();
   absl::Duration poll_interval() const;
+  // Checkpoints before `step` are not needed in the working folder of a URL any more.
+  void Forget(int64_t step);
   // For a run that goes on from `step`, once: later checkpoints are set aside.
   absl::Status ResumeFrom(int64_t step);
 
@@ -65,6 +72,8 @@ class ModelDir {
   ModelDir(std::string place, std::string folder, const Environment& environment, Log log);
   bool is_remote() const { return remote_ != nullptr; }
   absl::Status MakeRemote(const storage::Url& url);
+  absl::Status FetchNewest(const std::vector<int64_t>& steps);
+  absl::Status KeepUnsent(const std::vector<int64_t>& steps);
   // Brings one file, if it is there.
   absl::Status FetchFile(const std::string& name);
   absl::Status SetAside(int64_t after_step);
@@ -79,6 +88,9 @@ class ModelDir {
   storage::Storage storage_;
   storage::Url url_;
   std::unique_ptr<checkpoint::RemoteStore> remote_;
+  bool is_own_ = false;  // the folder was left by an earlier attempt of this job
+  std::atomic<bool> unsent_ = false;
+  std::set<int64_t> skipped_;  // damaged ones that were said
   absl::Mutex mutex_;
   // Files that are there as they are here: size and time.
   std::map<std::string, std::pair<int64_t, int64_t>> sent_ ABSL_GUARDED_BY(mutex_);

@@ -8,6 +8,12 @@
 #include "checkpoint/writer.h"
 
 namespace muster::train {
+namespace {
+
+constexpr absl::Duration kLastPatience = absl::Minutes(10);
+constexpr absl::Duration kLastPause = absl::Seconds(10);
+
+}  // namespace
 
 Saver::Saver(Options options) : options_(std::move(options)) {}
 
@@ -67,6 +73,18 @@ void Saver::Run(std::unique_ptr<Snapshot> snapshot, bool final) {
   folder_ = *folder;
 }
 
+// The last one must arrive: a storage that is away is waited for.
+absl::Status Saver::Publish(const std::string& folder, bool final) {
+  const absl::Time deadline = absl::Now() + (final ? kLastPatience : absl::ZeroDuration());
+  for (;;) {
+    const absl::Status status = options_.model_dir->Publish(folder, options_.keep);
+    if (!absl::IsUnavailable(status) || absl::Now() > deadline) return status;
+    options_.log(absl::StrCat("the last checkpoint could not be sent: ", status.message(),
+                              "; trying again for ", absl::FormatDuration(kLastPatience)));
+    absl::SleepFor(kLastPause);
+  }
+}
+
 absl::StatusOr<std::string> Saver::Write(Snapshot& snapshot, bool final) {
   std::vector<TensorSpec> weights, slots;
   for (const Variable& variable : options_.variables) weights.push_back(variable.spec);
@@ -106,7 +124,7 @@ absl::StatusOr<std::string> Saver::Write(Snapshot& snapshot, bool final) {
     absl::MutexLock lock(&mutex_);
     written_ = true;
   }
-  MUSTER_RETURN_IF_ERROR(options_.model_dir->Publish(writer->folder(), options_.keep));
+  MUSTER_RETURN_IF_ERROR(Publish(writer->folder(), final));
   return writer->folder();
 }
 

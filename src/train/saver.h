@@ -46,6 +46,7 @@ class Saver {
  private:
   void Run(std::unique_ptr<Snapshot> snapshot, bool final);
   absl::StatusOr<std::string> Write(Snapshot& snapshot, bool final);
+  absl::Status Publish(const std::string& folder, bool final);
   bool IsWritten() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return written_ || !busy_; }
 
   const Options options_;
