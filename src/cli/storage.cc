@@ -17,6 +17,7 @@
 #include "cli/held_signals.h"
 #include "nlohmann/json.hpp"
 #include "storage/copy.h"
+#include "storage/read_ahead.h"
 
 namespace muster::cli {
 namespace {
@@ -170,15 +171,13 @@ absl::StatusOr<int> StatFiles(Context& context, const StorageOptions& options) {
   return kSuccess;
 }
 
-absl::Status CatOne(Context& context, FileSystem& files, const Url& url) {
-  constexpr size_t kChunk = 4 << 20;
+absl::Status CatOne(Context& context, FileSystem& files, const Url& url, int ranges) {
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, files.OpenForReading(url));
-  std::string buffer(kChunk, '\0');
-  for (int64_t at = 0; context.out().ok();) {
-    MUSTER_ASSIGN_OR_RETURN(const size_t n, reader->Read(at, absl::MakeSpan(buffer)));
-    if (n == 0) break;
-    context.out().Print(absl::string_view(buffer.data(), n));
-    at += static_cast<int64_t>(n);
+  storage::ReadAhead ahead(*reader, url, {.parallel = ranges});
+  while (context.out().ok()) {
+    MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
+    if (bytes.empty()) break;
+    context.out().Print(bytes);
   }
   return absl::OkStatus();
 }
@@ -189,7 +188,9 @@ absl::StatusOr<int> Cat(Context& context, const StorageOptions& options) {
   for (const Url& url : urls) {
     MUSTER_ASSIGN_OR_RETURN(const auto found, NeedFiles(storage, url, "; name a file in it"));
     MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
-    for (const FileInfo& info : found) MUSTER_RETURN_IF_ERROR(CatOne(context, *files, info.url));
+    for (const FileInfo& info : found) {
+      MUSTER_RETURN_IF_ERROR(CatOne(context, *files, info.url, options.parallel));
+    }
   }
   return kSuccess;
 }
@@ -349,7 +350,8 @@ void AddStorageCommand(Command& program, Context& context) {
   auto [ls, ls_options] = add("ls", "List files", "URL", "Files, folders or patterns", Ls);
   ls.Flag("-r,--recursive", &ls_options.recursive, "All that is below");
   ls.Flag("--json", &ls_options.json, "As JSON");
-  add("cat", "Print files", "URL", "Files or patterns", Cat);
+  auto [cat, cat_options] = add("cat", "Print files", "URL", "Files or patterns", Cat);
+  cat.Option("-j,--parallel", &cat_options.parallel, "How many ranges of a file to fetch at once");
   auto [cp, cp_options] = add("cp", "Copy files; what is there already is left alone", "URL",
                               "Files, patterns or, with -r, folders; and last, where to", Cp);
   cp.Flag("-r,--recursive", &cp_options.recursive, "What is in a folder, to below TO");

@@ -8,27 +8,28 @@
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "storage/read_ahead.h"
 
 namespace muster::storage {
 namespace {
 
-constexpr size_t kChunk = 8 << 20;
+// Over all files: ranges of 8 MiB that are fetched at once.
+constexpr int kRanges = 8;
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 
 // What the threads of one CopyAll share.
 class Copying {
  public:
-  Copying(Storage& storage, const std::vector<CopyPair>& pairs)
-      : storage_(storage), pairs_(pairs) {}
+  Copying(Storage& storage, const std::vector<CopyPair>& pairs, int ranges)
+      : storage_(storage), pairs_(pairs), ranges_(ranges) {}
 
   // Until there is nothing left to do.
   void Work() {
-    std::string buffer(kChunk, '\0');
     while (!stop_) {
       const size_t mine = next_++;
       if (mine >= pairs_.size()) break;
       bool skipped = false;
-      const absl::Status status = One(pairs_[mine], buffer, skipped);
+      const absl::Status status = One(pairs_[mine], skipped);
       absl::MutexLock lock(&mutex_);
       if (absl::IsCancelled(status)) continue;
       if (!status.ok()) {
@@ -57,43 +58,42 @@ class Copying {
  private:
   // Gives every byte of a file to `use`.
   template <typename Use>
-  absl::Status Stream(Reader& reader, std::string& buffer, Use use) {
-    for (int64_t at = 0;;) {
+  absl::Status Stream(Reader& reader, const Url& url, Use use) {
+    ReadAhead ahead(reader, url, {.parallel = ranges_});
+    for (;;) {
       if (stop_) return absl::CancelledError("interrupted");
-      MUSTER_ASSIGN_OR_RETURN(const size_t n, reader.Read(at, absl::MakeSpan(buffer)));
-      if (n == 0) return absl::OkStatus();
-      MUSTER_RETURN_IF_ERROR(use(absl::string_view(buffer.data(), n)));
-      at += static_cast<int64_t>(n);
+      MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
+      if (bytes.empty()) return absl::OkStatus();
+      MUSTER_RETURN_IF_ERROR(use(bytes));
     }
   }
 
-  absl::StatusOr<std::string> Md5Of(FileSystem& files, const Url& url, std::string& buffer) {
+  absl::StatusOr<std::string> Md5Of(FileSystem& files, const Url& url) {
     MUSTER_ASSIGN_OR_RETURN(const FileInfo info, files.Stat(url));
     if (!info.md5.empty()) return info.md5;
     MUSTER_ASSIGN_OR_RETURN(const auto reader, files.OpenForReading(url));
     Md5 hash;
-    MUSTER_RETURN_IF_ERROR(Stream(*reader, buffer, [&](absl::string_view bytes) {
+    MUSTER_RETURN_IF_ERROR(Stream(*reader, url, [&](absl::string_view bytes) {
       hash.Update(bytes);
       return absl::OkStatus();
     }));
     return hash.Finish();
   }
 
-  absl::StatusOr<bool> IsThere(const CopyPair& pair, FileSystem& from, FileSystem& to,
-                               std::string& buffer) {
+  absl::StatusOr<bool> IsThere(const CopyPair& pair, FileSystem& from, FileSystem& to) {
     const auto there = to.Stat(pair.to);
     if (absl::IsNotFound(there.status())) return false;
     MUSTER_RETURN_IF_ERROR(there.status());
     if (there->bytes != pair.from.bytes) return false;
-    MUSTER_ASSIGN_OR_RETURN(const std::string first, Md5Of(from, pair.from.url, buffer));
-    MUSTER_ASSIGN_OR_RETURN(const std::string second, Md5Of(to, pair.to, buffer));
+    MUSTER_ASSIGN_OR_RETURN(const std::string first, Md5Of(from, pair.from.url));
+    MUSTER_ASSIGN_OR_RETURN(const std::string second, Md5Of(to, pair.to));
     return first == second;
   }
 
-  absl::Status One(const CopyPair& pair, std::string& buffer, bool& skipped) {
+  absl::Status One(const CopyPair& pair, bool& skipped) {
     MUSTER_ASSIGN_OR_RETURN(FileSystem * from, storage_.For(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(FileSystem * to, storage_.For(pair.to));
-    MUSTER_ASSIGN_OR_RETURN(skipped, IsThere(pair, *from, *to, buffer));
+    MUSTER_ASSIGN_OR_RETURN(skipped, IsThere(pair, *from, *to));
     if (skipped) {
       bytes_ += pair.from.bytes;
       return absl::OkStatus();
@@ -102,7 +102,7 @@ class Copying {
     MUSTER_ASSIGN_OR_RETURN(const auto reader, from->OpenForReading(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(const auto writer, to->OpenForWriting(pair.to, IfExists::kReplace));
     Md5 hash;
-    MUSTER_RETURN_IF_ERROR(Stream(*reader, buffer, [&](absl::string_view bytes) {
+    MUSTER_RETURN_IF_ERROR(Stream(*reader, pair.from.url, [&](absl::string_view bytes) {
       if (!info.md5.empty()) hash.Update(bytes);
       bytes_ += static_cast<int64_t>(bytes.size());
       return writer->Append(bytes);
@@ -117,6 +117,7 @@ class Copying {
 
   Storage& storage_;
   const std::vector<CopyPair>& pairs_;
+  const int ranges_;  // of one file
   std::atomic<size_t> next_ = 0;
   std::atomic<bool> stop_ = false;
   std::atomic<int> ended_ = 0;
@@ -130,9 +131,9 @@ class Copying {
 
 CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
                    const CopyOptions& options) {
-  Copying copying(storage, pairs);
   const int count = std::max(
       1, std::min(options.parallel, static_cast<int>(std::min<size_t>(pairs.size(), 256))));
+  Copying copying(storage, pairs, std::max(1, kRanges / count));
   {
     std::vector<std::jthread> threads;
     threads.reserve(static_cast<size_t>(count));

@@ -37,6 +37,7 @@ class TestProgram {
 
   bool Run(std::vector<std::string>& command) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& word : command) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     int ends[2];

@@ -1,0 +1,120 @@
+#include "storage/read_ahead.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+
+namespace muster::storage {
+
+namespace {
+
+constexpr size_t kLeastRoom = 64 << 10;
+constexpr int64_t kMostThreads = 64;
+
+// No more room than a small file fills.
+size_t RangeBytes(size_t wanted, int64_t size) {
+  const auto whole = static_cast<size_t>(std::max<int64_t>(size, kLeastRoom));
+  return std::min(std::max<size_t>(wanted, 1), whole);
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(Reader& reader, Url url, const ReadAheadOptions& options)
+    : reader_(reader),
+      url_(std::move(url)),
+      size_(reader.size()),
+      range_bytes_(RangeBytes(options.range_bytes, size_)),
+      ranges_(size_ / static_cast<int64_t>(range_bytes_) +
+              (size_ % static_cast<int64_t>(range_bytes_) == 0 ? 0 : 1)),
+      tail_(size_),
+      slots_(static_cast<size_t>(
+          std::clamp<int64_t>(options.parallel, 1, std::clamp<int64_t>(ranges_, 1, kMostThreads)))),
+      end_(ranges_) {
+  if (slots_.size() == 1) return;
+  for (size_t i = 0; i < slots_.size(); ++i) threads_.emplace_back([this] { Work(); });
+}
+
+ReadAhead::~ReadAhead() {
+  {
+    absl::MutexLock lock(&mutex_);
+    end_ = 0;
+  }
+  threads_.clear();  // joins
+}
+
+size_t ReadAhead::BytesOf(int64_t range) const {
+  const int64_t begin = range * static_cast<int64_t>(range_bytes_);
+  return static_cast<size_t>(std::min(static_cast<int64_t>(range_bytes_), size_ - begin));
+}
+
+absl::StatusOr<size_t> ReadAhead::Fetch(int64_t range, char* room) {
+  const size_t bytes = BytesOf(range);
+  MUSTER_ASSIGN_OR_RETURN(const size_t n, reader_.Read(range * static_cast<int64_t>(range_bytes_),
+                                                       absl::MakeSpan(room, bytes)));
+  if (n < bytes) {
+    return absl::AbortedError(
+        absl::StrCat(url_.ToString(), ": has become shorter while it was read; begin again"));
+  }
+  return n;
+}
+
+void ReadAhead::Work() {
+  for (;;) {
+    int64_t range = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &ReadAhead::MayWork));
+      if (next_ >= end_) return;
+      range = next_++;
+    }
+    Slot& slot = slots_[static_cast<size_t>(range) % slots_.size()];
+    if (slot.room == nullptr) slot.room = std::make_unique_for_overwrite<char[]>(range_bytes_);
+    absl::StatusOr<size_t> bytes = Fetch(range, slot.room.get());
+    absl::MutexLock lock(&mutex_);
+    if (!bytes.ok()) end_ = std::min(end_, range + 1);
+    slot.bytes = std::move(bytes);
+    slot.filled = true;
+  }
+}
+
+absl::StatusOr<absl::string_view> ReadAhead::Take() {
+  absl::MutexLock lock(&mutex_);
+  taken_ = wanted_;
+  Slot& slot = slots_[static_cast<size_t>(wanted_) % slots_.size()];
+  if (threads_.empty()) {
+    if (slot.room == nullptr) slot.room = std::make_unique_for_overwrite<char[]>(range_bytes_);
+    slot.bytes = Fetch(wanted_, slot.room.get());
+  } else {
+    mutex_.Await(absl::Condition(this, &ReadAhead::IsFilled));
+    slot.filled = false;
+  }
+  ++wanted_;
+  MUSTER_RETURN_IF_ERROR(slot.bytes.status());
+  return absl::string_view(slot.room.get(), *slot.bytes);
+}
+
+// A file of this machine may have grown, or not tell its size (/proc).
+absl::StatusOr<absl::string_view> ReadAhead::Tail() {
+  Slot& slot = slots_[0];
+  if (slot.room == nullptr) slot.room = std::make_unique_for_overwrite<char[]>(range_bytes_);
+  MUSTER_ASSIGN_OR_RETURN(const size_t n,
+                          reader_.Read(tail_, absl::MakeSpan(slot.room.get(), range_bytes_)));
+  tail_ += static_cast<int64_t>(n);
+  return absl::string_view(slot.room.get(), n);
+}
+
+absl::StatusOr<absl::string_view> ReadAhead::Next() {
+  MUSTER_RETURN_IF_ERROR(status_);
+  bool tail = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    tail = wanted_ >= ranges_;
+  }
+  const auto bytes = tail ? Tail() : Take();
+  status_ = bytes.status();
+  return bytes;
+}
+
+}  // namespace muster::storage
