@@ -24,11 +24,12 @@ def _serve(test, *command):
     return server.stdout.readline()
 
 
-def use_s3(test):
-    """Somebody else's S3 server, for all that the test runs from here on; a URL of its bucket."""
+def use_s3(test, port=0):
+    """Somebody else's S3 server, for all that the test runs from here on; a URL of its bucket. Started again at its port, it
+    has what it had."""
     if shutil.which("node") is None or not S3RVER.exists():
         test.skipTest(f"no node, or no s3rver in {S3RVER}; scripts/test installs it")
-    script = (f"new (require('{S3RVER}'))({{port: 0, address: '127.0.0.1', silent: true, directory: "
+    script = (f"new (require('{S3RVER}'))({{port: {port}, address: '127.0.0.1', silent: true, directory: "
               f"'{test.dir / 's3'}', configureBuckets: [{{name: 'bucket'}}]}}).run().then(({{port}}) => console.log(port))")
     port = int(_serve(test, "node", "--openssl-legacy-provider", "--no-deprecation", "-e", script))
     test.env.update(AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}", AWS_ACCESS_KEY_ID="S3RVER", AWS_SECRET_ACCESS_KEY="S3RVER")

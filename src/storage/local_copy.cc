@@ -44,15 +44,16 @@ absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string&
     found.files.push_back(*std::move(info));
     return found;
   }
-  // Some servers are confused by a pattern as a name; listing will show what is wrong.
+  // Some servers are confused by a name with a *: whether they can be asked, the pattern shows.
   if (!IsGlob(url) && !absl::IsNotFound(info.status())) return info.status();
   if (IsGlob(url)) {
     MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
     if (!found.files.empty()) return found;
   }
   const bool ends = url.name.empty() || absl::EndsWith(url.name, "/");
-  MUSTER_ASSIGN_OR_RETURN(found.files,
-                          there.List(ends ? url : url.WithName(url.name + "/"), Depth::kAll));
+  auto below = there.List(ends ? url : url.WithName(url.name + "/"), Depth::kAll);
+  if (!below.ok() && !IsGlob(url)) return below.status();
+  if (below.ok()) found.files = *std::move(below);
   if (!found.files.empty()) return found;
   return absl::NotFoundError(absl::StrCat(url.ToString(),
                                           IsGlob(url) ? ": no file matches" : ": there is nothing",

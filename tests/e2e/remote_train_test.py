@@ -178,6 +178,48 @@ class FaultTest(RemoteTest):
         self.succeed(job)
         self.assertEqual(max(self.entries(place)), 600)
 
+    def test_what_could_not_be_sent_is_sent_by_the_next_run(self):
+        place = f"{self.use('s3')}/run"
+        endless = {"steps": 10 ** 7}
+        job = self.launch("job", roles=PAIR, model_dir=place, train=endless)
+        wait_until(lambda: self.entries(place), "a checkpoint is there")
+        there = max(self.entries(place))
+        kill(self.servers[0], signal.SIGKILL)
+        self.wait_text(job, "chief:0", r"could not be saved: .*(\n.*)*could not be saved: ", timeout=90)
+
+        def waiting():
+            """Steps that are whole here."""
+            found = (self.dir / "cache" / "runs").glob("*-chief-0/checkpoints/step-*/manifest.json")
+            return {int(path.parent.name[5:]) for path in found if path.parent.name[5:].isdigit()}
+
+        self.muster("stop", job)
+        unsent = max(waiting())
+        self.assertLess(there, unsent)
+        storages.use_s3(self, port=int(self.env["AWS_ENDPOINT_URL"].rsplit(":", 1)[1]))
+        resumed = self.launch("job", roles=PAIR, model_dir=place, train=endless)
+        self.wait_text(resumed, "chief:0", f"sending step {unsent}, which an earlier run could not")
+        self.wait_text(resumed, "chief:0", f"restored step {unsent} ")
+        self.assertIn(unsent, self.entries(place))
+        self.muster("stop", resumed)
+
+    def test_the_best_of_an_earlier_run_stays_the_best(self):
+        place = f"{self.use('s3')}/run"
+        self.train("job", roles={"chief": {}}, model_dir=place, train={"steps": 20, "checkpoint": {"every_steps": 20, "keep": 1}})
+        self.write("best.json", json.dumps({"step": 20, "metric": "accuracy", "value": 2}))
+        self.muster("storage", "cp", "best.json", f"{place}/checkpoints/best.json")
+        self.train("job", roles={"chief": {}}, model_dir=place, train={"steps": 60, "checkpoint": {"every_steps": 20, "keep": 1}})
+        self.assertEqual({step: entry["best"] for step, entry in self.entries(place).items()}, {20: True, 60: False})
+
+    def test_data_that_was_copied_is_enough(self):
+        place = self.use("s3")
+        write_digits(self.dir / "digits")
+        self.muster("storage", "cp", "-r", "digits", f"{place}/data")
+        data = {"format": "mnist", "path": f"{place}/data", "examples": None, "shape": None}
+        job = self.launch("job", roles={"chief": {}}, train={"model": "mlp", "steps": 400, "data": data})
+        self.wait_checkpoint("job", 40)
+        kill(self.servers[0], signal.SIGKILL)
+        self.succeed(job)
+
     def test_a_bucket_that_is_not_there(self):
         self.use("s3")
         said = self.fails("job", roles={"chief": {}}, model_dir="s3://nowhere/run", train={"steps": 20})
