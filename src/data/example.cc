@@ -99,7 +99,8 @@ class Wire {
   const char* end_;
 };
 
-// A list that comes in two pieces, which the format allows and nobody writes, is refused.
+// A list that comes in two pieces, and two lists of which the last would count, are refused: the
+// format allows them, and nobody writes them.
 bool ParseFeature(absl::string_view bytes, FeatureView& feature) {
   Wire wire(bytes);
   uint32_t field = 0;
@@ -111,7 +112,7 @@ bool ParseFeature(absl::string_view bytes, FeatureView& feature) {
       continue;
     }
     const auto kind = static_cast<ListKind>(field);
-    if (kind == feature.kind || !wire.Bytes(feature.list)) return false;
+    if (feature.kind != ListKind::kNone || !wire.Bytes(feature.list)) return false;
     feature.kind = kind;
   }
   return true;

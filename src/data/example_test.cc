@@ -98,6 +98,17 @@ TEST(ExampleTest, PackedUnpackedAndMixed) {
   EXPECT_EQ(first, 1);
 }
 
+TEST(ExampleTest, TwoListsInOneFeatureAreRefused) {
+  // A damaged bytes_list, then a float_list.
+  const std::string feature("\x0a\x05image\x12\x06\x0a\x04\x00\x00\x80\x3f", 15);
+  const std::string entry = std::string("\x0a\x01x\x12\x0f", 5) + feature;
+  const std::string features = std::string("\x0a\x14", 2) + entry;
+  const std::string example = std::string("\x0a\x16", 2) + features;
+  FeatureView found;
+  const absl::string_view name = "x";
+  EXPECT_TRUE(absl::IsDataLoss(FindFeatures(example, {name}, absl::MakeSpan(&found, 1))));
+}
+
 TEST(ExampleTest, UnknownFieldsArePassedOver) {
   const std::string example = ExampleWith(3, "\x08\x05\x10\x01");
   const std::string unknown(
