@@ -90,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(S3, ConformanceTest,
                                                  .make = &S3Place::Make,
                                                  .renames = false,
                                                  .exclusive = false,
-                                                 .lists_markup = false}));
+                                                 .lists_markup = false,
+                                                 .replaces = false}));
 
 TEST(S3rverTest, MistakesOfTheUserAreExplained) {
   std::string why;

@@ -28,7 +28,8 @@ struct Backend {
   bool exclusive = true;
   // It lists names that hold any of &<>'()!* right.
   bool lists_markup = true;
-  bool colons = true;  // names may hold them
+  bool colons = true;    // names may hold them
+  bool replaces = true;  // at once, also while others read
 };
 
 class ConformanceTest : public testing::TestWithParam<Backend> {

@@ -207,6 +207,7 @@ TEST_P(ConformanceTest, OfManyThatCreateOneSucceeds) {
 }
 
 TEST_P(ConformanceTest, OfManyThatReplaceOneIsWhole) {
+  if (!GetParam().replaces) GTEST_SKIP() << "the server does not replace files at once";
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
@@ -216,7 +217,7 @@ TEST_P(ConformanceTest, OfManyThatReplaceOneIsWhole) {
           EXPECT_EQ(Write("a", content), absl::OkStatus());
           const auto seen = ReadWhole(files(), At("a"));
           EXPECT_TRUE(seen.ok() || absl::IsAborted(seen.status())) << seen.status();
-          EXPECT_TRUE(!seen.ok() || *seen == std::string(10000, seen->at(0)));
+          EXPECT_TRUE(!seen.ok() || (!seen->empty() && *seen == std::string(10000, seen->front())));
         }
       });
     }
