@@ -91,10 +91,17 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view content, int
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, int mode) {
   MUSTER_RETURN_IF_ERROR(Replace(path, content, mode, /*sync=*/true));
-  const std::string directory = std::filesystem::path(path).parent_path().string();
-  UniqueFd dir(
-      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir.valid() || ::fsync(dir.get()) != 0) return absl::ErrnoToStatus(errno, directory);
+  return SyncFolder(FolderOf(path));
+}
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+absl::Status SyncFolder(const std::string& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::fsync(fd.get()) != 0) return DiskError(errno, folder);
   return absl::OkStatus();
 }
 

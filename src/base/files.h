@@ -26,6 +26,11 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view content, int
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  int mode = 0600);
 
+// The folder that a path names something in: "." for a bare name.
+std::string FolderOf(const std::string& path);
+// Waits until the names in a folder are on the disk.
+absl::Status SyncFolder(const std::string& folder);
+
 // Creates `path` and what is missing above it, each with `mode`. Existing directories are left
 // alone.
 absl::Status MakeDirectories(const std::string& path, int mode = 0700);

@@ -1,35 +1,16 @@
 #include "base/terminal_text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/utf8.h"
 
 namespace muster {
 namespace {
 
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";
-
-// Decodes one code point at the start of `bytes`. Returns its length, or 0 when it is not valid
-// UTF-8 (overlong forms and surrogates included).
-size_t DecodeUtf8(absl::string_view bytes, uint32_t& code) {
-  const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const unsigned char first = at(0);
-  if (first < 0x80) {
-    code = first;
-    return 1;
-  }
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || bytes.size() < length) return 0;
-  code = first & (0xFF >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xC0) != 0x80) return 0;
-    code = code << 6 | (at(i) & 0x3F);
-  }
-  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return 0;
-  return length;
-}
 
 // Length of a colour sequence at the start of `bytes`, or 0.
 size_t ColourSequence(absl::string_view bytes) {
@@ -58,10 +39,9 @@ void ForEachPiece(absl::string_view text, Visitor visit) {
     size_t length = ColourSequence(text);
     int cells = 0;
     if (length == 0) {
-      uint32_t code = 0;
-      length = DecodeUtf8(text, code);
-      cells = length == 0 ? 1 : CellWidth(code);
-      if (length == 0) length = 1;
+      const CodePoint code = DecodeUtf8(text);
+      cells = code.bytes == 0 ? 1 : CellWidth(code.value);
+      length = std::max<size_t>(code.bytes, 1);
     }
     if (!visit(text.substr(0, length), cells)) return;
     text.remove_prefix(length);
@@ -74,22 +54,19 @@ std::string Printable(absl::string_view bytes) {
   std::string result;
   result.reserve(bytes.size());
   while (!bytes.empty()) {
-    uint32_t code = 0;
-    size_t length = ColourSequence(bytes);
-    if (length > 0) {
-      absl::StrAppend(&result, bytes.substr(0, length));
-    } else if ((length = DecodeUtf8(bytes, code)) == 0) {
+    const size_t colour = ColourSequence(bytes);
+    const CodePoint code = colour > 0 ? CodePoint{0, colour} : DecodeUtf8(bytes);
+    if (colour > 0) {
+      absl::StrAppend(&result, bytes.substr(0, colour));
+    } else if (code.bytes == 0 || (code.value >= 0x80 && code.value < 0xA0)) {
       absl::StrAppend(&result, kReplacement);
-      length = 1;
-    } else if ((code < 0x20 && code != '\t') || code == 0x7F) {
+    } else if ((code.value < 0x20 && code.value != '\t') || code.value == 0x7F) {
       result.push_back('^');
-      result.push_back(static_cast<char>(code ^ 0x40));
-    } else if (code >= 0x80 && code < 0xA0) {
-      absl::StrAppend(&result, kReplacement);
+      result.push_back(static_cast<char>(code.value ^ 0x40));
     } else {
-      absl::StrAppend(&result, bytes.substr(0, length));
+      absl::StrAppend(&result, bytes.substr(0, code.bytes));
     }
-    bytes.remove_prefix(length);
+    bytes.remove_prefix(std::max<size_t>(code.bytes, 1));
   }
   return result;
 }

@@ -91,12 +91,6 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
-absl::Status SyncFolder(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::fsync(fd.get()) != 0) return DiskError(errno, path);
-  return absl::OkStatus();
-}
-
 absl::Status RemoveFolder(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) {

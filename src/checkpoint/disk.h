@@ -35,7 +35,6 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 // Whether anything, a broken link too, has that name.
 bool Exists(const std::string& path);
 absl::Status Rename(const std::string& from, const std::string& to);
-absl::Status SyncFolder(const std::string& path);
 
 // Unlinks the manifest first, so that what is left of an interrupted removal is no checkpoint.
 absl::Status RemoveFolder(const std::string& path);

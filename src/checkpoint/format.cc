@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/files.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -20,6 +21,10 @@ bool AllDigits(absl::string_view text) {
 }  // namespace
 
 std::string StepFolder(int64_t step) { return absl::StrFormat("step-%09d", step); }
+
+std::string CheckpointPath(const std::string& model_dir, int64_t step) {
+  return JoinPath(JoinPath(model_dir, kFolder), StepFolder(step));
+}
 
 std::optional<int64_t> ParseStepFolder(absl::string_view name) {
   int64_t step = 0;

@@ -35,6 +35,8 @@ inline constexpr int kMaxShards = 99999;
 
 // "step-000000500".
 std::string StepFolder(int64_t step);
+// That of a model dir of this machine: <model_dir>/checkpoints/step-000000500.
+std::string CheckpointPath(const std::string& model_dir, int64_t step);
 // Only what StepFolder writes.
 std::optional<int64_t> ParseStepFolder(absl::string_view name);
 

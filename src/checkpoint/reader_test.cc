@@ -43,7 +43,7 @@ class ReaderTest : public ::testing::Test {
   }
 
   TempDir dir_;
-  const std::string folder_ = FolderOf(dir_.path(), 5);
+  const std::string folder_ = CheckpointPath(dir_.path(), 5);
   const std::string shard_ = "model-00001-of-00004.safetensors";
 };
 
@@ -86,10 +86,10 @@ TEST_F(ReaderTest, LinksAndPipesAreNotFollowed) {
 }
 
 TEST_F(ReaderTest, AManifestOfAnotherStepIsRefused) {
-  std::filesystem::rename(folder_, FolderOf(dir_.path(), 6));
-  EXPECT_TRUE(absl::IsDataLoss(Checkpoint::Open(FolderOf(dir_.path(), 6)).status()));
+  std::filesystem::rename(folder_, CheckpointPath(dir_.path(), 6));
+  EXPECT_TRUE(absl::IsDataLoss(Checkpoint::Open(CheckpointPath(dir_.path(), 6)).status()));
   // Under a name of the user's it is welcome.
-  std::filesystem::rename(FolderOf(dir_.path(), 6), dir_.path() + "/mine");
+  std::filesystem::rename(CheckpointPath(dir_.path(), 6), dir_.path() + "/mine");
   EXPECT_TRUE(Checkpoint::Open(dir_.path() + "/mine").ok());
 }
 

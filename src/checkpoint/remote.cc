@@ -17,22 +17,17 @@
 namespace muster::checkpoint {
 namespace {
 
+using storage::CopyFiles;
 using storage::CopyPair;
 using storage::Depth;
 using storage::FileInfo;
 using storage::FileSystem;
+using storage::LocalUrl;
 using storage::Url;
-
-absl::Status CopyFiles(storage::Storage& storage, const std::vector<CopyPair>& pairs) {
-  const storage::CopyResult result = storage::CopyAll(storage, pairs, {});
-  return result.failures.empty() ? absl::OkStatus() : result.failures.front();
-}
-
-Url Local(const std::string& path) { return {.scheme = "file", .name = path}; }
 
 // All names below a folder, without it; the manifest last.
 absl::StatusOr<std::vector<FileInfo>> FilesOf(FileSystem& files, const Url& folder) {
-  MUSTER_ASSIGN_OR_RETURN(auto found, files.List(folder.WithName(folder.name + "/"), Depth::kAll));
+  MUSTER_ASSIGN_OR_RETURN(auto found, files.List(folder.AsFolder(), Depth::kAll));
   std::stable_partition(found.begin(), found.end(),
                         [](const FileInfo& info) { return info.url.Basename() != kManifestFile; });
   return found;
@@ -49,7 +44,7 @@ Url RemoteStore::FolderOf(int64_t step) const {
 
 absl::StatusOr<RemoteStore::Found> RemoteStore::Look() {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
-  const Url folder = model_dir_.Child(absl::StrCat(kFolder, "/"));
+  const Url folder = model_dir_.Child(kFolder).AsFolder();
   MUSTER_ASSIGN_OR_RETURN(const auto files, there->List(folder, Depth::kAll));
   std::set<int64_t> complete, all;
   for (const FileInfo& info : files) {
@@ -80,37 +75,39 @@ absl::StatusOr<std::vector<Entry>> RemoteStore::List() {
     const auto manifest = ReadManifest(step);
     if (absl::IsNotFound(manifest.status())) continue;  // removed meanwhile
     entry.status = manifest.status();
-    if (manifest.ok()) {
-      entry.written = manifest->written;
-      entry.bytes = manifest->bytes();
-      entry.final = manifest->final;
-    }
+    if (manifest.ok()) entry.Fill(*manifest);
     entries.push_back(std::move(entry));
   }
   return entries;
 }
 
+absl::StatusOr<std::string> RemoteStore::ReadText(const Url& url) {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  return ReadWhole(*there, url, kMaxJsonBytes);
+}
+
 absl::StatusOr<Manifest> RemoteStore::ReadManifest(int64_t step) {
   const Url url = FolderOf(step).Child(kManifestFile);
-  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there, url, kMaxJsonBytes));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadText(url));
   auto manifest = ParseManifest(text);
   if (!manifest.ok()) return Annotate(manifest.status(), url.ToString());
   return manifest;
 }
 
+absl::StatusOr<nlohmann::json> RemoteStore::ReadObject(const Url& url) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadText(url));
+  auto object = ParseJsonObject(text);
+  if (!object.ok()) return Annotate(object.status(), url.ToString());
+  return object;
+}
+
 absl::StatusOr<nlohmann::json> RemoteStore::ReadState(int64_t step) {
-  const Url url = FolderOf(step).Child(kStateFile);
-  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there, url, kMaxJsonBytes));
-  auto state = ParseJsonObject(text);
-  if (!state.ok()) return Annotate(state.status(), url.ToString());
-  return state;
+  return ReadObject(FolderOf(step).Child(kStateFile));
 }
 
 absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
   MUSTER_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(step));
-  const std::string folder = JoinPath(JoinPath(model_dir, kFolder), StepFolder(step));
+  const std::string folder = CheckpointPath(model_dir, step);
   const auto here = checkpoint::ReadManifest(folder);
   if (here.ok() && ToJson(*here) == ToJson(manifest)) return CheckSizes(folder, manifest);
   const std::string partial = absl::StrCat(folder, kPartialSuffix);
@@ -125,7 +122,7 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
                                               file.name, "', which is no plain file name"));
     }
     pairs.push_back({{.url = FolderOf(step).Child(file.name), .bytes = file.bytes},
-                     Local(JoinPath(partial, file.name))});
+                     LocalUrl(JoinPath(partial, file.name))});
   }
   const absl::Status copied = CopyFiles(storage_, pairs);
   // What the manifest names must be there.
@@ -147,7 +144,7 @@ absl::Status RemoteStore::Send(const std::string& folder) {
   std::vector<CopyPair> pairs;
   for (const ManifestFile& file : manifest.files) {
     pairs.push_back(
-        {{.url = Local(JoinPath(folder, file.name)), .bytes = file.bytes}, to.Child(file.name)});
+        {{.url = LocalUrl(JoinPath(folder, file.name)), .bytes = file.bytes}, to.Child(file.name)});
   }
   MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
   return WriteWhole(*there, to.Child(kManifestFile), ToJson(manifest));
@@ -165,9 +162,8 @@ absl::Status RemoteStore::Remove(int64_t step) {
 Url RemoteStore::BestUrl() const { return model_dir_.Child(kFolder).Child(kBestFile); }
 
 absl::StatusOr<Best> RemoteStore::ReadBest() {
-  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there, BestUrl(), kMaxJsonBytes));
-  auto best = ParseBest(text);
+  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json record, ReadObject(BestUrl()));
+  auto best = BestOf(record);
   if (!best.ok()) return Annotate(best.status(), BestUrl().ToString());
   return best;
 }
@@ -212,8 +208,7 @@ absl::Status RemoteStore::SetAside(int64_t after_step) {
   Url aside;
   for (int n = 1;; ++n) {
     aside = model_dir_.Child(absl::StrCat(kSupersededPrefix, n));
-    MUSTER_ASSIGN_OR_RETURN(const auto taken,
-                            there->List(aside.WithName(aside.name + "/"), Depth::kHere));
+    MUSTER_ASSIGN_OR_RETURN(const auto taken, there->List(aside.AsFolder(), Depth::kHere));
     if (taken.empty()) break;
   }
   if (best_goes) {

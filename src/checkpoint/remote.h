@@ -50,6 +50,8 @@ class RemoteStore {
 
   absl::StatusOr<Found> Look();
   storage::Url FolderOf(int64_t step) const;
+  absl::StatusOr<std::string> ReadText(const storage::Url& url);
+  absl::StatusOr<nlohmann::json> ReadObject(const storage::Url& url);
   absl::StatusOr<storage::FileSystem*> files() { return storage_.For(model_dir_); }
   absl::Status Remove(int64_t step);
   absl::Status Move(int64_t step, const storage::Url& to);

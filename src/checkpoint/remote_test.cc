@@ -26,7 +26,7 @@ class RemoteTest : public testing::Test {
 
   std::string Make(int64_t step) {
     EXPECT_TRUE(SaveStep(here_.path(), step).ok());
-    return FolderOf(here_.path(), step);
+    return CheckpointPath(here_.path(), step);
   }
   void SendSteps(const std::vector<int64_t>& steps) {
     for (const int64_t step : steps) ASSERT_TRUE(store_.Send(Make(step)).ok());
@@ -55,7 +55,7 @@ TEST_F(RemoteTest, GoesAndComesBackWhole) {
   EXPECT_EQ(store_.ReadManifest(20)->model_name, "cnn");
   EXPECT_EQ((*store_.ReadState(20))["rng"], "123");
   ASSERT_TRUE(store_.Fetch(20, there_.path()).ok());
-  const auto opened = Checkpoint::Open(FolderOf(there_.path(), 20));
+  const auto opened = Checkpoint::Open(CheckpointPath(there_.path(), 20));
   ASSERT_TRUE(opened.ok()) << opened.status();
   for (const TensorSpec& spec : SomeWeights()) {
     const auto bytes = *opened->Weight(spec.name);
@@ -99,9 +99,9 @@ TEST_F(RemoteTest, AManifestThatPointsOutsideIsRefused) {
 
 TEST_F(RemoteTest, TheSameStepAgainReplacesIt) {
   SendSteps({3});
-  std::filesystem::remove_all(FolderOf(here_.path(), 3));
+  std::filesystem::remove_all(CheckpointPath(here_.path(), 3));
   ASSERT_TRUE(Save(here_.path(), {.step = 3, .model_name = "other", .final = true}).ok());
-  ASSERT_TRUE(store_.Send(FolderOf(here_.path(), 3)).ok());
+  ASSERT_TRUE(store_.Send(CheckpointPath(here_.path(), 3)).ok());
   EXPECT_EQ(store_.ReadManifest(3)->model_name, "other");
   EXPECT_TRUE(store_.Fetch(3, there_.path()).ok());
 }

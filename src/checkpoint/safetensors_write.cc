@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -123,7 +122,7 @@ absl::Status WriteSafetensors(const std::string& path, const std::vector<TensorS
     ::unlink(temporary.c_str());
     return status;
   }
-  return SyncFolder(std::filesystem::absolute(path).parent_path().string());
+  return SyncFolder(FolderOf(path));
 }
 
 }  // namespace muster::checkpoint

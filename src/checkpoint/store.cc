@@ -16,7 +16,6 @@
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
-#include "checkpoint/manifest.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -82,9 +81,7 @@ Entry Describe(const Member& member) {
     entry.status = manifest.status();
     return entry;
   }
-  entry.written = manifest->written;
-  entry.bytes = manifest->bytes();
-  entry.final = manifest->final;
+  entry.Fill(*manifest);
   entry.status = CheckSizes(member.path, *manifest);
   return entry;
 }
@@ -144,6 +141,12 @@ absl::StatusOr<std::vector<Member>> NewerThan(const std::string& store, int64_t 
 
 }  // namespace
 
+void Entry::Fill(const Manifest& manifest) {
+  written = manifest.written;
+  bytes = manifest.bytes();
+  final = manifest.final;
+}
+
 std::vector<Entry> List(const std::string& model_dir) {
   std::vector<Entry> entries;
   for (const Member& member : Members(StoreOf(model_dir))) entries.push_back(Describe(member));
@@ -153,7 +156,7 @@ std::vector<Entry> List(const std::string& model_dir) {
 absl::StatusOr<Checkpoint> Restore(const std::string& model_dir, std::optional<int64_t> step,
                                    std::vector<std::string>* skipped) {
   if (step.has_value()) {
-    const std::string folder = JoinPath(StoreOf(model_dir), StepFolder(*step));
+    const std::string folder = CheckpointPath(model_dir, *step);
     if (!Exists(folder)) {
       return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoint of step ", *step));
     }
@@ -264,8 +267,7 @@ absl::Status SetAside(const std::string& model_dir, int64_t after_step) {
   return SyncFolder(model_dir);
 }
 
-absl::StatusOr<Best> ParseBest(absl::string_view text) {
-  MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonObject(text));
+absl::StatusOr<Best> BestOf(const nlohmann::json& json) {
   const auto step = json.find("step");
   const auto metric = json.find("metric");
   const auto value = json.find("value");
@@ -281,7 +283,7 @@ absl::StatusOr<Best> ParseBest(absl::string_view text) {
 absl::StatusOr<Best> ReadBest(const std::string& model_dir) {
   const std::string store = StoreOf(model_dir);
   MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(store, kBestFile));
-  auto best = ParseBest(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  auto best = BestOf(json);
   if (!best.ok()) return Annotate(best.status(), JoinPath(store, kBestFile));
   return best;
 }

@@ -12,7 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/file_lock.h"
+#include "checkpoint/manifest.h"
 #include "checkpoint/reader.h"
+#include "nlohmann/json.hpp"
 
 namespace muster::checkpoint {
 
@@ -25,6 +27,8 @@ struct Entry {
   // Why it cannot be used. Unavailable: partial, that is being written or never finished;
   // DataLoss: damaged; FailedPrecondition: of a newer format.
   absl::Status status;
+
+  void Fill(const Manifest& manifest);
 };
 
 // Oldest first, those that cannot be used too. Looks at manifests and sizes, not at hashes.
@@ -64,8 +68,7 @@ struct Best {
 
 // NotFound when none was recorded, DataLoss when the record is damaged.
 absl::StatusOr<Best> ReadBest(const std::string& model_dir);
-// `text` is the record.
-absl::StatusOr<Best> ParseBest(absl::string_view text);
+absl::StatusOr<Best> BestOf(const nlohmann::json& record);
 absl::Status WriteBest(const std::string& model_dir, const Best& best);
 
 }  // namespace muster::checkpoint

@@ -23,7 +23,7 @@ class StoreTest : public ::testing::Test {
     for (const int64_t step : steps) ASSERT_TRUE(SaveStep(model_dir(), step).ok());
   }
   const std::string& model_dir() const { return dir_.path(); }
-  std::string Folder(int64_t step) const { return FolderOf(model_dir(), step); }
+  std::string Folder(int64_t step) const { return CheckpointPath(model_dir(), step); }
   std::vector<int64_t> Steps() const {
     std::vector<int64_t> steps;
     for (const Entry& entry : List(model_dir())) steps.push_back(entry.step);

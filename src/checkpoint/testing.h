@@ -64,10 +64,6 @@ inline absl::Status SaveStep(const std::string& model_dir, int64_t step) {
   return Save(model_dir, {.step = step, .model_name = "cnn"});
 }
 
-inline std::string FolderOf(const std::string& model_dir, int64_t step) {
-  return JoinPath(JoinPath(model_dir, kFolder), StepFolder(step));
-}
-
 inline std::string Slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

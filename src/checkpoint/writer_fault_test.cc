@@ -39,7 +39,7 @@ int SaveWithoutRoom(const std::string& model_dir, int64_t step) {
   absl::Status status = AppendAll(**writer, Large(), step);
   if (status.ok()) status = (*writer)->Commit(nlohmann::json::object());
   if (!absl::IsResourceExhausted(status)) return 2;
-  if (std::filesystem::exists(FolderOf(model_dir, step) + kPartialSuffix)) return 3;
+  if (std::filesystem::exists(CheckpointPath(model_dir, step) + kPartialSuffix)) return 3;
   return (*writer)->Append({}) == status ? 0 : 4;
 }
 
@@ -139,12 +139,12 @@ class LiveWriter {
 TEST(WriterFaultTest, RetainLeavesALiveWriterAloneAndClearsUpAfterADeadOne) {
   const TempDir dir;
   ASSERT_TRUE(SaveStep(dir.path(), 5).ok());
-  std::filesystem::create_directory(FolderOf(dir.path(), 3) + kPartialSuffix);
+  std::filesystem::create_directory(CheckpointPath(dir.path(), 3) + kPartialSuffix);
   LiveWriter live(dir.path(), 2);
   EXPECT_TRUE(absl::IsFailedPrecondition(SaveStep(dir.path(), 2)));
   ASSERT_TRUE(Retain(dir.path(), 1, {}).ok());
-  EXPECT_TRUE(std::filesystem::exists(FolderOf(dir.path(), 2) + kPartialSuffix));
-  EXPECT_FALSE(std::filesystem::exists(FolderOf(dir.path(), 3) + kPartialSuffix));
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPath(dir.path(), 2) + kPartialSuffix));
+  EXPECT_FALSE(std::filesystem::exists(CheckpointPath(dir.path(), 3) + kPartialSuffix));
   EXPECT_TRUE(absl::IsFailedPrecondition(SetAside(dir.path(), 1)));
   EXPECT_EQ(List(dir.path()).size(), 2u);
   EXPECT_EQ(live.Finish(), 0);

@@ -52,7 +52,7 @@ TEST(Sha256Test, IsTheStandardOne) {
 TEST(WriterTest, WritesTheFilesOfTheFormat) {
   const TempDir dir;
   ASSERT_TRUE(Save(dir.path(), {.step = 500, .model_name = "cnn", .final = true}).ok());
-  const std::string folder = FolderOf(dir.path(), 500);
+  const std::string folder = CheckpointPath(dir.path(), 500);
   // Elements of 4, 8, 1 and 2 bytes, a file each.
   EXPECT_THAT(
       NamesIn(folder),
@@ -131,7 +131,7 @@ TEST(WriterTest, EveryTensorIsAlignedToItsElements) {
   ASSERT_TRUE(SaveStep(dir.path(), 1).ok());
   for (int number = 1; number <= 4; ++number) {
     const auto header =
-        ReadHeader(JoinPath(FolderOf(dir.path(), 1), ShardFile(kModelKind, number, 4)));
+        ReadHeader(JoinPath(CheckpointPath(dir.path(), 1), ShardFile(kModelKind, number, 4)));
     ASSERT_TRUE(header.ok()) << header.status();
     for (const Placed& tensor : header->tensors) {
       EXPECT_EQ((header->data_start + tensor.begin) % SizeOf(tensor.spec.dtype), 0);
@@ -156,7 +156,7 @@ TEST(WriterTest, NothingIsVisibleBeforeCommitAndNothingRemainsWithout) {
     auto writer = Writer::Begin(dir.path(), {.step = 5}, SomeWeights(), SomeSlots());
     ASSERT_TRUE(writer.ok());
     ASSERT_TRUE(AppendAll(**writer, SomeWeights(), 5).ok());
-    EXPECT_FALSE(std::filesystem::exists(FolderOf(dir.path(), 5)));
+    EXPECT_FALSE(std::filesystem::exists(CheckpointPath(dir.path(), 5)));
     EXPECT_TRUE(absl::IsNotFound(Restore(dir.path(), std::nullopt, nullptr).status()));
     ASSERT_EQ(List(dir.path()).size(), 1u);
     EXPECT_TRUE(absl::IsUnavailable(List(dir.path())[0].status));
@@ -220,13 +220,13 @@ TEST(WriterTest, AnExistingCheckpointIsReplacedOnlyByACompleteOne) {
     auto writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", DType::kUint8, {2}}}, {});
     ASSERT_TRUE(writer.ok());
   }
-  ExpectHolds(FolderOf(dir.path(), 5), 5);
-  const auto before = Checkpoint::Open(FolderOf(dir.path(), 5));
+  ExpectHolds(CheckpointPath(dir.path(), 5), 5);
+  const auto before = Checkpoint::Open(CheckpointPath(dir.path(), 5));
   auto writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", DType::kUint8, {2}}}, {});
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE((*writer)->Append(Bytes(2)).ok());
   ASSERT_TRUE((*writer)->Commit(nlohmann::json::object()).ok());
-  const auto after = Checkpoint::Open(FolderOf(dir.path(), 5));
+  const auto after = Checkpoint::Open(CheckpointPath(dir.path(), 5));
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->weights().size(), 1u);
   EXPECT_EQ(List(dir.path()).size(), 1u);

@@ -11,7 +11,7 @@
 #include "checkpoint/format.h"
 #include "checkpoint/remote.h"
 #include "cli/job_lookup.h"
-#include "storage/local_copy.h"
+#include "storage/url.h"
 
 namespace muster::cli {
 
@@ -60,7 +60,7 @@ absl::StatusOr<Target> RemoteTarget(const std::string& place) {
   if (!step.has_value()) return target;
   MUSTER_RETURN_IF_ERROR(target.remote->store().Fetch(*step, target.path));
   target.kind = Target::Kind::kCheckpoint;
-  target.path = JoinPath(JoinPath(target.path, checkpoint::kFolder), checkpoint::StepFolder(*step));
+  target.path = checkpoint::CheckpointPath(target.path, *step);
   return target;
 }
 
@@ -92,16 +92,15 @@ absl::StatusOr<checkpoint::Best> Target::ReadBest() const {
 
 absl::Status Target::Fetch(const std::string& which) const {
   if (remote == nullptr || kind == Kind::kCheckpoint) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote->store().Steps());
+  checkpoint::RemoteStore& store = remote->store();
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.Steps());
   if (steps.empty()) return absl::NotFoundError(absl::StrCat(name, ": has no checkpoints"));
-  if (which == "latest") return remote->store().Fetch(steps.back(), path);
   if (which == "best") {
-    MUSTER_ASSIGN_OR_RETURN(const checkpoint::Best best, remote->store().ReadBest());
+    MUSTER_ASSIGN_OR_RETURN(const checkpoint::Best best, store.ReadBest());
     MUSTER_RETURN_IF_ERROR(checkpoint::WriteBest(path, best));
-    return remote->store().Fetch(best.step, path);
   }
   MUSTER_ASSIGN_OR_RETURN(const auto step, checkpoint::StepOf(path, which));
-  return remote->store().Fetch(*step, path);
+  return store.Fetch(step.value_or(steps.back()), path);
 }
 
 absl::Status Target::FetchAll() const {

@@ -51,18 +51,12 @@ void StatusLine::Clear() {
 absl::StatusOr<std::vector<std::string>> RecordFilesIn(Context& context,
                                                        const std::vector<std::string>& arguments) {
   namespace fs = std::filesystem;
-  storage::Storage storage;
   std::vector<std::string> files;
   std::error_code error;
   for (const std::string& given : arguments) {
-    std::string argument = storage::LocalPath(given);
-    if (storage::IsRemote(argument)) {
-      MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(argument));
-      MUSTER_ASSIGN_OR_RETURN(argument, storage::LocalCopy(storage, url, storage::CacheFolder(),
-                                                           [&](const std::string& line) {
-                                                             context.err().PrintLine(line);
-                                                           }));
-    }
+    MUSTER_ASSIGN_OR_RETURN(
+        const std::string argument,
+        storage::BringHere(given, [&](const std::string& line) { context.err().PrintLine(line); }));
     if (!fs::is_directory(argument, error)) {
       MUSTER_ASSIGN_OR_RETURN(const auto matches, data::MatchFiles(argument));
       files.insert(files.end(), matches.begin(), matches.end());

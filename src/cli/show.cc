@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/training.h"
-#include "storage/local_copy.h"
+#include "storage/url.h"
 
 namespace muster::cli {
 namespace {

@@ -43,11 +43,6 @@ struct StorageOptions {
   int parallel = 4;
 };
 
-// The folder that a URL means: what is in it begins with this.
-Url FolderOf(const Url& url) {
-  return url.name.empty() || url.name.back() == '/' ? url : url.WithName(url.name + "/");
-}
-
 bool IsLocalFolder(const Url& url) {
   std::error_code ignored;
   return url.scheme == "file" && fs::is_directory(url.name, ignored);
@@ -74,7 +69,7 @@ absl::StatusOr<std::vector<FileInfo>> NeedFiles(Storage& storage, const Url& url
   MUSTER_ASSIGN_OR_RETURN(auto found, FilesOf(storage, url));
   if (!found.empty()) return found;
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
-  MUSTER_ASSIGN_OR_RETURN(const auto below, files->List(FolderOf(url), Depth::kHere));
+  MUSTER_ASSIGN_OR_RETURN(const auto below, files->List(url.AsFolder(), Depth::kHere));
   if (below.empty() && !IsLocalFolder(url)) return Nothing(url);
   return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": is a folder", advice));
 }
@@ -107,13 +102,13 @@ void PrintJson(Terminal& out, const std::vector<FileInfo>& infos) {
 
 absl::StatusOr<std::vector<FileInfo>> ListOne(Storage& storage, const Url& url, bool recursive) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
-  const bool is_folder = url.name.empty() || url.name.back() == '/' || IsLocalFolder(url);
+  const bool is_folder = url.NamesFolder() || IsLocalFolder(url);
   if (!is_folder) {
     MUSTER_ASSIGN_OR_RETURN(auto found, FilesOf(storage, url));
     if (!found.empty()) return found;
   }
   MUSTER_ASSIGN_OR_RETURN(auto found,
-                          files->List(FolderOf(url), recursive ? Depth::kAll : Depth::kHere));
+                          files->List(url.AsFolder(), recursive ? Depth::kAll : Depth::kHere));
   const bool is_all = url.name.empty() || url.name == "/";
   if (found.empty() && !IsLocalFolder(url) && !is_all) return Nothing(url);
   return found;
@@ -228,7 +223,7 @@ absl::StatusOr<int> RmOne(Context& context, Storage& storage, const StorageOptio
   if (folder && url.scheme == "file") return RmLocalFolder(context, options, url);
   const std::string name = Printable(url.ToString());
   if (folder) {
-    MUSTER_ASSIGN_OR_RETURN(found, files->List(FolderOf(url), Depth::kAll));
+    MUSTER_ASSIGN_OR_RETURN(found, files->List(url.AsFolder(), Depth::kAll));
     if (found.empty()) return Nothing(url);
     const std::string what = absl::StrCat(CountOf(found.size()), " in ", name);
     if (!Agrees(context, options, what)) return kFailure;
@@ -275,18 +270,18 @@ absl::StatusOr<std::vector<CopyPair>> PlanCopy(Storage& storage, const StorageOp
   const Url to = urls.back();
   urls.pop_back();
   std::vector<CopyPair> pairs;
-  const bool into = urls.size() > 1 || to.name.empty() || to.name.back() == '/' ||
-                    IsLocalFolder(to) || storage::IsGlob(urls[0]);
+  const bool into =
+      urls.size() > 1 || to.NamesFolder() || IsLocalFolder(to) || storage::IsGlob(urls[0]);
   for (const Url& url : urls) {
     MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
     const auto found = options.recursive ? FilesOf(storage, url)
                                          : NeedFiles(storage, url, "; -r copies what is in it");
     MUSTER_RETURN_IF_ERROR(found.status());
     for (const FileInfo& info : *found) {
-      pairs.push_back({info, into ? FolderOf(to).Child(info.url.Basename()) : to});
+      pairs.push_back({info, into ? to.Child(info.url.Basename()) : to});
     }
     if (!found->empty()) continue;
-    const Url folder = FolderOf(url);
+    const Url folder = url.AsFolder();
     MUSTER_ASSIGN_OR_RETURN(const auto below, files->List(folder, Depth::kAll));
     if (below.empty() && !IsLocalFolder(url)) return Nothing(url);
     for (const FileInfo& info : below) {

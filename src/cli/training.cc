@@ -17,7 +17,7 @@
 #include "cli/untrusted_file.h"
 #include "launch/local/job_dir.h"
 #include "nlohmann/json.hpp"
-#include "storage/local_copy.h"
+#include "storage/url.h"
 
 namespace muster::cli {
 namespace {

@@ -66,7 +66,7 @@ TEST_F(TrainingTest, WhatAJobHasLeft) {
 TEST_F(TrainingTest, ADamagedCheckpointIsNotTheLatest) {
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 500).ok());
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 2000).ok());
-  checkpoint::Spill(checkpoint::FolderOf(job_.model_dir, 2000) + "/manifest.json", "{");
+  checkpoint::Spill(checkpoint::CheckpointPath(job_.model_dir, 2000) + "/manifest.json", "{");
   EXPECT_EQ(TrainingResult(job_), CheckpointLine(500));
 }
 
@@ -114,7 +114,7 @@ TEST_F(TrainingTest, AStepToGoOnFromMustBeThere) {
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 1000).ok());
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 1500).ok());
   EXPECT_TRUE(CheckCheckpoint(job_.model_dir, 1000).ok());
-  checkpoint::Spill(checkpoint::FolderOf(job_.model_dir, 1000) + "/manifest.json", "{");
+  checkpoint::Spill(checkpoint::CheckpointPath(job_.model_dir, 1000) + "/manifest.json", "{");
   EXPECT_THAT(message(1000), HasSubstr("has no checkpoint of step 1000 that can be used ("));
   EXPECT_THAT(message(1000), HasSubstr("; there are 500, 1500"));
   EXPECT_THAT(std::string(CheckCheckpoint("memory://model", 7).message()),

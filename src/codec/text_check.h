@@ -10,8 +10,6 @@ namespace muster::codec {
 // offence is a diagnostic. `text` is without a byte order mark.
 bool CheckText(absl::string_view text, Diagnostics& diagnostics);
 
-bool IsUtf8(absl::string_view text);
-
 // Takes a UTF-8 byte order mark off `text`.
 absl::string_view WithoutByteOrderMark(absl::string_view text);
 

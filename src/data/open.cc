@@ -44,18 +44,9 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& con
 
 absl::StatusOr<DataConfig> Localized(DataConfig config,
                                      const std::function<void(const std::string&)>& log) {
-  storage::Storage storage;
-  const auto localize = [&](std::string& path) -> absl::Status {
-    if (!storage::IsRemote(path)) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(path));
-    MUSTER_ASSIGN_OR_RETURN(path, storage::LocalCopy(storage, url, storage::CacheFolder(), log));
-    return absl::OkStatus();
-  };
-  if (const auto own = config.paths.find(config.split); own != config.paths.end()) {
-    MUSTER_RETURN_IF_ERROR(localize(own->second));
-  } else {
-    MUSTER_RETURN_IF_ERROR(localize(config.path));
-  }
+  const auto own = config.paths.find(config.split);
+  std::string& path = own != config.paths.end() ? own->second : config.path;
+  MUSTER_ASSIGN_OR_RETURN(path, storage::BringHere(path, log));
   return config;
 }
 

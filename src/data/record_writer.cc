@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -20,14 +19,6 @@ namespace {
 constexpr size_t kBuffer = size_t{1} << 20;
 constexpr int kGzipBits = 16 + MAX_WBITS;
 constexpr int kMemoryLevel = 8;  // zlib's own default
-
-absl::Status SyncFolderOf(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::fsync(fd.get()) != 0) return absl::ErrnoToStatus(errno, folder);
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -99,7 +90,7 @@ absl::Status RecordWriter::Close() {
     return absl::ErrnoToStatus(errno, path_);
   }
   fd_.Reset();
-  return SyncFolderOf(path_);
+  return SyncFolder(FolderOf(path_));
 }
 
 }  // namespace muster::data

@@ -47,12 +47,6 @@ absl::Status NotWritable(const std::string& path, int error) {
                    "; check who owns it, or set MUSTER_HOME to another directory"));
 }
 
-absl::Status SyncDirectory(const std::string& path) {
-  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid() || ::fsync(directory.get()) != 0) return absl::ErrnoToStatus(errno, path);
-  return absl::OkStatus();
-}
-
 absl::Status FillNewDatabase(const std::string& path, const std::vector<JobFolder>& jobs,
                              absl::Duration busy_timeout) {
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path, busy_timeout));
@@ -202,7 +196,7 @@ absl::StatusOr<int> HistoryFile::Create() {
   const std::vector<JobFolder> jobs = ReadJobFolders(home_);
   MUSTER_RETURN_IF_ERROR(FillNewDatabase(fresh, jobs, options_.busy_timeout));
   if (::rename(fresh.c_str(), path_.c_str()) != 0) return NotWritable(home_, errno);
-  MUSTER_RETURN_IF_ERROR(SyncDirectory(home_));
+  MUSTER_RETURN_IF_ERROR(SyncFolder(home_));
   return static_cast<int>(jobs.size());
 }
 

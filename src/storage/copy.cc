@@ -20,8 +20,8 @@ constexpr absl::Duration kLook = absl::Milliseconds(100);
 // What the threads of one CopyAll share.
 class Copying {
  public:
-  Copying(Storage& storage, const std::vector<CopyPair>& pairs, int ranges)
-      : storage_(storage), pairs_(pairs), ranges_(ranges) {}
+  Copying(Storage& storage, const std::vector<CopyPair>& pairs, int ranges, bool compare)
+      : storage_(storage), pairs_(pairs), ranges_(ranges), compare_(compare) {}
 
   // Until there is nothing left to do.
   void Work() {
@@ -93,7 +93,9 @@ class Copying {
   absl::Status One(const CopyPair& pair, bool& skipped) {
     MUSTER_ASSIGN_OR_RETURN(FileSystem * from, storage_.For(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(FileSystem * to, storage_.For(pair.to));
-    MUSTER_ASSIGN_OR_RETURN(skipped, IsThere(pair, *from, *to));
+    if (compare_) {
+      MUSTER_ASSIGN_OR_RETURN(skipped, IsThere(pair, *from, *to));
+    }
     if (skipped) {
       bytes_ += pair.from.bytes;
       return absl::OkStatus();
@@ -118,6 +120,7 @@ class Copying {
   Storage& storage_;
   const std::vector<CopyPair>& pairs_;
   const int ranges_;  // of one file
+  const bool compare_;
   std::atomic<size_t> next_ = 0;
   std::atomic<bool> stop_ = false;
   std::atomic<int> ended_ = 0;
@@ -133,7 +136,7 @@ CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
                    const CopyOptions& options) {
   const int count = std::max(
       1, std::min(options.parallel, static_cast<int>(std::min<size_t>(pairs.size(), 256))));
-  Copying copying(storage, pairs, std::max(1, kRanges / count));
+  Copying copying(storage, pairs, std::max(1, kRanges / count), options.compare);
   {
     std::vector<std::jthread> threads;
     threads.reserve(static_cast<size_t>(count));
@@ -145,6 +148,12 @@ CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
     }
   }
   return copying.Take();
+}
+
+absl::Status CopyFiles(Storage& storage, const std::vector<CopyPair>& pairs,
+                       const CopyOptions& options) {
+  const CopyResult result = CopyAll(storage, pairs, options);
+  return result.failures.empty() ? absl::OkStatus() : result.failures.front();
 }
 
 }  // namespace muster::storage

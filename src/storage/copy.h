@@ -18,6 +18,7 @@ struct CopyPair {
 
 struct CopyOptions {
   int parallel = 4;
+  bool compare = true;  // false: a file that is at its end already is replaced, whatever it holds
   // Called a few times a second by the calling thread. False: stop.
   std::function<bool(int64_t done_bytes, int done_files)> progress;
 };
@@ -34,5 +35,9 @@ struct CopyResult {
 // to the checksum that its storage knows.
 CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
                    const CopyOptions& options);
+
+// The same for files of which none may be missing: the first failure.
+absl::Status CopyFiles(Storage& storage, const std::vector<CopyPair>& pairs,
+                       const CopyOptions& options = {});
 
 }  // namespace muster::storage

@@ -50,8 +50,7 @@ absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string&
     MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
     if (!found.files.empty()) return found;
   }
-  const bool ends = url.name.empty() || absl::EndsWith(url.name, "/");
-  auto below = there.List(ends ? url : url.WithName(url.name + "/"), Depth::kAll);
+  auto below = there.List(url.AsFolder(), Depth::kAll);
   if (!below.ok() && !IsGlob(url)) return below.status();
   if (below.ok()) found.files = *std::move(below);
   if (!found.files.empty()) return found;
@@ -102,11 +101,11 @@ absl::Status RemoveOthers(Storage& storage, const Url& url, const Found& found,
                           const std::string& folder) {
   std::set<std::string> wanted;
   for (const FileInfo& info : found.files) wanted.insert(PathOf(info.url, folder));
-  const Url here{.scheme = "file", .name = found.path};
+  const Url here = LocalUrl(found.path);
   MUSTER_ASSIGN_OR_RETURN(FileSystem * local, storage.For(here));
-  MUSTER_ASSIGN_OR_RETURN(
-      const auto copies,
-      IsGlob(url) ? Glob(*local, here) : local->List(here.WithName(here.name + "/"), Depth::kAll));
+  MUSTER_ASSIGN_OR_RETURN(const auto copies, IsGlob(url)
+                                                 ? Glob(*local, here)
+                                                 : local->List(here.AsFolder(), Depth::kAll));
   for (const FileInfo& info : copies) {
     if (!wanted.contains(info.url.name)) MUSTER_RETURN_IF_ERROR(local->Delete(info.url));
   }
@@ -124,14 +123,6 @@ absl::StatusOr<FileLock> Lock(const Url& url, const std::string& folder,
 }
 
 }  // namespace
-
-bool IsRemote(absl::string_view path) {
-  return absl::StrContains(path, "://") && !absl::StartsWith(path, "file://");
-}
-
-std::string LocalPath(absl::string_view path) {
-  return std::string(absl::StripPrefix(path, "file://"));
-}
 
 std::string CacheFolder() {
   if (const char* own = std::getenv("MUSTER_CACHE"); own != nullptr && *own != '\0') return own;
@@ -160,19 +151,26 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   for (const FileInfo& info : found.files) {
     const std::string path = PathOf(info.url, folder);
     if (IsCopy(path, info)) continue;
-    pairs.push_back({info, {.scheme = "file", .name = path}});
+    pairs.push_back({info, LocalUrl(path)});
     bytes += info.bytes;
   }
   if (pairs.empty()) return found.path;
   MUSTER_RETURN_IF_ERROR(CheckSpace(url, bytes, folder));
   log(absl::StrCat("copying ", pairs.size(), pairs.size() == 1 ? " file, " : " files, ",
                    FormatBytes(bytes), ", of ", url.ToString(), " to ", folder));
-  const CopyResult result = CopyAll(storage, pairs, {.parallel = kParallel});
-  if (!result.failures.empty()) return result.failures.front();
+  MUSTER_RETURN_IF_ERROR(CopyFiles(storage, pairs, {.parallel = kParallel, .compare = false}));
   for (const CopyPair& pair : pairs) {
     MUSTER_RETURN_IF_ERROR(SetTime(pair.to.name, pair.from.modified));
   }
   return found.path;
+}
+
+absl::StatusOr<std::string> BringHere(const std::string& place,
+                                      const std::function<void(const std::string&)>& log) {
+  if (!IsRemote(place)) return LocalPath(place);
+  Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(place));
+  return LocalCopy(storage, url, CacheFolder(), log);
 }
 
 }  // namespace muster::storage

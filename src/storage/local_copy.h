@@ -5,16 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "storage/storage.h"
 
 namespace muster::storage {
-
-// Whether `path` is a URL of another storage than this machine's files.
-bool IsRemote(absl::string_view path);
-
-// Without file://, where it has that.
-std::string LocalPath(absl::string_view path);
 
 // Where copies are kept: $MUSTER_CACHE, $XDG_CACHE_HOME/muster or ~/.cache/muster.
 std::string CacheFolder();
@@ -28,6 +21,11 @@ std::string CacheFolderOf(const Url& url, const std::string& cache);
 // turns: one copies, the others find it done. NotFound when there is nothing; ResourceExhausted
 // when it does not fit on the disk. `log` hears what is copied.
 absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,
+                                      const std::function<void(const std::string&)>& log);
+
+// A path of this machine for what `place` names: that of a LocalCopy in CacheFolder() when it is a
+// URL of another storage.
+absl::StatusOr<std::string> BringHere(const std::string& place,
                                       const std::function<void(const std::string&)>& log);
 
 }  // namespace muster::storage

@@ -7,18 +7,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
 
 namespace muster::storage {
 
 absl::Status NoBucket(const Url& url) {
   return absl::NotFoundError(
       absl::StrCat(url.ToString(), ": there is no bucket '", url.place, "'"));
-}
-
-absl::Status Replaced(const Url& url) {
-  return absl::AbortedError(
-      absl::StrCat(url.ToString(), ": was replaced while it was read; begin again"));
 }
 
 absl::Status DamagedUpload(const Url& url) {
@@ -31,8 +25,6 @@ absl::Status NoRenaming(const Url& url, absl::string_view storage) {
                                                " has no renaming at once; copy the file and ",
                                                "delete the first"));
 }
-
-std::string ServerWords(absl::string_view text) { return Ellipsize(Printable(text), 200); }
 
 bool FitsHeader(absl::string_view secret) {
   return std::none_of(secret.begin(), secret.end(), [](char c) {

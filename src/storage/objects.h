@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/file_errors.h"
 #include "storage/file_system.h"
 
 namespace muster::storage {
@@ -16,14 +17,10 @@ namespace muster::storage {
 inline constexpr char kContentType[] = "application/octet-stream";
 
 absl::Status NoBucket(const Url& url);
-// There is another object of that name now.
-absl::Status Replaced(const Url& url);
 // What was sent and what the server has are not the same.
 absl::Status DamagedUpload(const Url& url);
 absl::Status NoRenaming(const Url& url, absl::string_view storage);
 
-// At most a line of what a server says.
-std::string ServerWords(absl::string_view text);
 // Whether a secret can stand in a header: no space, no line's end.
 bool FitsHeader(absl::string_view secret);
 // DataLoss when the server tells no size.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/spelling.h"
 #include "base/terminal_text.h"
 
@@ -41,7 +42,7 @@ absl::Status Wrong(absl::string_view text, absl::string_view why) {
 
 absl::StatusOr<Url> ParsePath(absl::string_view text, absl::string_view path) {
   if (path.empty()) return Wrong(text, "names no file");
-  return Url{.scheme = "file", .name = std::string(path)};
+  return LocalUrl(std::string(path));
 }
 
 absl::StatusOr<Url> ParsePlace(absl::string_view text, absl::string_view scheme,
@@ -82,14 +83,21 @@ std::string Url::ToString() const {
 }
 
 Url Url::Child(absl::string_view child) const {
-  const bool bare = name.empty() || name.back() == '/';
-  return WithName(absl::StrCat(name, bare ? "" : "/", child));
+  return WithName(absl::StrCat(AsFolder().name, child));
 }
 
 absl::string_view Url::Basename() const {
   const absl::string_view all = name;
   const size_t slash = all.rfind('/');
   return slash == absl::string_view::npos ? all : all.substr(slash + 1);
+}
+
+bool IsRemote(absl::string_view path) {
+  return absl::StrContains(path, kSeparator) && !absl::StartsWith(path, "file://");
+}
+
+std::string LocalPath(absl::string_view path) {
+  return std::string(absl::StripPrefix(path, "file://"));
 }
 
 bool StaysBelow(absl::string_view name) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,10 +23,22 @@ struct Url {
   Url WithName(absl::string_view other) const { return {scheme, place, std::string(other)}; }
   // The name below this one, with one slash between them.
   Url Child(absl::string_view child) const;
+  // Whether the name can only be that of a folder: all of a place, or with a slash at its end.
+  bool NamesFolder() const { return name.empty() || name.back() == '/'; }
+  // As a folder's: what is in it begins with this.
+  Url AsFolder() const { return NamesFolder() ? *this : WithName(name + "/"); }
   // What is behind the last slash of the name.
   absl::string_view Basename() const;
   bool operator==(const Url&) const = default;
 };
+
+inline Url LocalUrl(std::string path) { return {.scheme = "file", .name = std::move(path)}; }
+
+// Whether `path` is a URL of another storage than this machine's files.
+bool IsRemote(absl::string_view path);
+
+// Without file://, where it has that.
+std::string LocalPath(absl::string_view path);
 
 // Whether a name stays below the folder that it is put into on this machine: it has no part that
 // is . or .. and does not begin with a slash. Storages take any name.

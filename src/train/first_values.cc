@@ -117,11 +117,11 @@ absl::StatusOr<std::string> FetchLender(const std::string& place,
   MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
                           FileLock::Acquire(JoinPath(folder, ".lender"), absl::Hours(1)));
   MUSTER_RETURN_IF_ERROR(store.Fetch(steps.back(), folder));
-  return JoinPath(JoinPath(folder, checkpoint::kFolder), checkpoint::StepFolder(steps.back()));
+  return checkpoint::CheckpointPath(folder, steps.back());
 }
 
 absl::StatusOr<checkpoint::Checkpoint> OpenLender(const FirstValuesOptions& options) {
-  std::string path = options.warm_start;
+  std::string path = storage::LocalPath(options.warm_start);
   if (storage::IsRemote(path)) {
     MUSTER_ASSIGN_OR_RETURN(path, FetchLender(path, options));
   }

@@ -155,11 +155,7 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   MUSTER_RETURN_IF_ERROR(Get(train, "loss", loss));
   MUSTER_RETURN_IF_ERROR(Get(train, "model", model));
   MUSTER_RETURN_IF_ERROR(Get(train, "metrics", metrics));
-  if (storage::IsRemote(model)) {
-    storage::Storage storage;
-    MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model));
-    MUSTER_ASSIGN_OR_RETURN(model, storage::LocalCopy(storage, url, storage::CacheFolder(), Print));
-  }
+  MUSTER_ASSIGN_OR_RETURN(model, storage::BringHere(model, Print));
   const ModelInput input = InputOf(*dataset, loss);
   experiment.model = [model, input] { return MakeModel(model, input); };
   MUSTER_ASSIGN_OR_RETURN(experiment.loss,

@@ -32,6 +32,8 @@ constexpr absl::Duration kOwnerPatience = absl::Seconds(10);  // for an earlier 
 constexpr absl::Duration kLeftover = absl::Hours(30 * 24);
 constexpr int kHashDigits = 16;
 
+std::string BestFile() { return JoinPath(checkpoint::kFolder, checkpoint::kBestFile); }
+
 std::string RunsFolder() { return JoinPath(storage::CacheFolder(), "runs"); }
 
 // The working folder of a task: the same for every attempt and every job of the model dir, so that
@@ -52,6 +54,16 @@ void SweepLeftovers(const std::string& own) {
     const auto lock = FileLock::Try(owner);
     if (lock.ok() && lock->has_value()) fs::remove_all(entry.path(), error);
   }
+}
+
+// What an earlier process left in a working folder.
+std::vector<fs::path> LeftIn(const std::string& folder) {
+  std::vector<fs::path> left;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename() != kOwner) left.push_back(entry.path());
+  }
+  return left;
 }
 
 // What SendRest leaves to others, or to nobody.
@@ -76,7 +88,7 @@ ModelDir::ModelDir(std::string place, std::string folder, const Environment& env
 
 ModelDir::~ModelDir() {
   if (!is_remote()) return;
-  if (unsent_) {
+  if (unsent_ || rest_unsent_) {
     log_(absl::StrCat("what could not be sent to ", place_, " is in ", folder_,
                       "; a job with the same model_dir on this machine goes on with it"));
     return;
@@ -88,9 +100,8 @@ ModelDir::~ModelDir() {
 absl::StatusOr<std::unique_ptr<ModelDir>> ModelDir::Open(const std::string& place,
                                                          const Environment& environment, Log log) {
   if (!storage::IsRemote(place)) {
-    const auto url = storage::ParseUrl(place);  // file:///x is /x
-    const std::string folder = place.empty() || !url.ok() ? place : url->name;
-    return std::unique_ptr<ModelDir>(new ModelDir(place, folder, environment, std::move(log)));
+    return std::unique_ptr<ModelDir>(
+        new ModelDir(place, storage::LocalPath(place), environment, std::move(log)));
   }
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
   const std::string name = FolderName(place, environment);
@@ -107,10 +118,20 @@ absl::Status ModelDir::MakeRemote(const storage::Url& url) {
   const std::string owner = JoinPath(folder_, kOwner);
   MUSTER_ASSIGN_OR_RETURN(lock_, FileLock::Acquire(owner, kOwnerPatience));
   const std::string earlier = ReadFile(owner).value_or("");
-  is_own_ = !environment_.job_id.empty() && earlier == environment_.job_id;
-  lock_->Describe(environment_.job_id);
+  const std::vector<fs::path> left = LeftIn(folder_);
+  unsent_ = rest_unsent_ = !left.empty();
   url_ = url;
   remote_ = std::make_unique<checkpoint::RemoteStore>(storage_, url);
+  const bool is_own = !environment_.job_id.empty() && earlier == environment_.job_id;
+  if (!left.empty() && !is_own) {
+    // Where nothing is there any more, what another job left is of no use.
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
+    std::error_code error;
+    for (const fs::path& path : left) {
+      if (steps.empty()) fs::remove_all(path, error);
+    }
+  }
+  lock_->Describe(environment_.job_id);
   return absl::OkStatus();
 }
 
@@ -135,11 +156,10 @@ absl::Status ModelDir::FetchNewest(const std::vector<int64_t>& steps) {
   return absl::OkStatus();
 }
 
-// What an earlier run could not send is newer than what is there, unless that was removed.
 absl::Status ModelDir::KeepUnsent(const std::vector<int64_t>& steps) {
   for (const checkpoint::Entry& entry : checkpoint::List(folder_)) {
     std::error_code error;
-    if (!entry.status.ok() || (steps.empty() && !is_own_)) {
+    if (!entry.status.ok()) {
       fs::remove_all(entry.folder, error);
     } else if (steps.empty() || entry.step > steps.back()) {
       log_(absl::StrCat("sending step ", entry.step, ", which an earlier run could not"));
@@ -151,12 +171,11 @@ absl::Status ModelDir::KeepUnsent(const std::vector<int64_t>& steps) {
 
 absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
   if (!is_remote()) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
-  if (!step.has_value()) {
-    MUSTER_RETURN_IF_ERROR(KeepUnsent(steps));
-    return FetchNewest(steps);
-  }
+  if (!step.has_value()) MUSTER_RETURN_IF_ERROR(KeepUnsent(steps));
+  unsent_ = false;
+  MUSTER_RETURN_IF_ERROR(FetchFile(BestFile()));
+  if (!step.has_value()) return FetchNewest(steps);
   if (std::binary_search(steps.begin(), steps.end(), *step)) return remote_->Fetch(*step, folder_);
   return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoint of step ", *step, "; ",
                                           steps.empty() ? "there are none" : "there are ",
@@ -165,7 +184,7 @@ absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
 
 absl::Status ModelDir::FetchWhich(const std::string& which) {
   if (!is_remote()) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
+  if (which == "best") MUSTER_RETURN_IF_ERROR(FetchFile(BestFile()));
   MUSTER_ASSIGN_OR_RETURN(const auto step, checkpoint::StepOf(folder_, which));
   return Fetch(step);
 }
@@ -179,7 +198,8 @@ absl::Status ModelDir::Follow() {
       fs::remove_all(entry.folder, error);
     }
   }
-  MUSTER_RETURN_IF_ERROR(FetchFile(JoinPath(checkpoint::kFolder, checkpoint::kBestFile)));
+  unsent_ = false;  // those that are left came from there
+  MUSTER_RETURN_IF_ERROR(FetchFile(BestFile()));
   return FetchNewest(steps);
 }
 
@@ -201,7 +221,7 @@ absl::Status ModelDir::FetchFile(const std::string& name) {
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(text.status());
   const std::string path = JoinPath(folder_, name);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(fs::path(path).parent_path().string(), 0755));
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(path), 0755));
   absl::MutexLock lock(&mutex_);
   MUSTER_RETURN_IF_ERROR(ReplaceFile(path, *text, 0644));
   if (const auto stamp = StampOf(name)) sent_[name] = *stamp;
@@ -286,14 +306,15 @@ absl::Status ModelDir::SendRest() {
     if (!stamp || !IsRest(name)) continue;
     if (const auto sent = sent_.find(name); sent != sent_.end() && sent->second == *stamp) continue;
     stamps[name] = *stamp;
-    pairs.push_back(
-        {{.url = {.scheme = "file", .name = entry.path().string()}, .bytes = stamp->first},
-         url_.Child(name)});
+    pairs.push_back({{.url = storage::LocalUrl(entry.path().string()), .bytes = stamp->first},
+                     url_.Child(name)});
   }
+  rest_unsent_ = true;
   const storage::CopyResult result = storage::CopyAll(storage_, pairs, {});
   for (const absl::Status& failure : result.failures) {
     if (!absl::IsNotFound(failure)) return failure;  // one that was removed meanwhile is none
   }
+  rest_unsent_ = false;
   for (auto& [name, stamp] : stamps) sent_[name] = stamp;
   return absl::OkStatus();
 }

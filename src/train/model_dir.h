@@ -73,6 +73,7 @@ class ModelDir {
   bool is_remote() const { return remote_ != nullptr; }
   absl::Status MakeRemote(const storage::Url& url);
   absl::Status FetchNewest(const std::vector<int64_t>& steps);
+  // What an earlier run could not send is newer than what is there: sends it.
   absl::Status KeepUnsent(const std::vector<int64_t>& steps);
   // Brings one file, if it is there.
   absl::Status FetchFile(const std::string& name);
@@ -88,8 +89,9 @@ class ModelDir {
   storage::Storage storage_;
   storage::Url url_;
   std::unique_ptr<checkpoint::RemoteStore> remote_;
-  bool is_own_ = false;  // the folder was left by an earlier attempt of this job
+  // Something may be in the folder alone: of checkpoints, and of the rest.
   std::atomic<bool> unsent_ = false;
+  std::atomic<bool> rest_unsent_ = false;
   std::set<int64_t> skipped_;  // damaged ones that were said
   absl::Mutex mutex_;
   // Files that are there as they are here: size and time.

@@ -195,6 +195,8 @@ class FaultTest(RemoteTest):
         self.muster("stop", job)
         unsent = max(waiting())
         self.assertLess(there, unsent)
+        self.fails("job", roles={"chief": {}}, model_dir=place, train=endless)  # nothing answers yet
+        self.assertEqual(max(waiting()), unsent)
         storages.use_s3(self, port=int(self.env["AWS_ENDPOINT_URL"].rsplit(":", 1)[1]))
         resumed = self.launch("job", roles=PAIR, model_dir=place, train=endless)
         self.wait_text(resumed, "chief:0", f"sending step {unsent}, which an earlier run could not")

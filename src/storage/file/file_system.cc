@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Reader>> LocalFileSystem::OpenForReading(const Ur
 
 absl::StatusOr<std::unique_ptr<Writer>> LocalFileSystem::OpenForWriting(const Url& url,
                                                                         IfExists if_exists) {
-  if (url.name.empty() || url.name.back() == '/') return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   return LocalWriter::Create(url, if_exists);
 }
 
@@ -169,7 +169,7 @@ absl::Status LocalFileSystem::Delete(const Url& url) {
 
 absl::Status LocalFileSystem::Rename(const Url& from, const Url& to) {
   MUSTER_RETURN_IF_ERROR(Stat(from).status());
-  if (to.name.empty() || to.name.back() == '/') return NotAFileName(to);
+  if (to.NamesFolder()) return NotAFileName(to);
   MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(to.name), 0777));
   if (::rename(from.name.c_str(), to.name.c_str()) != 0) {
     if (errno == EXDEV) {

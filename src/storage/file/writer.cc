@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -14,17 +13,6 @@
 #include "storage/temporary_name.h"
 
 namespace muster::storage {
-
-std::string FolderOf(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
-absl::Status SyncFolder(const std::string& folder) {
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::fsync(fd.get()) != 0) return DiskError(errno, folder);
-  return absl::OkStatus();
-}
 
 absl::StatusOr<std::unique_ptr<Writer>> LocalWriter::Create(const Url& url, IfExists if_exists) {
   struct stat info {};

@@ -35,9 +35,4 @@ class LocalWriter final : public Writer {
   absl::Status status_;
 };
 
-// Waits until the names in a folder are on the disk.
-absl::Status SyncFolder(const std::string& folder);
-// The folder of a path: "." for a bare name.
-std::string FolderOf(const std::string& path);
-
 }  // namespace muster::storage

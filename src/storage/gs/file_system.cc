@@ -59,7 +59,7 @@ absl::StatusOr<GsObject> GsFileSystem::Look(const Url& url) {
 }
 
 absl::StatusOr<FileInfo> GsFileSystem::Stat(const Url& url) {
-  if (url.name.empty() || url.name.back() == '/') return Absent(url);
+  if (url.NamesFolder()) return Absent(url);
   MUSTER_ASSIGN_OR_RETURN(GsObject object, Look(url));
   return std::move(object.info);
 }
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Reader>> GsFileSystem::OpenForReading(const Url& 
 
 absl::StatusOr<std::unique_ptr<Writer>> GsFileSystem::OpenForWriting(const Url& url,
                                                                      IfExists if_exists) {
-  if (url.name.empty() || url.name.back() == '/') return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   return std::make_unique<GsWriter>(*client_, url, if_exists);
 }
 

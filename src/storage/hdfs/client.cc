@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "base/utf8.h"
 #include "storage/file_errors.h"
 
 namespace muster::storage {
@@ -69,9 +70,6 @@ constexpr Meaning kMeanings[] = {
      "the server does not understand the request"},
 };
 
-// At most a line of what a server says.
-std::string Words(absl::string_view text) { return Ellipsize(Printable(text), 200); }
-
 absl::Status NotWebHdfs(const Url& url, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(
       url.ToString(), ": ", what, "; give the port of the namenode's web server, 9870 unless it ",
@@ -108,24 +106,6 @@ absl::Status Explain(const Url& url, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(url.ToString(), ": ", status.message(), advice));
 }
 
-bool IsUtf8(absl::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
-    const size_t more = byte(i) < 0x80   ? 0
-                        : byte(i) < 0xc2 ? 9
-                        : byte(i) < 0xe0 ? 1
-                        : byte(i) < 0xf0 ? 2
-                        : byte(i) < 0xf5 ? 3
-                                         : 9;
-    if (more == 9 || text.size() - i <= more) return false;
-    for (size_t k = 1; k <= more; ++k) {
-      if ((byte(i + k) & 0xc0) != 0x80) return false;
-    }
-    i += more + 1;
-  }
-  return true;
-}
-
 // What a server could take for another name must not be sent.
 absl::Status CheckName(const Url& url) {
   if (!IsUtf8(url.name)) {
@@ -146,7 +126,7 @@ absl::Status CheckName(const Url& url) {
 // "host:port" of a URL, which says nothing secret.
 std::string ServerOf(absl::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
-  return Words(url.substr(0, url.find_first_of("/?#")));
+  return ServerWords(url.substr(0, url.find_first_of("/?#")));
 }
 
 // Of this process; "" when it has none.
@@ -165,7 +145,8 @@ absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
     auto& nodes = options.namenodes[parts.first];
     nodes = absl::StrSplit(parts.second, ',', absl::SkipEmpty());
     if (parts.first.empty() || nodes.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("MUSTER_HDFS_NAMENODES says '", Words(cluster),
+      return absl::InvalidArgumentError(absl::StrCat("MUSTER_HDFS_NAMENODES says '",
+                                                     ServerWords(cluster),
                                                      "'; write it as cluster=host:9870,host:9870"));
     }
   }
@@ -183,7 +164,7 @@ absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const Variables& variable
   const std::string https = variables("MUSTER_HDFS_HTTPS");
   if (!https.empty() && https != "true" && https != "false") {
     return absl::InvalidArgumentError(
-        absl::StrCat("MUSTER_HDFS_HTTPS is '", Words(https), "'; set it to true or false"));
+        absl::StrCat("MUSTER_HDFS_HTTPS is '", ServerWords(https), "'; set it to true or false"));
   }
   options.https = https == "true";
   MUSTER_RETURN_IF_ERROR(ParseNamenodes(variables("MUSTER_HDFS_NAMENODES"), options));
@@ -357,7 +338,7 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
   if (exception->name == "FileNotFoundException") return Absent(url);
   const std::string token = Token().value_or("");
   const bool secret = !token.empty() && absl::StrContains(exception->message, token);
-  const std::string words = secret ? "" : Words(exception->message);
+  const std::string words = secret ? "" : ServerWords(exception->message);
   const auto* meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
                                      [&](const auto& m) { return m.exception == exception->name; });
   if (meaning != std::end(kMeanings)) {
@@ -365,7 +346,8 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
                         absl::StrCat(name, ": ", meaning->advice, " (", meaning->exception,
                                      words.empty() ? "" : ": ", words, ")"));
   }
-  return absl::UnavailableError(absl::StrCat(name, ": the server answers ", Words(exception->name),
+  return absl::UnavailableError(absl::StrCat(name, ": the server answers ",
+                                             ServerWords(exception->name),
                                              words.empty() ? "" : ": ", words));
 }
 

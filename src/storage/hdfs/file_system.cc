@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kLongestName = 8000;                  // HDFS's own limit
 constexpr int64_t kLargestListing = int64_t{1} << 28;  // of a server that has no pages
 
-bool NamesAFolder(const Url& url) { return url.name.empty() || url.name.back() == '/'; }
-
 class HdfsReader final : public Reader {
  public:
   HdfsReader(HdfsClient& client, Url url, HdfsStatus file)
@@ -36,10 +34,7 @@ class HdfsReader final : public Reader {
     for (;;) {
       const absl::Status status = Fetch(offset, buffer.first(bytes));
       const auto now = client_.Lookup(url_);
-      if (now.ok() && !now->IsSame(file_)) {
-        return absl::AbortedError(
-            absl::StrCat(url_.ToString(), ": was replaced while it was read; begin again"));
-      }
+      if (now.ok() && !now->IsSame(file_)) return Replaced(url_);
       if (status.ok()) {
         MUSTER_RETURN_IF_ERROR(now.status());
         return bytes;
@@ -84,14 +79,14 @@ absl::StatusOr<std::unique_ptr<HdfsFileSystem>> HdfsFileSystem::FromVariables(
 }
 
 absl::StatusOr<FileInfo> HdfsFileSystem::Stat(const Url& url) {
-  if (NamesAFolder(url)) return Absent(url);
+  if (url.NamesFolder()) return Absent(url);
   MUSTER_ASSIGN_OR_RETURN(const HdfsStatus status, client_->Lookup(url));
   if (status.kind != HdfsStatus::Kind::kFile) return Absent(url);
   return InfoOf(url, status);
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> HdfsFileSystem::OpenForReading(const Url& url) {
-  if (NamesAFolder(url)) return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   MUSTER_ASSIGN_OR_RETURN(HdfsStatus status, client_->Lookup(url));
   if (status.kind != HdfsStatus::Kind::kFile) return NotAFileName(url);
   return std::make_unique<HdfsReader>(*client_, url, std::move(status));
@@ -99,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Reader>> HdfsFileSystem::OpenForReading(const Url
 
 absl::StatusOr<std::unique_ptr<Writer>> HdfsFileSystem::OpenForWriting(const Url& url,
                                                                        IfExists if_exists) {
-  if (NamesAFolder(url)) return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   const auto there = client_->Lookup(url);
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
   if (there.ok() && there->kind != HdfsStatus::Kind::kFile) return NotAFileName(url);
@@ -169,7 +164,7 @@ absl::StatusOr<std::vector<FileInfo>> HdfsFileSystem::List(const Url& prefix, De
 }
 
 absl::Status HdfsFileSystem::Delete(const Url& url) {
-  if (NamesAFolder(url)) return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   const auto there = client_->Lookup(url);
   if (absl::IsNotFound(there.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(there.status());
@@ -180,8 +175,8 @@ absl::Status HdfsFileSystem::Delete(const Url& url) {
 }
 
 absl::Status HdfsFileSystem::Rename(const Url& from, const Url& to) {
-  if (NamesAFolder(from)) return NotAFileName(from);
-  if (NamesAFolder(to)) return NotAFileName(to);
+  if (from.NamesFolder()) return NotAFileName(from);
+  if (to.NamesFolder()) return NotAFileName(to);
   if (from.place != to.place) {
     return absl::UnimplementedError(absl::StrCat(to.ToString(), ": is in another cluster than ",
                                                  from.ToString(),

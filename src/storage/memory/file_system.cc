@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Reader>> MemoryFileSystem::OpenForReading(const U
 
 absl::StatusOr<std::unique_ptr<Writer>> MemoryFileSystem::OpenForWriting(const Url& url,
                                                                          IfExists if_exists) {
-  if (url.name.empty() || url.name.back() == '/') return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   absl::MutexLock lock(&mutex_);
   if (if_exists == IfExists::kFail && files_.contains(url.name)) return Exists(url);
   return std::make_unique<MemoryWriter>(*this, url, if_exists);
@@ -122,7 +122,7 @@ absl::Status MemoryFileSystem::Delete(const Url& url) {
 }
 
 absl::Status MemoryFileSystem::Rename(const Url& from, const Url& to) {
-  if (to.name.empty() || to.name.back() == '/') return NotAFileName(to);
+  if (to.NamesFolder()) return NotAFileName(to);
   absl::MutexLock lock(&mutex_);
   const auto found = files_.find(from.name);
   if (found == files_.end()) return Absent(from);

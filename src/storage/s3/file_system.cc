@@ -112,7 +112,7 @@ absl::StatusOr<net::Response> S3FileSystem::Head(const Url& url) {
 }
 
 absl::StatusOr<FileInfo> S3FileSystem::Stat(const Url& url) {
-  if (url.name.empty() || url.name.back() == '/') return Absent(url);
+  if (url.NamesFolder()) return Absent(url);
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, Head(url));
   FileInfo info{.url = url};
   MUSTER_ASSIGN_OR_RETURN(info.bytes, ParseSize(url, response.Header("Content-Length")));
@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Reader>> S3FileSystem::OpenForReading(const Url& 
 
 absl::StatusOr<std::unique_ptr<Writer>> S3FileSystem::OpenForWriting(const Url& url,
                                                                      IfExists if_exists) {
-  if (url.name.empty() || url.name.back() == '/') return NotAFileName(url);
+  if (url.NamesFolder()) return NotAFileName(url);
   if (if_exists == IfExists::kFail) {
     const absl::Status status = Stat(url).status();
     if (status.ok()) return Exists(url);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -31,6 +32,8 @@ struct Backend {
   bool colons = true;    // names may hold them
   bool replaces = true;  // at once, also while others read
 };
+
+inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
 class ConformanceTest : public testing::TestWithParam<Backend> {
  protected:
