@@ -38,6 +38,8 @@ struct DataConfig {
   std::string target;       // the feature that is learnt; "" is "label"
   std::string on_error;     // fail | skip
   std::string compression;  // none | gzip | zlib; "": as the content says
+  // For compressed files, all together; beyond that they are decompressed into temporary files.
+  int64_t memory = int64_t{256} << 20;
 };
 
 // From the section as the job's reader leaves it, or as a program has written it. InvalidArgument

@@ -223,16 +223,12 @@ void RecordReader::Complain(const absl::Status& status) {
   if (complaints_.size() < kMaxComplaints) complaints_.emplace_back(status.message());
 }
 
-absl::string_view RecordAt(const RecordFile& file, int64_t offset) {
-  const absl::string_view rest = file.bytes().substr(static_cast<size_t>(offset));
-  const auto length = DataLength(rest.substr(0, kRecordHeaderBytes));
-  return rest.substr(kRecordHeaderBytes, length.value_or(0));
-}
-
 absl::StatusOr<absl::string_view> CheckRecord(const RecordFile& file, int64_t offset) {
-  const absl::string_view data = RecordAt(file, offset);
-  const size_t end = static_cast<size_t>(offset + kRecordHeaderBytes) + data.size();
-  if (CheckData(data, file.bytes().substr(end, kRecordFooterBytes)).ok()) return data;
+  absl::string_view rest = file.bytes().substr(static_cast<size_t>(offset));
+  const auto length = DataLength(rest.substr(0, kRecordHeaderBytes));
+  rest.remove_prefix(kRecordHeaderBytes);
+  const absl::string_view data = rest.substr(0, length.value_or(0));
+  if (CheckData(data, rest.substr(data.size(), kRecordFooterBytes)).ok()) return data;
   return absl::DataLossError("the check sum of its data is wrong");
 }
 

@@ -43,6 +43,7 @@ class RecordFile {
   const std::string& path() const { return path_; }
   Compression compression() const { return compression_; }
   int64_t bytes_on_disk() const { return bytes_on_disk_; }
+  int64_t bytes_in_memory() const { return static_cast<int64_t>(memory_.size()); }
   absl::string_view bytes() const { return in_memory_ ? absl::string_view(memory_) : map_.bytes(); }
   // Why nothing comes after bytes() although something should.
   const absl::Status& damage() const { return damage_; }
@@ -109,7 +110,5 @@ class RecordReader {
 // The record whose header, checked before, is at `offset`. DataLoss when the check sum of its data
 // is wrong.
 absl::StatusOr<absl::string_view> CheckRecord(const RecordFile& file, int64_t offset);
-// The same without looking at the data.
-absl::string_view RecordAt(const RecordFile& file, int64_t offset);
 
 }  // namespace muster::data

@@ -128,9 +128,12 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecord(const DataConfig& co
   const OnError on_error = config.on_error == "skip" ? OnError::kSkip : OnError::kFail;
   RecordFile::Options options;
   options.compression = ParseCompression(config.compression);
+  int64_t memory = config.memory;
   for (const std::string& path : files) {
     if (config.examples > 0 && dataset->size() >= config.examples) break;
+    options.memory = std::min(RecordFile::Options().memory, memory);
     MUSTER_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Open(path, options));
+    memory -= file.bytes_in_memory();
     MUSTER_RETURN_IF_ERROR(dataset->Add(std::move(file), on_error, config.examples));
   }
   if (dataset->size() == 0) {
@@ -177,10 +180,10 @@ absl::Status TfRecordDataset::CountClasses() {
   std::vector<int64_t> values(static_cast<size_t>(ElementsOf(targets().shape)));
   int64_t largest = 0;
   for (int64_t i = 0; i < size(); ++i) {
-    const auto place = static_cast<size_t>(i);
+    const auto data = CheckRecord(PartOf(i).file, offsets_[static_cast<size_t>(i)]);
+    if (!data.ok()) return WithAdvice(At(i, data.status()));
     FeatureView found;
-    absl::Status status =
-        FindFeatures(RecordAt(PartOf(i).file, offsets_[place]), {name}, absl::MakeSpan(&found, 1));
+    absl::Status status = FindFeatures(*data, {name}, absl::MakeSpan(&found, 1));
     if (status.ok()) status = target_.Read(found, values.data());
     if (!status.ok()) return At(i, status);
     largest = std::max(largest, *std::max_element(values.begin(), values.end()));

@@ -80,18 +80,21 @@ TEST_F(TfRecordTest, ShardsAreOneDataSetInOrder) {
   Write("train-00002-of-00002", Numbered(7, 1), Compression::kZlib);
   Write("test.tfrecord", Numbered(1, 1));
   Write("trainer", {"not an example"});
-  const auto dataset = Open();
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ((*dataset)->size(), 8);
-  EXPECT_EQ((*dataset)->classes(), 8);
-  EXPECT_EQ((*dataset)->inputs(), (Feature{DType::kFloat32, {1, 2, 2}}));
-  EXPECT_EQ((*dataset)->targets(), (Feature{DType::kInt64, {}}));
-  EXPECT_THAT((*dataset)->notes(), IsEmpty());
-  Batch batch;
-  ASSERT_TRUE((*dataset)->Read({7, 0, 3, 2}, batch).ok());
-  EXPECT_THAT(TargetsOf(batch), ElementsAre(7, 0, 3, 2));
-  EXPECT_EQ(InputsOf(batch)[0], 7 / 255.0f);
-  EXPECT_EQ(InputsOf(batch)[15], 2 / 255.0f);
+  for (const int64_t memory : {DataConfig().memory, int64_t{300}, int64_t{0}}) {
+    config_.memory = memory;  // little: one shard, or none, is decompressed into it
+    const auto dataset = Open();
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_EQ((*dataset)->size(), 8);
+    EXPECT_EQ((*dataset)->classes(), 8);
+    EXPECT_EQ((*dataset)->inputs(), (Feature{DType::kFloat32, {1, 2, 2}}));
+    EXPECT_EQ((*dataset)->targets(), (Feature{DType::kInt64, {}}));
+    EXPECT_THAT((*dataset)->notes(), IsEmpty());
+    Batch batch;
+    ASSERT_TRUE((*dataset)->Read({7, 0, 3, 2}, batch).ok());
+    EXPECT_THAT(TargetsOf(batch), ElementsAre(7, 0, 3, 2));
+    EXPECT_EQ(InputsOf(batch)[0], 7 / 255.0f);
+    EXPECT_EQ(InputsOf(batch)[15], 2 / 255.0f);
+  }
   config_.split = "test";
   EXPECT_EQ((*Open())->size(), 1);
 }
