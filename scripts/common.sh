@@ -18,7 +18,7 @@ build_packages=(
 # What the tests need besides.
 test_packages=(
   libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
-  gdb python3-torch python3-fsspec python3-requests man-db groff bash-completion procps iproute2
+  gdb radosgw ceph-mon ceph-osd curl python3-torch python3-fsspec python3-requests man-db groff bash-completion procps iproute2
 )
 
 as_root() {

@@ -1,9 +1,9 @@
 """Storages on loopback for tests, each a server in a process of its own."""
 import shutil
-import subprocess
+import sys
 
-import webhdfs_server
-from support import SOURCE, GsServer
+import radosgw
+from support import SOURCE, GsServer, serve, start_hdfs
 
 S3RVER = SOURCE / "build" / "npm" / "node_modules" / "@20minutes" / "s3rver"
 
@@ -13,17 +13,6 @@ def _without_proxies(test):
         test.env.pop(name, None)
 
 
-def _serve(test, *command):
-    """Starts a server that ends with the test; what it printed first."""
-    _without_proxies(test)
-    server = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
-    test.addCleanup(server.stdout.close)
-    test.addCleanup(server.wait)
-    test.addCleanup(server.kill)
-    test.servers = [*getattr(test, "servers", []), server.pid]
-    return server.stdout.readline()
-
-
 def use_s3(test, port=0):
     """Somebody else's S3 server, for all that the test runs from here on; a URL of its bucket. Started again at its port, it
     has what it had."""
@@ -31,8 +20,20 @@ def use_s3(test, port=0):
         test.skipTest(f"no node, or no s3rver in {S3RVER}; scripts/test installs it")
     script = (f"new (require('{S3RVER}'))({{port: {port}, address: '127.0.0.1', silent: true, directory: "
               f"'{test.dir / 's3'}', configureBuckets: [{{name: 'bucket'}}]}}).run().then(({{port}}) => console.log(port))")
-    port = int(_serve(test, "node", "--openssl-legacy-provider", "--no-deprecation", "-e", script))
+    _without_proxies(test)
+    port = int(serve(test, "node", "--openssl-legacy-provider", "--no-deprecation", "-e", script))
     test.env.update(AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}", AWS_ACCESS_KEY_ID="S3RVER", AWS_SECRET_ACCESS_KEY="S3RVER")
+    return "s3://bucket"
+
+
+def use_radosgw(test):
+    """Ceph's S3 gateway; a URL of its bucket."""
+    if lacking := radosgw.missing():
+        test.skipTest(f"no {', '.join(lacking)}; scripts/test installs them")
+    _without_proxies(test)
+    port = int(serve(test, sys.executable, "-B", radosgw.__file__, test.dir / "radosgw"))
+    test.env.update(AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}", AWS_ACCESS_KEY_ID=radosgw.ACCESS_KEY,
+                    AWS_SECRET_ACCESS_KEY=radosgw.SECRET_KEY)
     return "s3://bucket"
 
 
@@ -47,7 +48,7 @@ def use_hdfs(test):
     """Our WebHDFS server, which clients of others have judged; a URL of a folder."""
     _without_proxies(test)
     test.env["HADOOP_USER_NAME"] = "alice"
-    return f"hdfs://127.0.0.1:{webhdfs_server.start(test)}/runs"
+    return f"hdfs://127.0.0.1:{start_hdfs(test)}/runs"
 
 
 def use_file(test):

@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import textwrap
@@ -82,18 +83,29 @@ def plain(text):
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "")
 
 
+def serve(test, *command):
+    """Starts a server that ends with the test, as test.servers tells; what it printed first."""
+    server = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    test.addCleanup(server.stdout.close)
+    test.addCleanup(server.wait)
+    test.addCleanup(server.kill)
+    test.servers = [*getattr(test, "servers", []), server.pid]
+    return server.stdout.readline()
+
+
+def start_hdfs(test, *arguments):
+    """tests/webhdfs_server.py, which see, while a test lasts; the namenode's port."""
+    return int(serve(test, sys.executable, "-B", SOURCE / "tests" / "webhdfs_server.py", *arguments).split()[0])
+
+
 class GsServer:
     """tests/gs_server.mjs, which see, while a test lasts."""
 
     def __init__(self, test, **options):
         if shutil.which("node") is None:
             test.skipTest("no node")
-        process = subprocess.Popen(["node", SOURCE / "tests" / "gs_server.mjs", json.dumps(options)],
-                                   stdout=subprocess.PIPE, text=True)
-        test.addCleanup(process.stdout.close)
-        test.addCleanup(process.wait)
-        test.addCleanup(process.kill)
-        self.address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        port = int(serve(test, "node", SOURCE / "tests" / "gs_server.mjs", json.dumps(options)))
+        self.address = f"http://127.0.0.1:{port}"
 
     def ask(self, path, value=None):
         """What it answers to GET, or to POST when there is something to send, below /test/."""

@@ -22,8 +22,6 @@ import http.server
 import itertools
 import json
 import posixpath
-import subprocess
-import sys
 import threading
 import time
 import urllib.parse
@@ -527,15 +525,6 @@ class Datanode(Handler):
             offset = int(self.query.get("offset", 0))
             end = offset + int(self.query["length"]) if "length" in self.query else len(node.data)
             return 200, bytearray(node.data[offset:end]), {"Connection": "close"}
-
-
-def start(test, *arguments):
-    """A cluster as a process of its own, which ends with `test`; the namenode's port."""
-    process = subprocess.Popen([sys.executable, "-B", __file__, *arguments], stdout=subprocess.PIPE, text=True)
-    test.addCleanup(process.stdout.close)
-    test.addCleanup(process.wait)
-    test.addCleanup(process.kill)
-    return int(process.stdout.readline().split()[0])
 
 
 def main():

@@ -7,8 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-import webhdfs_server
-from support import SOURCE
+from support import SOURCE, start_hdfs
 
 CLIENT = SOURCE / "build" / "npm" / "node_modules"  # scripts/test installs it
 
@@ -28,7 +27,7 @@ class WebHdfsServerTest(unittest.TestCase):
         node = shutil.which("node")
         if not node or not (CLIENT / "webhdfs").is_dir():
             self.skipTest("no node with the package webhdfs; scripts/test installs it")
-        port = webhdfs_server.start(self)
+        port = start_hdfs(self)
         result = subprocess.run([node, "--no-deprecation", pathlib.Path(__file__).with_name("webhdfs_client.mjs"), str(port)],
                                 env=dict(os.environ, NODE_PATH=str(CLIENT)), capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -41,7 +40,7 @@ class WebHdfsServerTest(unittest.TestCase):
         self.assertEqual(seen["left"], [])
 
     def test_fsspec(self):
-        files = self.fsspec(webhdfs_server.start(self), user="alice")
+        files = self.fsspec(start_hdfs(self), user="alice")
         content = os.urandom(9_000_000)  # several chunks of theirs
         with files.open("/f/deep/a", "wb") as file:
             file.write(content)
@@ -67,14 +66,14 @@ class WebHdfsServerTest(unittest.TestCase):
         self.assertFalse(files.exists("/f"))
 
     def test_fsspec_users_and_tokens(self):
-        port = webhdfs_server.start(self)
+        port = start_hdfs(self)
         alice = self.fsspec(port, user="alice")
         alice.mkdir("/alices")
         with self.assertRaises(PermissionError):
             self.fsspec(port, user="bob").mkdir("/alices/b")
         alice.chmod("/alices", "777")
         self.fsspec(port, user="bob").mkdir("/alices/b")
-        port = webhdfs_server.start(self, "--token", "sesame")
+        port = start_hdfs(self, "--token", "sesame")
         self.fsspec(port, token="sesame").pipe_file("/a", b"x" * 1000)
         self.assertEqual(self.fsspec(port, token="sesame").cat("/a"), b"x" * 1000)
         with self.assertRaises(Exception):

@@ -1,12 +1,14 @@
 #include "storage/s3/file_system.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/digest.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
@@ -65,33 +67,55 @@ class S3rver {
 
 class S3Place final : public Place {
  public:
-  static std::unique_ptr<Place> Make(std::string* why) {
+  static std::unique_ptr<Place> OnS3rver(std::string* why) {
     auto server = S3rver::Start(why);
     if (server == nullptr) return nullptr;
     auto files = S3FileSystem::FromVariables(Environment(server->address()));
     EXPECT_TRUE(files.ok()) << files.status();
-    return std::unique_ptr<Place>(new S3Place(std::move(server), *std::move(files)));
+    return std::unique_ptr<Place>(
+        new S3Place(std::move(server), *std::move(files), {"s3", kBucket, "below/here/"}));
+  }
+  // In `folder` of one that runs already, for which the environment is set. Each test has a folder
+  // of its own in it.
+  static std::unique_ptr<Place> OnRadosgw(const char* folder) {
+    auto files = S3FileSystem::FromVariables(ProcessVariables());
+    EXPECT_TRUE(files.ok()) << files.status();
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    return std::unique_ptr<Place>(
+        new S3Place(nullptr, *std::move(files),
+                    ParseUrl(folder)->Child(absl::StrReplaceAll(test->name(), {{"/", "-"}}))));
   }
   FileSystem& files() override { return *files_; }
-  Url root() override { return {"s3", kBucket, "below/here/"}; }
+  Url root() override { return root_; }
 
  private:
-  S3Place(std::unique_ptr<S3rver> server, std::unique_ptr<FileSystem> files)
-      : server_(std::move(server)), files_(std::move(files)) {}
+  S3Place(std::unique_ptr<S3rver> server, std::unique_ptr<FileSystem> files, Url root)
+      : server_(std::move(server)), files_(std::move(files)), root_(std::move(root)) {}
 
   const std::unique_ptr<S3rver> server_;
   const std::unique_ptr<FileSystem> files_;
+  const Url root_;
 };
 
 // This server knows no conditions for writing; in listings it escapes names twice, and does not
 // expect ()!* to be encoded in a query.
 INSTANTIATE_TEST_SUITE_P(S3, ConformanceTest,
                          testing::Values(Backend{.name = "s3",
-                                                 .make = &S3Place::Make,
+                                                 .make = &S3Place::OnS3rver,
                                                  .renames = false,
                                                  .exclusive = false,
                                                  .lists_markup = false,
                                                  .replaces = false}));
+
+// tests/e2e/radosgw_test.py starts it and runs these.
+std::vector<Backend> Radosgw() {
+  const char* folder = std::getenv("MUSTER_TEST_RADOSGW");
+  if (folder == nullptr) return {};
+  const auto make = [folder](std::string*) { return S3Place::OnRadosgw(folder); };
+  return {Backend{.name = "radosgw", .make = make, .renames = false}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Radosgw, ConformanceTest, testing::ValuesIn(Radosgw()));
 
 TEST(S3rverTest, MistakesOfTheUserAreExplained) {
   std::string why;
