@@ -156,7 +156,8 @@ absl::Status RemoteStore::Remove(int64_t step) {
   for (auto info = found.rbegin(); info != found.rend(); ++info) {
     MUSTER_RETURN_IF_ERROR(there->Delete(info->url));
   }
-  return absl::OkStatus();
+  const absl::Status removed = there->Delete(FolderOf(step).AsFolder());
+  return absl::IsFailedPrecondition(removed) ? absl::OkStatus() : removed;
 }
 
 Url RemoteStore::BestUrl() const { return model_dir_.Child(kFolder).Child(kBestFile); }

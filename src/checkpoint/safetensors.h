@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/dtype.h"
+#include "storage/file_system.h"
 
 namespace muster::checkpoint {
 
@@ -49,10 +50,11 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(const std::string& path);
 absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
                                         const Metadata& metadata);
 
-// Writes a whole file: `bytes[i]` are those of `specs[i]`. Replaces `path` atomically and waits for
-// the disk. Tensors are placed by falling element size, so that each is aligned to its own.
-absl::Status WriteSafetensors(const std::string& path, const std::vector<TensorSpec>& specs,
+// Writes a file at a path or a URL: `bytes[i]` are those of `specs[i]`. It is there whole, or not
+// at all. Tensors are placed by falling element size, so that each is aligned to its own.
+absl::Status WriteSafetensors(const std::string& place, const std::vector<TensorSpec>& specs,
                               const std::vector<absl::Span<const std::byte>>& bytes,
-                              const Metadata& metadata);
+                              const Metadata& metadata,
+                              storage::IfExists if_exists = storage::IfExists::kReplace);
 
 }  // namespace muster::checkpoint

@@ -1,34 +1,19 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <limits>
 #include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
-#include "checkpoint/disk.h"
 #include "checkpoint/format.h"
 #include "checkpoint/safetensors.h"
 #include "nlohmann/json.hpp"
+#include "storage/storage.h"
 
 namespace muster::checkpoint {
 namespace {
 
 constexpr size_t kAlignment = 8;
-
-absl::Status WriteTensors(int fd, absl::string_view header,
-                          const std::vector<absl::Span<const std::byte>>& pieces,
-                          const std::string& path) {
-  MUSTER_RETURN_IF_ERROR(WriteFully(fd, AsBytes(header), path));
-  for (const auto& piece : pieces) MUSTER_RETURN_IF_ERROR(WriteFully(fd, piece, path));
-  if (::fchmod(fd, 0644) != 0 || ::fsync(fd) != 0) return DiskError(errno, path);
-  return absl::OkStatus();
-}
 
 // The text of the header without its length; throws what the JSON library throws.
 absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metadata& metadata) {
@@ -91,9 +76,9 @@ absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
   return absl::StrCat(header, text);
 }
 
-absl::Status WriteSafetensors(const std::string& path, const std::vector<TensorSpec>& specs,
+absl::Status WriteSafetensors(const std::string& place, const std::vector<TensorSpec>& specs,
                               const std::vector<absl::Span<const std::byte>>& bytes,
-                              const Metadata& metadata) {
+                              const Metadata& metadata, storage::IfExists if_exists) {
   std::vector<size_t> order(specs.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&specs](size_t a, size_t b) {
@@ -110,19 +95,16 @@ absl::Status WriteSafetensors(const std::string& path, const std::vector<TensorS
     pieces.push_back(bytes[i]);
   }
   MUSTER_ASSIGN_OR_RETURN(const std::string header, WriteHeader(placed, metadata));
-
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) return DiskError(errno, path);
-  absl::Status status = WriteTensors(fd.get(), header, pieces, path);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = DiskError(errno, path);
+  storage::Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(const auto writer, files->OpenForWriting(url, if_exists));
+  MUSTER_RETURN_IF_ERROR(writer->Append(header));
+  for (const auto& piece : pieces) {
+    MUSTER_RETURN_IF_ERROR(
+        writer->Append({reinterpret_cast<const char*>(piece.data()), piece.size()}));
   }
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  return SyncFolder(FolderOf(path));
+  return writer->Close();
 }
 
 }  // namespace muster::checkpoint

@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "nlohmann/json.hpp"
+#include "storage/storage.h"
 
 namespace muster::cli {
 namespace {
@@ -37,15 +38,14 @@ struct CheckpointOptions {
   bool force = false;
 };
 
-absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& model_dir) {
-  auto entries = checkpoint::List(model_dir);
-  if (entries.empty()) return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoints"));
-  return entries;
+absl::Status NoCheckpoints(absl::string_view model_dir) {
+  return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoints"));
 }
 
 // The folder that `which` means, whole or not.
 absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::string& which) {
-  MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
+  const auto entries = checkpoint::List(model_dir);
+  if (entries.empty()) return NoCheckpoints(model_dir);
   MUSTER_ASSIGN_OR_RETURN(const std::optional<int64_t> step, checkpoint::StepOf(model_dir, which));
   std::vector<std::string> usable;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -297,17 +297,34 @@ bool PrintVerdict(Terminal& out, const std::string& title,
   return false;
 }
 
-absl::StatusOr<int> VerifyAll(Context& context, const std::string& model_dir) {
-  MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
+// One of another storage is fetched for it, and not kept.
+absl::StatusOr<std::vector<absl::Status>> DamageOf(const Target& target,
+                                                   const checkpoint::Entry& entry,
+                                                   Progress& progress) {
+  // One that is being written has no hashes yet.
+  if (absl::IsUnavailable(entry.status)) return std::vector<absl::Status>{entry.status};
+  if (target.remote == nullptr) return DamageOf(entry.folder, progress);
+  const absl::Status fetched = target.Fetch(absl::StrCat(entry.step));
+  if (absl::IsDataLoss(fetched)) return std::vector<absl::Status>{fetched};
+  MUSTER_RETURN_IF_ERROR(fetched);
+  const std::string folder = checkpoint::CheckpointPath(target.path, entry.step);
+  auto damage = DamageOf(folder, progress);
+  std::error_code error;
+  fs::remove_all(folder, error);
+  return damage;
+}
+
+absl::StatusOr<int> VerifyAll(Context& context, const Target& target) {
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, target.List());
+  if (entries.empty()) return NoCheckpoints(target.name);
   int64_t total = 0;
   for (const auto& entry : entries) total += entry.bytes;
   std::vector<std::vector<absl::Status>> damage;
   {
     Progress progress(context.err(), total);
     for (const auto& entry : entries) {
-      // One that is being written has no hashes yet.
-      damage.push_back(absl::IsUnavailable(entry.status) ? std::vector<absl::Status>{entry.status}
-                                                         : DamageOf(entry.folder, progress));
+      MUSTER_ASSIGN_OR_RETURN(auto one, DamageOf(target, entry, progress));
+      damage.push_back(std::move(one));
     }
   }
   int whole = 0, broken = 0;
@@ -321,10 +338,7 @@ absl::StatusOr<int> VerifyAll(Context& context, const std::string& model_dir) {
 
 absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
-  if (target.kind == Target::Kind::kModelDir) {
-    MUSTER_RETURN_IF_ERROR(target.FetchAll());
-    return VerifyAll(context, target.path);
-  }
+  if (target.kind == Target::Kind::kModelDir) return VerifyAll(context, target);
   std::vector<absl::Status> damage;
   if (target.kind == Target::Kind::kFile) {
     const auto header = checkpoint::ReadHeader(Resolved(target.path));
@@ -337,17 +351,22 @@ absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
   return PrintVerdict(context.out(), target.path, damage) ? kSuccess : kFailure;
 }
 
+// Before all the work; who comes in between is not replaced either.
+absl::Status CheckIsFree(const std::string& place) {
+  storage::Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
+  const absl::Status taken = files->Stat(url).status();
+  if (absl::IsNotFound(taken)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(taken);
+  return absl::AlreadyExistsError(absl::StrCat(place, ": exists; --force replaces it"));
+}
+
 absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
   if (options.to.empty()) {
     return absl::InvalidArgumentError("say where to: --to FILE.safetensors");
   }
-  std::error_code error;
-  if (fs::is_directory(options.to, error)) {
-    return absl::InvalidArgumentError(absl::StrCat(options.to, ": is a folder; name a file"));
-  }
-  if (fs::exists(fs::symlink_status(options.to, error)) && !options.force) {
-    return absl::AlreadyExistsError(absl::StrCat(options.to, ": exists; --force replaces it"));
-  }
+  if (!options.force) MUSTER_RETURN_IF_ERROR(CheckIsFree(options.to));
   MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
   if (target.kind == Target::Kind::kFile) {
     return absl::InvalidArgumentError(absl::StrCat(options.path, ": is one file already"));
@@ -359,8 +378,9 @@ absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
     MUSTER_ASSIGN_OR_RETURN(const auto weight, opened.Weight(spec.name));
     bytes.push_back(weight);
   }
-  MUSTER_RETURN_IF_ERROR(checkpoint::WriteSafetensors(options.to, opened.weights(), bytes,
-                                                      checkpoint::TorchMetadata()));
+  MUSTER_RETURN_IF_ERROR(checkpoint::WriteSafetensors(
+      options.to, opened.weights(), bytes, checkpoint::TorchMetadata(),
+      options.force ? storage::IfExists::kReplace : storage::IfExists::kFail));
   context.out().PrintLine(absl::StrCat("Exported ", opened.weights().size(), " tensors of step ",
                                        opened.step(), " to ", options.to));
   return kSuccess;
@@ -387,7 +407,7 @@ void AddCheckpointCommand(Command& program, Context& context) {
       Verify);
   Command* save = add("export", "Write the weights into one safetensors file",
                       "A checkpoint, a model dir or a job", Export);
-  save->Option("--to", &options->to, "The file to write");
+  save->Option("--to", &options->to, "The file to write; or a URL");
   save->Flag("--force", &options->force, "Replace an existing file");
   for (Command* sub : {inspect, save}) {
     sub->Option("--checkpoint", &options->which, "Which of a model dir: STEP, best or latest");

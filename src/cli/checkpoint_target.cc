@@ -103,13 +103,6 @@ absl::Status Target::Fetch(const std::string& which) const {
   return store.Fetch(step.value_or(steps.back()), path);
 }
 
-absl::Status Target::FetchAll() const {
-  if (remote == nullptr) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote->store().Steps());
-  for (const int64_t step : steps) MUSTER_RETURN_IF_ERROR(remote->store().Fetch(step, path));
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference) {
   std::error_code error;
   if (storage::IsRemote(reference)) return RemoteTarget(reference);

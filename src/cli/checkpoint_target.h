@@ -23,9 +23,8 @@ struct Target {
   // Of a model dir.
   absl::StatusOr<std::vector<checkpoint::Entry>> List() const;
   absl::StatusOr<checkpoint::Best> ReadBest() const;
-  // Brings what a URL has: a step, best or latest; or everything. DataLoss for what is damaged.
+  // Brings what a URL has: a step, best or latest. DataLoss when it is damaged.
   absl::Status Fetch(const std::string& which) const;
-  absl::Status FetchAll() const;
 };
 
 // A path or a URL wins over a job of that name.

@@ -123,7 +123,7 @@ void AddPredictCommand(Command& program, Context& context) {
       program.AddCommand("predict", "Write what the model of a job says of each example");
   auto options = std::make_shared<EvaluateOptions>();
   AddOptions(command, *options);
-  command.Option("--to", &options->to, "The file to write");
+  command.Option("--to", &options->to, "The file to write; or a URL");
   command.OnCall([&context, options]() -> absl::StatusOr<int> {
     if (!options->to.empty()) return Evaluate(context, "predict", *options);
     return absl::InvalidArgumentError("predict needs --to FILE, the file to write");

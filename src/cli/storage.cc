@@ -2,6 +2,7 @@
 #include "storage/storage.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -213,6 +214,25 @@ absl::StatusOr<int> RmLocalFolder(Context& context, const StorageOptions& option
   return kSuccess;
 }
 
+// What is left of `folder` where folders are more than names, once the files in it are gone.
+absl::Status RemoveFolders(FileSystem& files, const Url& folder,
+                           const std::vector<FileInfo>& removed) {
+  if (folder.scheme != "hdfs") return absl::OkStatus();
+  const size_t top = folder.AsFolder().name.size();
+  std::set<std::string, std::greater<>> names = {folder.AsFolder().name};
+  for (const FileInfo& info : removed) {
+    for (size_t end = info.url.name.rfind('/') + 1; end > top;
+         end = info.url.name.rfind('/', end - 2) + 1) {
+      names.insert(info.url.name.substr(0, end));
+    }
+  }
+  for (const std::string& name : names) {  // what is below a folder comes before it
+    const absl::Status status = files.Delete(folder.WithName(name));
+    if (!absl::IsFailedPrecondition(status)) MUSTER_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> RmOne(Context& context, Storage& storage, const StorageOptions& options,
                           const Url& url) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
@@ -229,6 +249,7 @@ absl::StatusOr<int> RmOne(Context& context, Storage& storage, const StorageOptio
     if (!Agrees(context, options, what)) return kFailure;
   }
   for (const FileInfo& info : found) MUSTER_RETURN_IF_ERROR(files->Delete(info.url));
+  if (folder) MUSTER_RETURN_IF_ERROR(RemoveFolders(*files, url, found));
   context.out().PrintLine(
       absl::StrCat("removed ", CountOf(found.size()), folder ? " in " : ": ", name));
   return kSuccess;
@@ -270,15 +291,15 @@ absl::StatusOr<std::vector<CopyPair>> PlanCopy(Storage& storage, const StorageOp
   const Url to = urls.back();
   urls.pop_back();
   std::vector<CopyPair> pairs;
-  const bool into =
-      urls.size() > 1 || to.NamesFolder() || IsLocalFolder(to) || storage::IsGlob(urls[0]);
+  const bool into = urls.size() > 1 || to.NamesFolder() || IsLocalFolder(to);
   for (const Url& url : urls) {
     MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
     const auto found = options.recursive ? FilesOf(storage, url)
                                          : NeedFiles(storage, url, "; -r copies what is in it");
     MUSTER_RETURN_IF_ERROR(found.status());
     for (const FileInfo& info : *found) {
-      pairs.push_back({info, into ? to.Child(info.url.Basename()) : to});
+      const bool matched = info.url != url;  // by a pattern
+      pairs.push_back({info, into || matched ? to.Child(info.url.Basename()) : to});
     }
     if (!found->empty()) continue;
     const Url folder = url.AsFolder();

@@ -25,6 +25,11 @@ inline absl::Status NotAFileName(const Url& url) {
       absl::StrCat(url.ToString(), ": is the name of a folder; name a file in it"));
 }
 
+inline absl::Status NotEmpty(const Url& url) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(url.ToString(), ": is a folder with files in it"));
+}
+
 inline absl::Status AlreadyClosed(const Url& url) {
   return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": was closed before"));
 }

@@ -82,7 +82,9 @@ class FileSystem {
   // Everything whose name begins with that of `prefix`, which need not end at a slash, in the order
   // of the names' bytes. Empty when there is nothing.
   virtual absl::StatusOr<std::vector<FileInfo>> List(const Url& prefix, Depth depth) = 0;
-  // Whether it was there is not told: afterwards it is not.
+  // Whether it was there is not told: afterwards it is not. A name with a slash at its end is that
+  // of a folder, of which nothing stays where folders are more than names; FailedPrecondition when
+  // there is something in it.
   virtual absl::Status Delete(const Url& url) = 0;
   // At once, in place of what is at `to`. Unimplemented where that is not possible.
   virtual absl::Status Rename(const Url& from, const Url& to) = 0;

@@ -40,4 +40,11 @@ absl::StatusOr<FileSystem*> Storage::For(const Url& url) {
   return files.get();
 }
 
+absl::Status WriteAt(const std::string& place, absl::string_view content) {
+  Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+  return WriteWhole(*files, url, content);
+}
+
 }  // namespace muster::storage

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "storage/file_system.h"
 #include "storage/variables.h"
@@ -30,5 +32,8 @@ class Storage {
   absl::Mutex mutex_;
   std::map<std::string, std::unique_ptr<FileSystem>> remote_ ABSL_GUARDED_BY(mutex_);  // by scheme
 };
+
+// A file at a path or a URL, for what is written now and then. It is there whole, or not at all.
+absl::Status WriteAt(const std::string& place, absl::string_view content);
 
 }  // namespace muster::storage

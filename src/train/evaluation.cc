@@ -19,6 +19,7 @@
 #include "data/dataset.h"
 #include "data/stream.h"
 #include "nlohmann/json.hpp"
+#include "storage/storage.h"
 #include "train/dataset_adapter.h"
 #include "train/export.h"
 #include "train/losses.h"
@@ -169,7 +170,7 @@ absl::Status PredictToFile(const Experiment& experiment, Model& model, const std
       });
   model.SetTraining(true);
   MUSTER_RETURN_IF_ERROR(status);
-  return WriteFileAtomically(path, text, 0644);
+  return storage::WriteAt(path, text);
 }
 
 absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) {

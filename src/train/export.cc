@@ -17,8 +17,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
 #include "base/status_macros.h"
+#include "storage/storage.h"
 #include "train/script_model.h"
 #include "train/torch_status.h"
 
@@ -193,7 +193,7 @@ absl::StatusOr<ExportedModel> Export(Model& model, const at::Tensor& example_inp
     bytes = Serialize(Compactor().Compact(module));
   }));
   MUSTER_ASSIGN_OR_RETURN(const ExportedModel exported, Verify(model, example_inputs, bytes));
-  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(path, bytes, 0644));
+  MUSTER_RETURN_IF_ERROR(storage::WriteAt(path, bytes));
   return exported;
 }
 

@@ -199,9 +199,9 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   evaluate->add_flag("--json", arguments.json, "Print one JSON object");
   CLI::App* predict = checkpointed("predict", "Write the model's outputs for a split");
   predict->add_option("--split", arguments.split, "The split to predict");
-  predict->add_option("--to", arguments.to, "The CSV file to write")->required();
+  predict->add_option("--to", arguments.to, "The CSV file to write; or a URL")->required();
   CLI::App* exporting = checkpointed("export", "Write a checkpoint's model");
-  exporting->add_option("--to", arguments.to, "FILE.pt (TorchScript) or FILE.safetensors")
+  exporting->add_option("--to", arguments.to, "FILE.pt (TorchScript) or FILE.safetensors; or a URL")
       ->required();
   app.require_subcommand(0, 1);
 }

@@ -6,76 +6,25 @@ import unittest
 
 import storages
 from digits import write_digits
-from support import SOURCE, kill, wait_until
-from training import TrainTest
+from remote_training import RemoteTest
+from support import kill, wait_until
 
-EXAMPLE = SOURCE / "examples" / "mnist.yaml"
 PAIR = {"chief": {}, "worker": 1, "ps": 1}
 LONG = {"steps": 600}
 
 
-class RemoteTest(TrainTest):
-    def setUp(self):
-        super().setUp()
-        self.env["MUSTER_CACHE"] = str(self.dir / "cache")
-
-    def use(self, storage):
-        """From here on the test has that storage; the URL of a folder in it."""
-        return getattr(storages, f"use_{storage}")(self)
-
-    def entries(self, place):
-        listed = json.loads(self.muster("checkpoint", "list", "--json", place).stdout)
-        return {entry["step"]: entry for entry in listed}
-
-    def names(self, place):
-        """All files there, by their names below it."""
-        listed = json.loads(self.muster("storage", "ls", "-r", "--json", place).stdout)
-        return sorted(entry["url"][len(place):].lstrip("/") for entry in listed)
-
-    def weights(self, place):
-        self.muster("checkpoint", "export", place, "--to", "weights.safetensors", "--force")
-        return (self.dir / "weights.safetensors").read_bytes()
-
-    def left_here(self):
-        return list((self.dir / "cache" / "runs").glob("*"))
-
-
 class MnistTest(RemoteTest):
-    """The example as it is but for its length, its data and its model dir."""
-
-    def train_example(self, storage):
-        place = self.use(storage)
-        write_digits(self.dir / "digits")
-        self.muster("storage", "cp", "-r", "digits", f"{place}/data")
-        text = EXAMPLE.read_text().replace("runs/mnist", f"{place}/run").replace("data/mnist", f"{place}/data")
-        for old, new in (("steps: 500", "steps: 20"), ("every_steps: 250", "every_steps: 10")):
-            self.assertIn(old, text)
-            text = text.replace(old, new)
-        result = self.muster("run", self.write("job.yaml", text), timeout=170)
-        self.assertRegex(result.stderr, rf"checkpoints: {re.escape(place)}/run/checkpoints \(latest step 20\)")
-        self.assertRegex(result.stderr, r"MNIST accuracy: \d\.\d+ \(step 20\)")
-        found = self.entries(f"{place}/run")
-        self.assertEqual({step: entry["state"] for step, entry in found.items()}, {10: "ok", 20: "ok"})
-        self.assertTrue(found[20]["final"])
-        self.assertEqual(sum(entry["best"] for entry in found.values()), 1)
-        names = self.names(f"{place}/run")
-        for pattern in (r"events\.out\.tfevents\..*train", r"eval/events\..*", r"eval/latest\.json", r"checkpoints/best\.json"):
-            self.assertTrue(any(re.fullmatch(pattern, name) for name in names), f"{pattern}: {names}")
-        self.assertEqual(self.left_here(), [])
-        self.assertRegex(self.muster("evaluate", "mnist", "--checkpoint", "10").stdout, r"accuracy: .*\(step 10,")
-        self.assertIn("ok", self.muster("checkpoint", "verify", f"{place}/run").stdout)
-
     def test_file(self):
-        self.train_example("file")
+        self.train_example(self.use("file"))
 
     def test_s3(self):
-        self.train_example("s3")
+        self.train_example(self.use("s3"))
 
     def test_gs(self):
-        self.train_example("gs")
+        self.train_example(self.use("gs"))
 
     def test_hdfs(self):
-        self.train_example("hdfs")
+        self.train_example(self.use("hdfs"))
 
 
 class SameTest(RemoteTest):
@@ -123,6 +72,16 @@ class SameTest(RemoteTest):
         self.muster("resume", "--from", first, job)
         self.assertEqual(self.weights(place), self.expected)
         self.assertTrue(any(name.startswith(f"superseded-1/step-{LONG['steps']:09}/") for name in self.names(place)))
+
+
+class LogTest(RemoteTest):
+    def test_logs_are_there_when_the_job_is_over(self):
+        place = self.use("s3")
+        for command, state in (("echo hello; exit 3", "Failed"), ("echo hello", "Succeeded")):
+            job = self.run_detached(json.dumps({"name": "job", "model_dir": f"{place}/run", "roles": {"worker": {"command": command}}}))
+            self.wait_state(job, state)
+            log = f"{place}/run/logs/{job}/worker-0.log"
+            wait_until(lambda: self.muster("storage", "cat", log, check=False).stdout == "hello\n", f"{log} is there")
 
 
 class SecretTest(RemoteTest):
@@ -221,6 +180,17 @@ class FaultTest(RemoteTest):
         self.wait_checkpoint("job", 40)
         kill(self.servers[0], signal.SIGKILL)
         self.succeed(job)
+
+    def test_one_damaged_checkpoint_does_not_hide_the_others(self):
+        place = f"{self.use('s3')}/run"
+        self.train("job", roles={"chief": {}}, model_dir=place, train={"steps": 60, "checkpoint": {"every_steps": 20, "keep": 3}})
+        name, = (name for name in self.names(place) if name.startswith("checkpoints/step-000000040/model-"))
+        self.muster("storage", "cp", self.write("junk", "junk"), f"{place}/{name}")
+        result = self.muster("checkpoint", "verify", place, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout, rf"step 20: ok\nstep 40: damaged\n  .*{re.escape(name)}.*\nstep 60: ok\n")
+        job = self.train("next", roles={"chief": {}}, train={"steps": 20, "warm_start": place})
+        self.assertNotRegex(self.text(job, "chief:0"), "no tensor")
 
     def test_a_bucket_that_is_not_there(self):
         self.use("s3")

@@ -8,9 +8,8 @@ import signal
 import subprocess
 import unittest
 
-import webhdfs_server
 from storages import use_s3
-from support import GsServer, MusterTest, wait_until
+from support import GsServer, MusterTest, start_hdfs, wait_until
 
 
 class StorageCase(MusterTest):
@@ -239,7 +238,7 @@ class HdfsTest(StorageCase):
         super().setUp()
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             os.environ.pop(name, None)  # fsspec's
-        self.port = webhdfs_server.start(self)
+        self.port = start_hdfs(self)
         self.at = f"hdfs://127.0.0.1:{self.port}"
         self.env["HADOOP_USER_NAME"] = "alice"
 
@@ -275,6 +274,10 @@ class HdfsTest(StorageCase):
             self.storage("cp", f"{self.at}/theirs/{name}", "back")
             self.assertEqual((self.dir / "back").read_bytes(), content)
         self.assertEqual(files.find("/d"), ["/d/odd %41 #ä", "/d/plain"])
+        files.makedirs("/d/kept")
+        self.storage("rm", "-r", f"{self.at}/d")
+        self.storage("rm", "-r", f"{self.at}/theirs")
+        self.assertEqual(files.ls("/", detail=False), ["/d"])  # for what was in it without a file
 
     def test_what_goes_wrong_is_explained(self):
         self.put("a", b"a")
@@ -285,7 +288,7 @@ class HdfsTest(StorageCase):
         self.assertIn("this user may not do that", said)
         self.assertIn("user=bob", said)
         self.assertIn("colon", self.refused("cp", "a", f"{self.at}/b:c"))
-        self.at = f"hdfs://127.0.0.1:{webhdfs_server.start(self, '--token', 'hunter2')}"
+        self.at = f"hdfs://127.0.0.1:{start_hdfs(self, '--token', 'hunter2')}"
         self.assertIn("the cluster wants Kerberos", self.refused("ls", self.at))
         self.env["MUSTER_HDFS_TOKEN"] = "hunter3"
         said = self.refused("ls", self.at)

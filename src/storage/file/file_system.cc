@@ -161,8 +161,10 @@ absl::StatusOr<std::vector<FileInfo>> LocalFileSystem::List(const Url& prefix, D
 }
 
 absl::Status LocalFileSystem::Delete(const Url& url) {
-  if (::unlink(url.name.c_str()) == 0) return absl::OkStatus();
+  const bool folder = url.NamesFolder();
+  if ((folder ? ::rmdir : ::unlink)(url.name.c_str()) == 0) return absl::OkStatus();
   if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
+  if (folder && (errno == ENOTEMPTY || errno == EEXIST)) return NotEmpty(url);
   if (errno == EISDIR) return NotAFileName(url);
   return DiskError(errno, url.ToString());
 }

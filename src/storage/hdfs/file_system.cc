@@ -164,11 +164,12 @@ absl::StatusOr<std::vector<FileInfo>> HdfsFileSystem::List(const Url& prefix, De
 }
 
 absl::Status HdfsFileSystem::Delete(const Url& url) {
-  if (url.NamesFolder()) return NotAFileName(url);
   const auto there = client_->Lookup(url);
   if (absl::IsNotFound(there.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(there.status());
-  if (there->kind == HdfsStatus::Kind::kFolder) return NotAFileName(url);
+  const bool folder = there->kind == HdfsStatus::Kind::kFolder;
+  if (folder && !url.NamesFolder()) return NotAFileName(url);
+  if (!folder && url.NamesFolder()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
                           client_->Ask({.method = "DELETE", .url = url, .op = "DELETE"}));
   return IsAbsence(response) ? absl::OkStatus() : client_->ErrorOf(url, response);

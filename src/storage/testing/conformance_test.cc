@@ -280,6 +280,18 @@ TEST_P(ConformanceTest, DeletingTwiceIsFine) {
   EXPECT_EQ(files().Delete(At("no/such")), absl::OkStatus());
 }
 
+TEST_P(ConformanceTest, AFolderGoesWhenItIsEmpty) {
+  ASSERT_EQ(Write("f/g/x", "x"), absl::OkStatus());
+  const absl::Status full = files().Delete(At("f/g/"));
+  EXPECT_TRUE(full.ok() || absl::IsFailedPrecondition(full)) << full;
+  EXPECT_EQ(Content("f/g/x"), "x");
+  ASSERT_EQ(files().Delete(At("f/g/x")), absl::OkStatus());
+  for (const char* folder : {"f/g/", "f/", "f/", "no/such/"}) {
+    EXPECT_EQ(files().Delete(At(folder)), absl::OkStatus()) << folder;
+  }
+  EXPECT_THAT(Names("", Depth::kHere), IsEmpty());
+}
+
 TEST_P(ConformanceTest, Renaming) {
   ASSERT_EQ(Write("from", "x"), absl::OkStatus());
   ASSERT_EQ(Write("to", "y"), absl::OkStatus());
