@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -129,7 +130,11 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
   if (absl::IsNotFound(copied)) return absl::DataLossError(copied.message());
   MUSTER_RETURN_IF_ERROR(copied);
   const auto damaged = VerifyFiles(partial, manifest, [](int64_t) {});
-  if (!damaged.empty()) return Annotate(damaged.front(), FolderOf(step).ToString());
+  if (!damaged.empty()) {  // as it is there
+    return absl::Status(
+        damaged.front().code(),
+        absl::StrReplaceAll(damaged.front().message(), {{partial, FolderOf(step).ToString()}}));
+  }
   MUSTER_RETURN_IF_ERROR(ReplaceFile(JoinPath(partial, kManifestFile), ToJson(manifest)));
   return Rename(partial, folder);
 }
