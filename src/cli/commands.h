@@ -9,6 +9,7 @@ namespace muster::cli {
 class Command;
 
 void AddInitCommand(Command& program, Context& context);
+void AddRenderCommand(Command& program, Context& context);
 void AddRunCommand(Command& program, Context& context);
 void AddShowCommand(Command& program, Context& context);
 void AddJobsCommand(Command& program, Context& context);

@@ -20,12 +20,6 @@ bool IsNameCharacter(char c) {
   return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
 }
 
-// A DNS-1123 label.
-bool IsLabel(absl::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
-         name.back() != '-' && std::all_of(name.begin(), name.end(), IsNameCharacter);
-}
-
 // The standard role that `name` is a misspelling of beyond doubt: other case, or the plural. Other
 // words are the user's own roles.
 std::string MeantRole(absl::string_view name) {
@@ -100,6 +94,11 @@ void CheckAddresses(const JobSpec& spec, const RolePlaces& places,
 }
 
 }  // namespace
+
+bool IsLabel(absl::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+         name.back() != '-' && std::all_of(name.begin(), name.end(), IsNameCharacter);
+}
 
 void CheckJobName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics) {
   if (IsLabel(name)) return;

@@ -16,6 +16,8 @@ inline constexpr int kLastPort = 65535;
 inline constexpr char kNameRule[] =
     "lower-case letters, digits and '-', a letter or digit at both ends, at most 63 characters";
 
+// A DNS label, as kNameRule says.
+bool IsLabel(absl::string_view name);
 void CheckJobName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics);
 void CheckRoleName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics);
 void CheckEnvName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics);

@@ -41,6 +41,8 @@ const std::vector<Section>& Sections() {
       {"stall", "/policies/stall"},
       {"logs", "/policies/logs"},
       {"notebook", "/notebook"},
+      {"kubernetes", "/kubernetes"},
+      {"role_kubernetes", "/roles/worker/kubernetes"},
       {"train", "/train"},
       {"data", "/train/data"},
       {"optimizer", "/train/optimizer"},

@@ -56,7 +56,8 @@ Json RoleToJson(const RoleSpec& role) {
           {"memory_bytes", OptionalToJson(role.resources.memory_bytes)},
           {"gpus", OptionalToJson(role.resources.gpus)},
           {"image", role.image},
-          {"pod", role.pod}};
+          {"pod", role.pod},
+          {"kubernetes", role.kubernetes}};
 }
 
 RoleSpec RoleFromJson(const Json& json) {
@@ -75,6 +76,7 @@ RoleSpec RoleFromJson(const Json& json) {
   role.resources.gpus = OptionalFromJson<int>(json.at("gpus"));
   role.image = json.at("image").get<std::string>();
   role.pod = json.at("pod");
+  role.kubernetes = json.value("kubernetes", Json());
   return role;
 }
 

@@ -63,8 +63,9 @@ struct RoleSpec {
   std::vector<std::string>
       addresses;  // host:port of each task, when the user fixed them; else empty
   Resources resources;
-  std::string image;   // for platforms that run containers
-  nlohmann::json pod;  // a manifest's pod template, kept whole for Kubernetes; else null
+  std::string image;          // for platforms that run containers
+  nlohmann::json pod;         // a manifest's pod template, kept whole for Kubernetes; else null
+  nlohmann::json kubernetes;  // of a native file: see job/kubernetes_section.h; null = none
   bool operator==(const RoleSpec&) const = default;
 };
 
@@ -93,8 +94,8 @@ struct JobSpec {
   nlohmann::json train;         // the built-in trainer's section, validated; null = none
   nlohmann::json notebook;      // the notebook's section; null = none
   std::string kubernetes_namespace;
-  // What a manifest tells Kubernetes and no field above holds (labels, runPolicy, …), under the
-  // manifest's own names; null = none.
+  // What the file tells Kubernetes alone; null = none. Of a manifest all that no field above holds
+  // (labels, runPolicy, …), under its own names; of a native file see job/kubernetes_section.h.
   nlohmann::json kubernetes;
   bool dynamic_workers = false;  // TF_CONFIG in the sparse form
   Policies policies;

@@ -22,7 +22,8 @@ JobSpec FullSpec() {
                         .addresses = {"a:1"},
                         .resources = {.cpus = 0.5, .memory_bytes = int64_t{1} << 40, .gpus = 2},
                         .image = "tf:2",
-                        .pod = {{"spec", {{"containers", nlohmann::json::array()}}}}});
+                        .pod = {{"spec", {{"containers", nlohmann::json::array()}}}},
+                        .kubernetes = {{"pod", {{"priority", 1}}}}});
   spec.roles.push_back({.name = "worker", .replicas = 3});
   spec.train = {{"model", "cnn"}, {"optimizer", {{"learning_rate", 0.001}}}};
   spec.notebook = {{"password", "0123"}};

@@ -9,6 +9,7 @@
 #include "job/command.h"
 #include "job/enum_names.h"
 #include "job/job_rules.h"
+#include "job/kubernetes_section.h"
 #include "job/policies_section.h"
 #include "job/train_section.h"
 
@@ -35,6 +36,9 @@ class NativeReader {
     ReadRoles();
     ReadTrainSection();
     ReadNotebook();
+    if (const Node* node = job_.Find("kubernetes")) {
+      spec_.kubernetes = ReadKubernetes(*node, spec_.kubernetes_namespace, diagnostics_);
+    }
     job_.Finish();
     if (has_roles_) {
       CheckRoles(spec_, places_, diagnostics_);
@@ -175,6 +179,10 @@ class NativeReader {
     role.image = reader.String("image").value_or(role.image);
     if (const Node* node = reader.Find("resources")) {
       role.resources = ReadResources(*node, absl::StrCat("resources of ", reader.what()));
+    }
+    if (const Node* node = reader.Find("kubernetes")) {
+      role.kubernetes =
+          ReadPodFragments(*node, absl::StrCat("kubernetes of ", reader.what()), diagnostics_);
     }
   }
 

@@ -4,7 +4,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
+COMMANDS = ["init", "run", "render", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
 
 
 class HelpTest(MusterTest):
@@ -90,7 +90,7 @@ class CompletionTest(MusterTest):
         return self.muster("completion", "--candidates", "--", *words, check=False).stdout.split()
 
     def test_commands(self):
-        self.assertEqual(self.candidates("re"), ["resume"])
+        self.assertEqual(self.candidates("res"), ["resume"])
         self.assertEqual(sorted(self.candidates("")), sorted(COMMANDS))
 
     def test_options(self):

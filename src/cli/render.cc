@@ -1,0 +1,70 @@
+// muster render: a job as manifests for kubectl.
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/submit.h"
+#include "codec/yaml_writer.h"
+#include "launch/kubernetes/manifests.h"
+
+namespace muster::cli {
+namespace {
+
+struct RenderCommand {
+  std::string job;
+  std::string output;
+  kubernetes::RenderOptions options;
+};
+
+std::string RandomSalt() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
+absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, command.job));
+  kubernetes::RenderOptions options = command.options;
+  options.salt = RandomSalt();
+  MUSTER_ASSIGN_OR_RETURN(const auto objects, kubernetes::RenderJob(submission.spec, options));
+  std::string text;
+  for (const kubernetes::Object& object : objects) {
+    absl::StrAppend(&text, text.empty() ? "" : "---\n", codec::ToYaml(object));
+  }
+  if (command.output.empty() || command.output == "-") {
+    context.out().Print(text);
+    return kSuccess;
+  }
+  // A notebook's password can be guessed from its hash.
+  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(command.output, text, 0600));
+  context.err().Note(
+      absl::StrCat("wrote ", objects.size(), " objects; kubectl apply -f ", command.output));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddRenderCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("render", "Print a job as Kubernetes manifests, for kubectl apply");
+  auto render = std::make_shared<RenderCommand>();
+  render->options.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
+  render->options.notebook_image = "jupyter/tensorflow-notebook";
+  command.Argument("JOB", &render->job, "A job file", Presence::kRequired);
+  command.Option("-o,--output", &render->output, "The file to write; else standard output");
+  command.Option("-n,--namespace", &render->options.kubernetes_namespace,
+                 "The namespace (default: the job's, else default)");
+  command.Flag("--create-namespace", &render->options.create_namespace, "Make it, too");
+  command.Option("--domain", &render->options.domain, "The cluster's domain");
+  command.Option("--trainer-image", &render->options.trainer_image,
+                 "The image of the built-in trainer");
+  command.Option("--notebook-image", &render->options.notebook_image,
+                 "An image with Jupyter and TensorBoard");
+  command.OnCall([&context, render] { return Render(context, *render); });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,243 @@
+#include "launch/kubernetes/pods.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "job/task_launch.h"
+#include "launch/kubernetes/names.h"
+
+namespace muster::kubernetes {
+namespace {
+
+constexpr char kRunFolder[] = "/run/muster";
+constexpr char kScratchFolder[] = "/tmp";
+constexpr char kTrainer[] = "muster-trainer";
+constexpr char kTfContainer[] = "tensorflow";  // the one that TFJob's rules are about
+constexpr int kUser = 65532;                   // nobody's, by the custom of small images
+
+// Kubernetes takes $(NAME) for a variable and $$ for a $.
+std::string Literal(absl::string_view text) { return absl::StrReplaceAll(text, {{"$", "$$"}}); }
+
+Object EnvList(const std::map<std::string, std::string>& env) {
+  Object list = Object::array();
+  for (const auto& [name, value] : env) list.push_back({{"name", name}, {"value", Literal(value)}});
+  return list;
+}
+
+// As Kubernetes writes them itself, so that applying a manifest twice changes nothing.
+std::string CpuQuantity(double cpus) {
+  const auto milli = static_cast<int64_t>(std::ceil(cpus * 1000));
+  return milli % 1000 == 0 ? absl::StrCat(milli / 1000) : absl::StrCat(milli, "m");
+}
+
+std::string MemoryQuantity(int64_t bytes) {
+  size_t unit = 0;
+  constexpr std::array<const char*, 5> kUnits = {"", "Ki", "Mi", "Gi", "Ti"};
+  while (unit + 1 < kUnits.size() && bytes > 0 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return absl::StrCat(bytes, kUnits.at(unit));
+}
+
+Object ResourceList(const Resources& resources) {
+  Object limits = Object::object();
+  if (resources.cpus) limits["cpu"] = CpuQuantity(*resources.cpus);
+  if (resources.memory_bytes) limits["memory"] = MemoryQuantity(*resources.memory_bytes);
+  if (resources.gpus) limits["nvidia.com/gpu"] = absl::StrCat(*resources.gpus);
+  if (limits.empty()) return nullptr;
+  return {{"requests", limits}, {"limits", limits}};
+}
+
+absl::StatusOr<TaskLaunch> LaunchOf(const JobSpec& spec, const ClusterSpec& cluster,
+                                    const TaskId& task, const PodOptions& options) {
+  const RoleSpec& role = *spec.FindRole(task.role);
+  LaunchContext context{.job_id = options.job_id,
+                        .working_dir = "/",
+                        .trainer = kTrainer,
+                        .train_config = absl::StrCat(kConfigFolder, "/", kTrainFile),
+                        .run_dir = kRunFolder};
+  if (role.resources.cpus) {
+    context.cpus = std::max(1, static_cast<int>(std::floor(*role.resources.cpus)));
+  } else {
+    context.user_set_omp = true;  // how many processors the node has, nobody knows yet
+  }
+  auto launch = BuildTaskLaunch(spec, cluster, task, context);
+  if (!launch.ok()) return launch;
+  // The user has no home of his own in the image, and what the image has cannot be written to.
+  launch->env.emplace("HOME", kScratchFolder);
+  launch->env.emplace("MUSTER_CACHE", absl::StrCat(kScratchFolder, "/muster"));
+  return launch;
+}
+
+absl::StatusOr<std::string> ImageOf(const JobSpec& spec, const RoleSpec& role,
+                                    const PodOptions& options) {
+  if (!role.image.empty()) return role.image;
+  const bool is_trainer = role.command.empty() && !spec.train.is_null();
+  if (is_trainer || spec.format == JobFormat::kRenderedCluster) return options.trainer_image;
+  return absl::InvalidArgumentError(
+      absl::StrCat("role '", role.name, "' has no image; set 'image' for it or for the whole job"));
+}
+
+// What is in it is the user's own; how it may harm the node is not.
+Object ContainerSecurity() {
+  return {{"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", {"ALL"}}}}};
+}
+
+Object PodSecurity() {
+  return {{"runAsNonRoot", true},
+          {"runAsUser", kUser},
+          {"runAsGroup", kUser},
+          {"fsGroup", kUser},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
+// As RFC 7396 has it, but that lists are added to ours: a volume more takes none away.
+void Merge(Object& target, const nlohmann::json& fragment) {
+  if (!target.is_object()) target = Object::object();
+  for (const auto& [key, value] : fragment.items()) {
+    if (value.is_null()) {
+      target.erase(key);
+    } else if (value.is_object()) {
+      Merge(target[key], value);
+    } else if (value.is_array() && target.contains(key) && target[key].is_array()) {
+      for (const auto& item : value) target[key].push_back(Object(item));
+    } else {
+      target[key] = Object(value);
+    }
+  }
+}
+
+void MergeFragment(Object& target, const nlohmann::json& fragments, const char* which) {
+  if (fragments.is_object() && fragments.contains(which)) Merge(target, fragments[which]);
+}
+
+// A path of this machine is no path of a pod, unless a volume is mounted there.
+absl::Status CheckPaths(const JobSpec& spec, const Object& container) {
+  if (spec.train.is_null()) return absl::OkStatus();
+  std::vector<std::pair<std::string, std::string>> paths = {{"model_dir", spec.model_dir}};
+  const auto data = spec.train.value("data", nlohmann::json::object());
+  if (const auto path = data.find("path"); path != data.end() && path->is_string()) {
+    paths.emplace_back("'path' of data", path->get<std::string>());
+  }
+  for (const auto& [what, path] : paths) {
+    if (path.empty() || absl::StrContains(path, "://")) continue;
+    const Object mounts = container.value("volumeMounts", Object::array());
+    const bool mounted = std::any_of(mounts.begin(), mounts.end(), [&path = path](const Object& m) {
+      const std::string at = m.value("mountPath", "");
+      return path == at || absl::StartsWith(path, absl::StrCat(at, "/"));
+    });
+    if (mounted) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is ", path, ", a path of this machine, which pods do not see; use a ",
+                     "URL (gs://, s3://, hdfs://), or mount a volume there (docs/kubernetes.md)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Object> OwnContainer(const JobSpec& spec, const RoleSpec& role,
+                                    const TaskLaunch& launch, const PodOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(spec, role, options));
+  Object container = {{"name", spec.format == JobFormat::kNative ? "task" : kTfContainer},
+                      {"image", image}};
+  // The image of a rendered cluster knows by itself what to run.
+  const bool runs_itself = spec.format == JobFormat::kRenderedCluster && role.command.empty();
+  if (!runs_itself) {
+    container["command"] = Object::array();
+    for (const std::string& word : launch.argv) container["command"].push_back(Literal(word));
+  }
+  if (!role.working_dir.empty()) container["workingDir"] = launch.working_dir;
+  container["env"] = EnvList(launch.env);
+  container["ports"] = {{{"name", PortName(spec)}, {"containerPort", PortOf(role)}}};
+  if (Object resources = ResourceList(role.resources); !resources.is_null()) {
+    container["resources"] = std::move(resources);
+  }
+  container["securityContext"] = ContainerSecurity();
+  container["volumeMounts"] = {{{"name", "run"}, {"mountPath", kRunFolder}},
+                               {{"name", "scratch"}, {"mountPath", kScratchFolder}}};
+  if (!spec.train.is_null()) {
+    container["volumeMounts"].push_back(
+        {{"name", "config"}, {"mountPath", kConfigFolder}, {"readOnly", true}});
+  }
+  MergeFragment(container, spec.kubernetes, "container");
+  MergeFragment(container, role.kubernetes, "container");
+  MUSTER_RETURN_IF_ERROR(CheckPaths(spec, container));
+  return container;
+}
+
+absl::StatusOr<Object> OwnTemplate(const JobSpec& spec, const RoleSpec& role,
+                                   const TaskLaunch& launch, const PodOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(Object container, OwnContainer(spec, role, launch, options));
+  Object pod = {{"containers", Object::array()},
+                {"automountServiceAccountToken", false},
+                {"enableServiceLinks", false},
+                {"securityContext", PodSecurity()},
+                {"volumes",
+                 {{{"name", "run"}, {"emptyDir", Object::object()}},
+                  {{"name", "scratch"}, {"emptyDir", Object::object()}}}}};
+  pod["containers"].push_back(std::move(container));
+  if (!spec.train.is_null()) {
+    pod["volumes"].push_back({{"name", "config"}, {"configMap", {{"name", ConfigName(spec)}}}});
+  }
+  MergeFragment(pod, spec.kubernetes, "pod");
+  MergeFragment(pod, role.kubernetes, "pod");
+  return Object{{"metadata", Object::object()}, {"spec", std::move(pod)}};
+}
+
+// By name: a list of {name, …}.
+bool HasNamed(const Object& list, absl::string_view name) {
+  return list.is_array() && std::any_of(list.begin(), list.end(), [&](const Object& item) {
+           return item.is_object() && item.value("name", "") == name;
+         });
+}
+
+// To the container that TFJob's rules are about come the variables that it lacks, and the port.
+Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLaunch& launch) {
+  Object pod = Object(role.pod);
+  for (Object& container : pod["spec"]["containers"]) {
+    if (container.value("name", "") != kTfContainer) continue;
+    Object& env = container["env"];
+    if (!env.is_array()) env = Object::array();
+    const auto tf_config = launch.env.find("TF_CONFIG");
+    if (tf_config != launch.env.end() && !HasNamed(env, "TF_CONFIG")) {
+      env.push_back({{"name", "TF_CONFIG"}, {"value", Literal(tf_config->second)}});
+    }
+    if (env.empty()) container.erase("env");
+    Object& ports = container["ports"];
+    if (!ports.is_array()) ports = Object::array();
+    if (!HasNamed(ports, PortName(spec))) {
+      ports.push_back({{"name", PortName(spec)}, {"containerPort", PortOf(role)}});
+    }
+    break;
+  }
+  return pod;
+}
+
+}  // namespace
+
+std::string ConfigName(const JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
+
+absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& cluster,
+                                   const TaskId& task, const PodOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch, LaunchOf(spec, cluster, task, options));
+  const RoleSpec& role = *spec.FindRole(task.role);
+  Object pod;
+  if (role.pod.is_null()) {
+    MUSTER_ASSIGN_OR_RETURN(pod, OwnTemplate(spec, role, launch, options));
+  } else {
+    pod = ManifestTemplate(spec, role, launch);
+  }
+  Object& labels = pod["metadata"]["labels"];
+  if (!labels.is_object()) labels = Object::object();
+  for (const auto& [name, value] : LabelsOf(spec, task)) labels[name] = value;
+  return pod;
+}
+
+}  // namespace muster::kubernetes

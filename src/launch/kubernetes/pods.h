@@ -1,0 +1,33 @@
+// The pod of a task.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cluster/cluster_spec.h"
+#include "job/job_spec.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::kubernetes {
+
+using Object = nlohmann::ordered_json;
+
+// Where a pod finds the job's train section: a file of its config map.
+inline constexpr char kConfigFolder[] = "/etc/muster";
+inline constexpr char kTrainFile[] = "train.json";
+
+// The name of the config map that holds it.
+std::string ConfigName(const JobSpec& spec);
+
+struct PodOptions {
+  std::string job_id;
+  std::string trainer_image;  // for tasks of the built-in trainer that name no image
+};
+
+// {metadata, spec}: what a Deployment, a Job or an operator makes the task's pod from. A manifest's
+// own template is kept; to it come labels, TF_CONFIG and the port. InvalidArgument for what cannot
+// run in a pod, such as a role without an image.
+absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& cluster,
+                                   const TaskId& task, const PodOptions& options);
+
+}  // namespace muster::kubernetes
