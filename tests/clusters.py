@@ -1,7 +1,13 @@
 """Kubernetes for tests: the real one, without nodes, made by tests/cluster/build. Tests are skipped where it cannot be."""
+import base64
+import contextlib
+import http.client
+import json
 import pathlib
 import re
+import ssl
 import subprocess
+import urllib.parse
 import uuid
 
 from cluster.certificates import make_user
@@ -50,3 +56,53 @@ class SharedCluster:
         """See make_user; the name is made unique."""
         server = re.search(r"server: (\S+)", self.kubeconfig.read_text()).group(1)
         return make_user(self.kubeconfig.parent, server, f"{name}-{self.namespace}", groups, expired)
+
+
+class FaultProxy:
+    """tests/cluster/proxy, which see, while a test lasts: what stands before the API server for the owner of a kubeconfig."""
+
+    def __init__(self, test, kubeconfig):
+        process = subprocess.Popen([SOURCE / "tests" / "cluster" / "proxy", kubeconfig], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True)
+        test.addCleanup(process.stdout.close)
+        test.addCleanup(process.wait)
+        test.addCleanup(process.kill)
+        self.kubeconfig = pathlib.Path(process.stdout.readline().strip().partition("=")[2])
+        kubectl = Kubectl(kubeconfig.with_name("kubectl"), self.kubeconfig)
+        self._read(json.loads(kubectl("config", "view", "--raw", "--minify", "--output=json").stdout))
+
+    def _read(self, settings):
+        cluster, user = settings["clusters"][0]["cluster"], settings["users"][0]["user"]
+        self._server = urllib.parse.urlsplit(cluster["server"])
+        self._tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        files = []
+        for name in ("client-certificate", "client-key"):
+            if name not in user:
+                path = self.kubeconfig.with_name(name)
+                path.write_bytes(base64.b64decode(user[f"{name}-data"]))
+            files.append(user.get(name) or path)
+        self._tls.load_cert_chain(*files)
+
+    @contextlib.contextmanager
+    def open(self, method, path, value=None, headers=None, timeout=30):
+        """The answer to one request of the kubeconfig's owner, to be read."""
+        connection = http.client.HTTPSConnection(self._server.hostname, self._server.port, timeout=timeout, context=self._tls)
+        with contextlib.closing(connection):
+            body = None if value is None else json.dumps(value)
+            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            yield connection.getresponse()
+
+    def ask(self, *request, **options):
+        """The status of the answer, and what it holds."""
+        with self.open(*request, **options) as answer:
+            return answer.status, json.load(answer)
+
+    def fail(self, *faults):
+        """What goes wrong from now on."""
+        status, answer = self.ask("POST", "/-/faults", list(faults))
+        if status != 200:
+            raise AssertionError(answer["message"])
+
+    def log(self):
+        """What was asked since the last time."""
+        return self.ask("GET", "/-/log")[1]
