@@ -19,7 +19,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
   gdb python3-torch python3-fsspec python3-requests man-db groff bash-completion procps iproute2
-  golang-go dpkg-dev openssl
+  golang-go dpkg-dev openssl iptables
 )
 
 as_root() {

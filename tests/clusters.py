@@ -1,4 +1,4 @@
-"""Kubernetes for tests: the real one, without nodes, made by tests/cluster/build. Tests are skipped where it cannot be."""
+"""Kubernetes for tests: the real one, made by tests/cluster/build. Tests are skipped where it cannot be."""
 import base64
 import contextlib
 import http.client
@@ -13,6 +13,7 @@ import uuid
 from cluster.certificates import make_user
 from cluster.control_plane import ControlPlane, Unavailable, programs
 from cluster.kubectl import Kubectl
+from cluster.node import NodeCluster
 from support import SOURCE
 
 _UNAVAILABLE = 77  # see tests/cluster/up
@@ -30,6 +31,17 @@ def own_cluster(test, **options):
     """A ControlPlane that only this test has, for those who stop its parts or need all of it."""
     require_programs(test)
     cluster = ControlPlane(**options)
+    test.addCleanup(cluster.close)
+    return cluster
+
+
+def own_node(test):
+    """A NodeCluster that only this test has: with a node that runs containers."""
+    require_programs(test)
+    try:
+        cluster = NodeCluster()
+    except Unavailable as reason:
+        test.skipTest(str(reason))
     test.addCleanup(cluster.close)
     return cluster
 

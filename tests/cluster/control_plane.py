@@ -32,6 +32,12 @@ def programs():
     return pathlib.Path(result.stdout.strip())
 
 
+class Loopback:
+    """The network of a cluster that has no nodes."""
+    address = "127.0.0.1"
+    enter = ()  # what a command begins with that runs in it
+
+
 class ControlPlane:
     """Ready when it has been made; the owner calls close(). Its processes end with the thread that made it at the latest.
 
@@ -53,6 +59,7 @@ class ControlPlane:
         self.kubectl = Kubectl(self._bin / "kubectl", self.kubeconfig)
         try:
             (self.folder / "logs").mkdir()
+            self._network = self._make_network()
             self._start_etcd()
             self._write_files()
             self.start_server()
@@ -98,9 +105,10 @@ class ControlPlane:
         """Starts kube-apiserver, at its old address; returns when it answers."""
         certificates = self.folder / "certificates"
         server = self._start("kube-apiserver", self._bin / "kube-apiserver",
-                             f"--etcd-servers={self._etcd}", "--bind-address=127.0.0.1", f"--secure-port={self._port}",
-                             "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
-                             f"--tls-cert-file={certificates / 'server.crt'}", f"--tls-private-key-file={certificates / 'server.key'}",
+                             f"--etcd-servers={self._etcd}", f"--bind-address={self._network.address}",
+                             f"--secure-port={self._port}", f"--advertise-address={self._network.address}",
+                             f"--tls-cert-file={certificates / 'server.crt'}",
+                             f"--tls-private-key-file={certificates / 'server.key'}",
                              f"--client-ca-file={self.authority.certificate}", f"--token-auth-file={self.folder / 'tokens.csv'}",
                              f"--requestheader-client-ca-file={self.proxy_authority.certificate}",
                              "--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
@@ -108,7 +116,7 @@ class ControlPlane:
                              f"--service-account-key-file={self.folder / 'accounts.key'}",
                              f"--service-account-signing-key-file={self.folder / 'accounts.key'}",
                              f"--service-cluster-ip-range={_SERVICES}", "--profiling=false",
-                             *([] if self._controllers else ["--disable-admission-plugins=ServiceAccount"]))
+                             *([] if self._controllers else ["--disable-admission-plugins=ServiceAccount"]), *self._server_flags())
         wait_until(lambda: self._answers("/readyz"), "kube-apiserver is ready", [server])
 
     def compact(self):
@@ -120,16 +128,23 @@ class ControlPlane:
         revision = ask("kv/range", {"key": "AA=="})["header"]["revision"]
         ask("kv/compaction", {"revision": revision, "physical": True})
 
+    def _make_network(self):
+        return Loopback()
+
+    def _server_flags(self):
+        """What kube-apiserver is told besides."""
+        return ["--endpoint-reconciler-type=none"]
+
     def _write_files(self):
         certificates = self.folder / "certificates"
         (self.folder / "kubectl").symlink_to(self._bin / "kubectl")
         self._port = self._ports.take()
-        self.url = f"https://127.0.0.1:{self._port}"
+        self.url = f"https://{self._network.address}:{self._port}"
         self.authority = Authority(certificates)
         # Of those who may speak for others; see proxy.
         self.proxy_authority = Authority(self.folder / "proxy-certificates")
         self.authority.issue("server", "/CN=kube-apiserver",
-                             ["IP:127.0.0.1", "IP:10.96.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"])
+                             [f"IP:{self._network.address}", "IP:10.96.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"])
         write_key(self.folder / "accounts.key")
         token = secrets.token_hex(16)
         (self.folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
@@ -140,7 +155,7 @@ class ControlPlane:
         self._tls.load_cert_chain(certificate, key)
 
     def _start(self, name, *command):
-        child = Child(name, command, self.folder / "logs" / f"{name}.log", self._environment())
+        child = Child(name, [*self._network.enter, *command], self.folder / "logs" / f"{name}.log", self._environment())
         self._children[name] = child
         return child
 
@@ -149,7 +164,7 @@ class ControlPlane:
         return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and name != "KUBECONFIG"}
 
     def _start_etcd(self):
-        client, peer = (f"http://127.0.0.1:{self._ports.take()}" for _ in range(2))
+        client, peer = (f"http://{self._network.address}:{self._ports.take()}" for _ in range(2))
         self._etcd = client
         self._start("etcd", self._bin / "etcd", "--name=etcd", f"--data-dir={self.folder / 'etcd'}", f"--listen-client-urls={client}",
                     f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
