@@ -47,10 +47,12 @@ def own_node(test):
 
 
 class SharedCluster:
-    """The cluster that all tests of a ctest share, and a namespace of it for this test alone."""
+    """The cluster that all tests of a ctest share, and a namespace of it for this test alone. `manifests`: files that are applied before
+    its controllers start, which are slow to notice new kinds; tests with the same ones share."""
 
-    def __init__(self, test):
-        result = subprocess.run([SOURCE / "tests" / "cluster" / "up", "--shared"], capture_output=True, text=True)
+    def __init__(self, test, manifests=()):
+        command = [SOURCE / "tests" / "cluster" / "up", "--shared"] + [f"--manifest={path}" for path in manifests]
+        result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode == _UNAVAILABLE:
             test.skipTest(result.stderr.strip())
         test.assertEqual(result.returncode, 0, result.stderr)

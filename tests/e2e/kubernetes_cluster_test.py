@@ -1,9 +1,11 @@
 """The Kubernetes of our tests: it is the real one, and nothing of it outlives who started it."""
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from cluster.processes import Folder
@@ -58,6 +60,16 @@ class SharedClusterTest(unittest.TestCase):
         self.kubectl.apply(pod("child", self.kubectl.get("configmap", "owner")))
         self.kubectl("delete", "configmap", "owner")
         wait_until(lambda: self.kubectl("get", "pod", "child", check=False).returncode, "the pod is collected")
+
+    def test_what_belongs_to_a_custom_resource_goes_with_it(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as kinds:
+            json.dump(KINDS, kinds)
+            kinds.flush()
+            kubectl = SharedCluster(self, [kinds.name]).kubectl
+        kubectl.apply(song("owner", 1))
+        kubectl.apply(pod("child", kubectl.get("song", "owner")))
+        kubectl("delete", "song", "owner")
+        wait_until(lambda: kubectl("get", "pod", "child", check=False).returncode, "the pod is collected")
 
     def test_all_who_ask_get_the_same(self):
         answers = [subprocess.run([UP, "--shared"], capture_output=True, text=True, check=True).stdout for _ in range(2)]
