@@ -22,6 +22,7 @@ _NAME = "node"
 _PODS = "10.244.0.0/24"
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _CGROUP_PREFIX = "muster-test-"
+_CONTROLLERS = {"cpu", "memory", "pids"}  # without which no container starts
 TOOLS_IMAGE = "test.muster/tools:1"
 _PAUSE_IMAGE = "test.muster/pause:1"
 
@@ -46,13 +47,25 @@ def _path():
     return f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
+def _is_unified():
+    """Whether there are cgroups of version 2 only."""
+    return (_CGROUPS / "cgroup.controllers").exists()
+
+
 def _hierarchies():
     """Where cgroups can be made: one folder, or one for each controller on older systems."""
-    if (_CGROUPS / "cgroup.controllers").exists():
+    if _is_unified():
         roots = [_CGROUPS]
     else:
         roots = [path for path in _CGROUPS.glob("*") if (path / "cgroup.procs").exists() and not path.is_symlink()]
     return [root for root in roots if os.access(root, os.W_OK)]
+
+
+def _pass_on_controllers(cgroup):
+    """Lets cgroups below this one have what it has (version 2)."""
+    for controller in (cgroup / "cgroup.controllers").read_text().split():
+        with contextlib.suppress(OSError):
+            (cgroup / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
 def _remove_cgroup(path):
@@ -128,8 +141,10 @@ class NodeCluster(ControlPlane):
         super().__init__(manifests=manifests, name=name)
         try:
             self._start_node()
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if _is_unified() and isinstance(error, RuntimeError):
+                raise Unavailable(f"the kubelet, which is older than most cgroups of version 2, does not start here: {error}") from error
             raise
 
     def close(self):
@@ -159,6 +174,7 @@ class NodeCluster(ControlPlane):
         return self._bin.parent.parent / "images"
 
     def _make_network(self):
+        self._make_cgroup()
         return Network(self.folder / "node")
 
     def _server_flags(self):
@@ -170,7 +186,6 @@ class NodeCluster(ControlPlane):
     def _start_node(self):
         self._node = self.folder / "node"
         self._socket = self._node / "containerd.sock"
-        self._make_cgroup()
         self._write_node_files()
         inside = self._network.enter_all
         containerd = self._start("containerd", *inside, "env", f"PATH={self._bin}:{_path()}", self._bin / "containerd",
@@ -198,6 +213,12 @@ class NodeCluster(ControlPlane):
         self._cgroup = _CGROUP_PREFIX + self.folder.name
         for root in _hierarchies():
             (root / self._cgroup).mkdir()
+            if _is_unified():
+                _pass_on_controllers(root)
+                _pass_on_controllers(root / self._cgroup)
+                missing = _CONTROLLERS - set((root / self._cgroup / "cgroup.subtree_control").read_text().split())
+                if missing:
+                    raise Unavailable(f"cgroups here cannot have {', '.join(sorted(missing))}")
 
     def _kubeconfig_of(self, name):
         return self.folder / f"{name}.kubeconfig"
