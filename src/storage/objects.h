@@ -22,10 +22,6 @@ absl::Status Replaced(const Url& url);
 absl::Status DamagedUpload(const Url& url);
 absl::Status NoRenaming(const Url& url, absl::string_view storage);
 
-// At most a line of what a server says.
-std::string ServerWords(absl::string_view text);
-// Whether a secret can stand in a header: no space, no line's end.
-bool FitsHeader(absl::string_view secret);
 // DataLoss when the server tells no size.
 absl::StatusOr<int64_t> ParseSize(const Url& url, absl::string_view text);
 

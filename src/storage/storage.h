@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/variables.h"
 #include "storage/file_system.h"
-#include "storage/variables.h"
 
 namespace muster::storage {
 
