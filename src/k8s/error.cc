@@ -73,7 +73,7 @@ std::string MissingRule(const ApiRequest& request) {
 }
 
 std::string AdviceOf(const ApiRequest& request, const ApiError& error, absl::string_view message) {
-  if (error.reason == kUnknownResource) {
+  if (error.reason == kUnknownResource && !request.kind.kind.empty()) {
     return absl::StrCat("; the cluster has no ", request.kind.plural, " of ",
                         request.kind.ApiVersion(), ": is their CRD installed?");
   }

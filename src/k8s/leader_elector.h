@@ -40,9 +40,9 @@ class LeaderElector {
   LeaderElector(Client& client, ElectionOptions options)
       : client_(client), options_(std::move(options)) {}
 
-  // Waits to lead, calls `elected`, and goes on renewing. Returns OK when `stop` is requested, with
-  // the lease given back; Aborted when it does not lead any more: the caller must end what only a
-  // leader may do, and best itself.
+  // Waits to lead, calls `elected`, which must not block, and goes on renewing. Returns OK when
+  // `stop` is requested, with the lease given back; Aborted when it does not lead any more: the
+  // caller must end what only a leader may do, and best itself.
   absl::Status Run(const std::stop_token& stop, const std::function<void()>& elected);
 
   // Reads the lease, and takes or renews it. Whether this process leads now; an error when the
