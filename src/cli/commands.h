@@ -20,6 +20,7 @@ void AddEvaluateCommand(Command& program, Context& context);
 void AddPredictCommand(Command& program, Context& context);
 void AddEnvCommand(Command& program, Context& context);
 void AddDataCommand(Command& program, Context& context);
+void AddOperatorCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);
 void AddCheckpointCommand(Command& program, Context& context);
 void AddStorageCommand(Command& program, Context& context);

@@ -29,8 +29,8 @@ int Run(Context& context, int argc, char** argv) {
   for (const auto add :
        {AddInitCommand, AddRunCommand, AddRenderCommand, AddShowCommand, AddJobsCommand,
         AddLogsCommand, AddStopCommand, AddResumeCommand, AddEvaluateCommand, AddPredictCommand,
-        AddEnvCommand, AddDataCommand, AddDoctorCommand, AddCheckpointCommand, AddStorageCommand,
-        AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
+        AddEnvCommand, AddDataCommand, AddOperatorCommand, AddDoctorCommand, AddCheckpointCommand,
+        AddStorageCommand, AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }
   const auto code = program.Run(argc, argv);
