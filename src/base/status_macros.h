@@ -10,10 +10,15 @@
 
 namespace muster {
 
-// The same code with `context` before the message: Annotate(s, "worker:3") -> "worker:3: …".
+// The same code and payloads with `context` before the message: Annotate(s, "worker:3") ->
+// "worker:3: …".
 inline absl::Status Annotate(const absl::Status& status, absl::string_view context) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
+  absl::Status annotated(status.code(), absl::StrCat(context, ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    annotated.SetPayload(type, payload);
+  });
+  return annotated;
 }
 
 }  // namespace muster

@@ -18,9 +18,15 @@ bool FindAll(void* library, Curl& curl) {
   };
   return find(curl.global_init, "curl_global_init") &&
          find(curl.version_info, "curl_version_info") && find(curl.init, "curl_easy_init") &&
-         find(curl.setopt, "curl_easy_setopt") && find(curl.perform, "curl_easy_perform") &&
-         find(curl.getinfo, "curl_easy_getinfo") && find(curl.strerror, "curl_easy_strerror") &&
-         find(curl.reset, "curl_easy_reset") && find(curl.cleanup, "curl_easy_cleanup") &&
+         find(curl.setopt, "curl_easy_setopt") && find(curl.getinfo, "curl_easy_getinfo") &&
+         find(curl.strerror, "curl_easy_strerror") && find(curl.reset, "curl_easy_reset") &&
+         find(curl.cleanup, "curl_easy_cleanup") && find(curl.multi_init, "curl_multi_init") &&
+         find(curl.multi_cleanup, "curl_multi_cleanup") &&
+         find(curl.multi_add, "curl_multi_add_handle") &&
+         find(curl.multi_remove, "curl_multi_remove_handle") &&
+         find(curl.multi_perform, "curl_multi_perform") &&
+         find(curl.multi_poll, "curl_multi_poll") && find(curl.multi_wakeup, "curl_multi_wakeup") &&
+         find(curl.multi_info_read, "curl_multi_info_read") &&
          find(curl.slist_append, "curl_slist_append") &&
          find(curl.slist_free_all, "curl_slist_free_all");
 }

@@ -6,6 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/terminal_text.h"
 
 namespace muster::net {
 namespace {
@@ -59,6 +61,27 @@ bool MayPass(int status) {
   return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
          status == 504;
 }
+
+bool IsPrivateAddress(absl::string_view url) {
+  if (absl::StartsWithIgnoreCase(url, "https://")) return true;
+  if (!absl::ConsumePrefix(&url, "http://")) return false;
+  absl::string_view host = url.substr(0, url.find_first_of("/?#"));
+  if (absl::StrContains(host, '@')) return false;
+  if (absl::StartsWith(host, "[")) return absl::StartsWith(host, "[::1]");
+  host = host.substr(0, host.find(':'));
+  const bool numeric = std::all_of(host.begin(), host.end(), [](char c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.';
+  });
+  return host == "localhost" || (numeric && absl::StartsWith(host, "127."));
+}
+
+bool FitsHeader(absl::string_view secret) {
+  return std::none_of(secret.begin(), secret.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == ' ';
+  });
+}
+
+std::string ServerWords(absl::string_view text) { return Ellipsize(Printable(text), 200); }
 
 std::string PercentEncode(absl::string_view text, bool keep_slash) {
   constexpr char kDigits[] = "0123456789ABCDEF";

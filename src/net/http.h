@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,16 @@ struct AwsSignature {
   std::string secret_key;
 };
 
+// Whom to trust, and who we are, over TLS: PEM.
+struct Tls {
+  std::string authorities;  // the only ones trusted; "": those of the client's options
+  std::string certificate;  // of ours, with those that lead to its authority; "": none
+  std::string key;          // of ours, without a pass phrase
+  std::string server_name;  // which the server's certificate must be for; "": the URL's host
+
+  bool operator==(const Tls&) const = default;
+};
+
 // What it points to must live until the answer is there.
 struct Request {
   std::string method = "GET";
@@ -63,10 +74,18 @@ struct Request {
   int max_redirects = 0;  // from https never to http
   // May be sent again when it is not known whether it was carried out.
   bool repeatable = true;
-  absl::Duration timeout = absl::InfiniteDuration();  // of one try
+  // Else: may be sent again when it is known that it was not carried out: there was no connection,
+  // or the answer is 429, or 503 with a Retry-After.
+  bool repeat_when_refused = false;
+  absl::Duration timeout = absl::InfiniteDuration();   // of one try
+  absl::Duration patience = absl::InfiniteDuration();  // of all tries, if less than the policy's
+  // Silence that is not too long, for an answer that comes as things happen; else the options'.
+  std::optional<absl::Duration> idle_timeout;
+  const Tls* tls = nullptr;
   std::optional<AwsSignature> signature;
   // Told what has been received; a total of 0 is not known. False: stop, Cancelled.
   std::function<bool(int64_t bytes, int64_t total)> progress;
+  std::stop_token stop;  // Cancelled, at once
 };
 
 struct Response {
@@ -86,6 +105,13 @@ struct Response {
 absl::Status StatusOf(const Response& response);
 // Whether an answer of this HTTP status may be another one next time: 408, 429, 500, 502, 503, 504.
 bool MayPass(int status);
+
+// Whether a secret may be sent there: over TLS, or to this very machine.
+bool IsPrivateAddress(absl::string_view url);
+// Whether a secret can stand in a header: no space, no line's end.
+bool FitsHeader(absl::string_view secret);
+// At most a line of what a server says.
+std::string ServerWords(absl::string_view text);
 
 // All but letters, digits and -._~ as %XX; a slash stays when `keep_slash`.
 std::string PercentEncode(absl::string_view text, bool keep_slash);

@@ -25,6 +25,14 @@ std::string OriginOf(absl::string_view url) {
   return std::string(url.substr(0, url.find_first_of("/?#", from)));
 }
 
+// Whether it is known that the server did not carry out what it was sent.
+bool WasRefused(const TryResult& result) {
+  if (result.kind == TryResult::Kind::kLost) return !result.sent;
+  const Response& response = result.response;
+  return response.status == 429 ||
+         (response.status == 503 && !response.Header("Retry-After").empty());
+}
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? "" : value;
@@ -38,7 +46,7 @@ class HttpClient::Handles {
   explicit Handles(const Curl& curl) : curl_(curl) {}
   ~Handles() {
     for (const auto& [origin, handles] : idle_) {
-      for (CURL* handle : handles) curl_.cleanup(handle);
+      for (const Handle& handle : handles) Free(handle);
     }
   }
   Handles(const Handles&) = delete;
@@ -46,22 +54,25 @@ class HttpClient::Handles {
 
   const Curl& curl() const { return curl_; }
 
-  // The one used last, whose connection is the most likely to be open. Null for want of memory.
-  CURL* Take(const std::string& origin) {
+  // The one used last, whose connection is the most likely to be open. nullopt for want of memory.
+  std::optional<Handle> Take(const std::string& origin) {
     {
       absl::MutexLock lock(&mutex_);
       const auto found = idle_.find(origin);
       if (found != idle_.end() && !found->second.empty()) {
-        CURL* handle = found->second.back();
+        const Handle handle = found->second.back();
         found->second.pop_back();
         --count_;
         return handle;
       }
     }
-    return curl_.init();
+    const Handle handle{.easy = curl_.init(), .multi = curl_.multi_init()};
+    if (handle.easy != nullptr && handle.multi != nullptr) return handle;
+    Free(handle);
+    return std::nullopt;
   }
 
-  void Give(const std::string& origin, CURL* handle) {
+  void Give(const std::string& origin, const Handle& handle) {
     {
       absl::MutexLock lock(&mutex_);
       if (count_ < kIdleHandles) {
@@ -70,13 +81,18 @@ class HttpClient::Handles {
         return;
       }
     }
-    curl_.cleanup(handle);
+    Free(handle);
   }
 
  private:
+  void Free(const Handle& handle) {
+    if (handle.easy != nullptr) curl_.cleanup(handle.easy);
+    if (handle.multi != nullptr) curl_.multi_cleanup(handle.multi);
+  }
+
   const Curl& curl_;
   absl::Mutex mutex_;
-  std::map<std::string, std::vector<CURL*>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Handle>> idle_ ABSL_GUARDED_BY(mutex_);
   size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -116,11 +132,13 @@ std::optional<absl::Duration> HttpClient::DelayAfter(int tries, const Response& 
 bool HttpClient::Wait(absl::Duration delay, const Request& request) const {
   if (options_.sleep) {
     options_.sleep(delay);
-    return !request.progress || request.progress(0, 0);
+    return !request.stop.stop_requested() && (!request.progress || request.progress(0, 0));
   }
+  const bool looks = request.progress || request.stop.stop_possible();
   while (delay > absl::ZeroDuration()) {
+    if (request.stop.stop_requested()) return false;
     if (request.progress && !request.progress(0, 0)) return false;
-    const absl::Duration slice = request.progress ? std::min(delay, kLook) : delay;
+    const absl::Duration slice = looks ? std::min(delay, kLook) : delay;
     absl::SleepFor(slice);
     delay -= slice;
   }
@@ -134,18 +152,23 @@ bool HttpClient::WaitAfter(int tries, const Response& response) {
 
 absl::StatusOr<Response> HttpClient::Do(const Request& request) {
   const std::string origin = OriginOf(request.url);
-  const absl::Time end = options_.clock->Now() + options_.retry.patience;
+  const absl::Time begin = options_.clock->Now();
+  const absl::Time end = begin + std::min(options_.retry.patience, request.patience);
   for (int tries = 1;; ++tries) {
-    CURL* handle = handles_->Take(origin);
-    if (handle == nullptr) return absl::ResourceExhaustedError("libcurl has no memory");
-    TryResult result = TryOnce(handles_->curl(), handle, options_, request);
-    handles_->Give(origin, handle);
+    const std::optional<Handle> handle = handles_->Take(origin);
+    if (!handle.has_value()) return absl::ResourceExhaustedError("libcurl has no memory");
+    const absl::Duration timeout =
+        std::min(request.timeout, begin + request.patience - options_.clock->Now());
+    TryResult result = TryOnce(handles_->curl(), *handle, options_, request, timeout);
+    handles_->Give(origin, *handle);
     result.response.tries = tries;
     const bool answered = result.kind == TryResult::Kind::kAnswered;
     if (answered && !MayPass(result.response.status)) return std::move(result.response);
     if (result.kind == TryResult::Kind::kFailed) return result.status;
     std::optional<absl::Duration> delay;
-    if (request.repeatable) delay = DelayAfter(tries, result.response);
+    if (request.repeatable || (request.repeat_when_refused && WasRefused(result))) {
+      delay = DelayAfter(tries, result.response);
+    }
     if (!delay.has_value() || options_.clock->Now() + *delay > end) {
       if (answered) return std::move(result.response);
       return tries == 1 ? result.status

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct HttpOptions {
   RetryPolicy retry;
   std::string ca_file;    // "": the system's
   std::string ca_folder;  // "": the system's
+  std::string proxy;      // a URL; "": as the environment says
   const Clock* clock = &Clock::Real();
   std::function<void(absl::Duration)> sleep;  // empty: really
 

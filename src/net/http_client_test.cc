@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <stop_token>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -178,6 +180,105 @@ TEST_F(HttpClientTest, WhatMustNotBeRepeatedIsNot) {
   TestServer server([](Exchange& exchange) { exchange.Reply(503); });
   EXPECT_EQ(Do({.method = "POST", .url = server.address(), .repeatable = false})->status, 503);
   EXPECT_EQ(server.requests(), 1);
+}
+
+TEST_F(HttpClientTest, WhatWasRefusedMayBeSentAgain) {
+  std::atomic<int> count = 0;
+  TestServer server([&](Exchange& exchange) {
+    const int n = count++;
+    if (n == 0) return exchange.Reply(429);
+    if (n == 1) return exchange.Reply(503, "", {{"Retry-After", "1"}});
+    n == 2 ? exchange.Reply(200) : exchange.Reply(503);
+  });
+  Request request{.method = "POST",
+                  .url = server.address(),
+                  .body = "x",
+                  .repeatable = false,
+                  .repeat_when_refused = true};
+  EXPECT_EQ(Do(request)->status, 200);
+  EXPECT_EQ(Do(request)->status, 503);  // not said whether it was carried out
+  EXPECT_EQ(server.requests(), 4);
+  waits_.clear();
+  request.url = "http://127.0.0.1:1";
+  EXPECT_TRUE(absl::IsUnavailable(Do(request).status()));
+  EXPECT_THAT(waits_, SizeIs(5));
+}
+
+TEST_F(HttpClientTest, AKeptConnectionThatIsCutDoesNotRepeatByItself) {
+  std::atomic<int> posts = 0;
+  TestServer server([&](Exchange& exchange) {
+    if (exchange.method() == "GET") return exchange.Reply(200);
+    ++posts;
+    (void)exchange.Body();
+    exchange.Cut();
+  });
+  ASSERT_TRUE(Do({.url = server.address()}).ok());
+  const auto response = Do({.method = "POST",
+                            .url = server.address(),
+                            .body = "x",
+                            .repeatable = false,
+                            .repeat_when_refused = true});
+  EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
+  EXPECT_EQ(posts, 1);
+}
+
+TEST_F(HttpClientTest, AnAnswerThatGoesOnMayBeSilentForAWhile) {
+  TestServer server([&](Exchange& exchange) {
+    exchange.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+    exchange.Stall();
+  });
+  StringSink sink;
+  const absl::Time begin = absl::Now();
+  const auto response = Do({.url = server.address(),
+                            .sink = &sink,
+                            .repeatable = false,
+                            .idle_timeout = absl::Milliseconds(200)});
+  EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
+  EXPECT_THAT(response.status().message(), HasSubstr("silent"));
+  EXPECT_EQ(sink.content, "abc");
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(200));
+}
+
+TEST_F(HttpClientTest, StopsAtOnce) {
+  absl::Notification heard;
+  TestServer server([&](Exchange& exchange) {
+    heard.Notify();
+    exchange.Stall();
+  });
+  client_ = *HttpClient::Create({});
+  std::stop_source source;
+  absl::Time asked;
+  std::jthread stopper([&] {
+    heard.WaitForNotification();
+    asked = absl::Now();
+    source.request_stop();
+  });
+  const auto response = client_->Do({.url = server.address(), .stop = source.get_token()});
+  EXPECT_TRUE(absl::IsCancelled(response.status())) << response.status();
+  stopper.join();
+  EXPECT_LT(absl::Now() - asked, absl::Milliseconds(900));
+  // Nor does it begin.
+  EXPECT_TRUE(absl::IsCancelled(
+      client_->Do({.url = server.address(), .stop = source.get_token()}).status()));
+}
+
+TEST_F(HttpClientTest, PatienceIsForAllTries) {
+  TestServer server([](Exchange& exchange) { exchange.Stall(); });
+  client_ = *HttpClient::Create({});
+  const absl::Time begin = absl::Now();
+  EXPECT_TRUE(absl::IsUnavailable(
+      client_->Do({.url = server.address(), .patience = absl::Milliseconds(300)}).status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
+}
+
+TEST_F(HttpClientTest, AProxyOfItsOwn) {
+  TestServer proxy([](Exchange& exchange) { exchange.Reply(200, exchange.target()); });
+  HttpOptions options = Options();
+  options.proxy = proxy.address();
+  client_ = *HttpClient::Create(options);
+  const auto response = Do({.url = "http://cluster.example/x"});
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->body, "http://cluster.example/x");
 }
 
 TEST_F(HttpClientTest, AnAnswerThatIsCutComesAgain) {

@@ -38,5 +38,16 @@ TEST(HttpTest, StatusesMeanWhatTheySay) {
   EXPECT_EQ(code(503), absl::StatusCode::kUnavailable);
 }
 
+TEST(HttpTest, SecretsGoOverTlsOrStayOnThisMachine) {
+  for (const char* url : {"https://x.example/y", "http://localhost:1/", "http://127.0.0.1",
+                          "http://127.1.2.3:80/x", "http://[::1]:80/"}) {
+    EXPECT_TRUE(IsPrivateAddress(url)) << url;
+  }
+  for (const char* url : {"http://x.example/", "http://127.0.0.1.x.example/", "ftp://localhost", "",
+                          "http://localhost@x.example/", "http://[::2]/", "http://localhost.x/"}) {
+    EXPECT_FALSE(IsPrivateAddress(url)) << url;
+  }
+}
+
 }  // namespace
 }  // namespace muster::net

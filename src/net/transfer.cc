@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -19,6 +20,13 @@ constexpr long kSlowest = 100;  // bytes a second; fewer are silence
 constexpr long kBuffer = 512 << 10;
 constexpr size_t kErrorBody = 64 << 10;
 constexpr size_t kMaxHeaders = 1000;
+constexpr int kLookMilliseconds = 1000;  // how often libcurl looks at its time-outs
+
+// A peer that is gone is noticed after two minutes: the kernel asks nine times.
+constexpr long kKeepIdleSeconds = 30;
+constexpr long kKeepIntervalSeconds = 10;
+
+using SteadyTime = std::chrono::steady_clock::time_point;
 
 // What the callbacks share.
 struct Transfer {
@@ -27,6 +35,8 @@ struct Transfer {
   size_t sent = 0;      // of request->body
   absl::Status status;  // of the sink, the source or the limit
   bool cancelled = false;
+  bool silent = false;  // for longer than request->idle_timeout
+  SteadyTime heard;     // from the server, last
 };
 
 size_t OnHeader(char* data, size_t size, size_t count, void* user) {
@@ -48,6 +58,7 @@ size_t OnHeader(char* data, size_t size, size_t count, void* user) {
 
 size_t OnData(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
+  transfer.heard = std::chrono::steady_clock::now();
   const absl::string_view bytes(data, size * count);
   std::string& body = transfer.response.body;
   if (!transfer.response.ok()) {
@@ -87,6 +98,8 @@ size_t OnRead(char* buffer, size_t size, size_t count, void* user) {
 int OnSeek(void* user, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(user);
   if (origin != SEEK_SET || offset != 0) return CURL_SEEKFUNC_CANTSEEK;
+  const bool redirected = transfer.response.status != 0;
+  if (!transfer.request->repeatable && !redirected) return CURL_SEEKFUNC_FAIL;
   transfer.sent = 0;
   if (transfer.request->source == nullptr) return CURL_SEEKFUNC_OK;
   transfer.status = transfer.request->source->Rewind();
@@ -109,18 +122,25 @@ long Milliseconds(absl::Duration duration) {
 class Setup {
  public:
   Setup(const Curl& curl, CURL* handle) : curl_(curl), handle_(handle) {}
-  ~Setup() { curl_.slist_free_all(list_); }
+  ~Setup() {
+    curl_.slist_free_all(headers_);
+    curl_.slist_free_all(connect_to_);
+  }
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
 
-  void Limits(const HttpOptions& options, const Request& request) {
+  void Limits(const HttpOptions& options, const Request& request, absl::Duration timeout) {
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(options.connect_timeout));
-    Set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
-    Set(CURLOPT_LOW_SPEED_TIME,
-        std::max(1L, static_cast<long>(absl::ToInt64Seconds(options.stall_timeout))));
-    Set(CURLOPT_TIMEOUT_MS, Milliseconds(request.timeout));
+    if (!request.idle_timeout.has_value()) {
+      Set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
+      Set(CURLOPT_LOW_SPEED_TIME,
+          std::max(1L, static_cast<long>(absl::ToInt64Seconds(options.stall_timeout))));
+    }
+    Set(CURLOPT_TIMEOUT_MS, Milliseconds(timeout));
     Set(CURLOPT_TCP_KEEPALIVE, 1L);
+    Set(CURLOPT_TCP_KEEPIDLE, kKeepIdleSeconds);
+    Set(CURLOPT_TCP_KEEPINTVL, kKeepIntervalSeconds);
     Set(CURLOPT_BUFFERSIZE, kBuffer);
     Set(CURLOPT_UPLOAD_BUFFERSIZE, kBuffer);
   }
@@ -135,6 +155,10 @@ class Setup {
     Set(CURLOPT_SSL_VERIFYHOST, 2L);
     if (!options.ca_file.empty()) Set(CURLOPT_CAINFO, options.ca_file.c_str());
     if (!options.ca_folder.empty()) Set(CURLOPT_CAPATH, options.ca_folder.c_str());
+    if (!options.proxy.empty()) {
+      Set(CURLOPT_PROXY, options.proxy.c_str());
+      Set(CURLOPT_NOPROXY, "");
+    }
     if (!request.signature.has_value()) return;
     const AwsSignature& sign = *request.signature;
     Set(CURLOPT_AWS_SIGV4, absl::StrCat("aws:amz:", sign.region, ":", sign.service).c_str());
@@ -142,17 +166,54 @@ class Setup {
     Set(CURLOPT_PASSWORD, sign.secret_key.c_str());
   }
 
+  // False when this libcurl takes no PEM from memory.
+  bool Identity(const Tls& tls) {
+    bool taken = true;
+    if (!tls.authorities.empty()) {
+      taken = SetBlob(CURLOPT_CAINFO_BLOB, tls.authorities);
+      Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));  // else the system's are trusted too
+    }
+    if (!tls.certificate.empty()) {
+      Set(CURLOPT_SSLCERTTYPE, "PEM");
+      Set(CURLOPT_SSLKEYTYPE, "PEM");
+      taken = taken && SetBlob(CURLOPT_SSLCERT_BLOB, tls.certificate) &&
+              SetBlob(CURLOPT_SSLKEY_BLOB, tls.key);
+    }
+    return taken;
+  }
+
+  // The name that is asked for and checked is the URL's; where to connect to is told apart.
+  void Address(const Request& request) {
+    const bool renamed = request.tls != nullptr && !request.tls->server_name.empty();
+    const size_t scheme = request.url.find("://");
+    if (!renamed || scheme == std::string::npos) {
+      Set(CURLOPT_URL, request.url.c_str());
+      return;
+    }
+    const size_t begin = scheme + 3;
+    const size_t end = std::min(request.url.find_first_of("/?#", begin), request.url.size());
+    const std::string host = request.url.substr(begin, end - begin);
+    const bool port = host.rfind(':') != std::string::npos && !absl::EndsWith(host, "]");
+    const std::string to = absl::StrCat("::", host, port ? "" : ":443");
+    connect_to_ = curl_.slist_append(connect_to_, to.c_str());
+    Set(CURLOPT_CONNECT_TO, connect_to_);
+    const std::string url = absl::StrCat(request.url.substr(0, begin), request.tls->server_name,
+                                         request.url.substr(end));
+    Set(CURLOPT_URL, url.c_str());
+    headers_ = curl_.slist_append(headers_, absl::StrCat("Host: ", host).c_str());
+  }
+
   void Message(const Request& request) {
-    Set(CURLOPT_URL, request.url.c_str());
+    Address(request);
     Set(CURLOPT_PATH_AS_IS, 1L);
     Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     Set(CURLOPT_USERAGENT, "muster");
     for (const auto& [name, value] : request.headers) {
       // An empty value would mean to libcurl that the header is not to be sent.
       const std::string line = absl::StrCat(name, value.empty() ? ";" : ": ", value);
-      list_ = curl_.slist_append(list_, line.c_str());
+      headers_ = curl_.slist_append(headers_, line.c_str());
     }
-    Set(CURLOPT_HTTPHEADER, list_);
+    Set(CURLOPT_HTTPHEADER, headers_);
     const bool sends = request.source != nullptr || !request.body.empty() ||
                        request.method == "PUT" || request.method == "POST";
     if (sends) {
@@ -190,11 +251,63 @@ class Setup {
   void Set(CURLoption option, T value) {
     curl_.setopt(handle_, option, value);
   }
+  bool SetBlob(CURLoption option, const std::string& bytes) {
+    curl_blob blob{.data = const_cast<char*>(bytes.data()), .len = bytes.size(), .flags = 0};
+    return curl_.setopt(handle_, option, &blob) == CURLE_OK;
+  }
 
   const Curl& curl_;
   CURL* handle_;
-  curl_slist* list_ = nullptr;
+  curl_slist* headers_ = nullptr;
+  curl_slist* connect_to_ = nullptr;
 };
+
+// How long until the next look. Zero: it has been silent for too long.
+int MillisecondsLeft(const Transfer& transfer) {
+  const absl::Duration limit = transfer.request->idle_timeout.value_or(absl::InfiniteDuration());
+  if (limit == absl::InfiniteDuration()) return kLookMilliseconds;
+  const absl::Duration left =
+      limit - absl::FromChrono(std::chrono::steady_clock::now() - transfer.heard);
+  if (left <= absl::ZeroDuration()) return 0;
+  return static_cast<int>(
+      std::clamp<int64_t>(absl::ToInt64Milliseconds(left), 1, kLookMilliseconds));
+}
+
+CURLcode ResultOf(const Curl& curl, const Handle& handle) {
+  int left = 0;
+  while (const CURLMsg* message = curl.multi_info_read(handle.multi, &left)) {
+    if (message->msg == CURLMSG_DONE) return message->data.result;
+  }
+  return CURLE_RECV_ERROR;
+}
+
+// What curl_easy_perform() does, but that it ends at once when told to stop, and after the idle
+// time-out.
+CURLcode Perform(const Curl& curl, const Handle& handle, Transfer& transfer) {
+  const std::stop_token& stop = transfer.request->stop;
+  const std::stop_callback wake(stop, [&] { curl.multi_wakeup(handle.multi); });
+  transfer.heard = std::chrono::steady_clock::now();
+  if (curl.multi_add(handle.multi, handle.easy) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
+  CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+  for (int running = 1;;) {
+    transfer.cancelled = transfer.cancelled || stop.stop_requested();
+    if (transfer.cancelled) break;
+    if (curl.multi_perform(handle.multi, &running) != CURLM_OK) {
+      code = CURLE_OUT_OF_MEMORY;
+      break;
+    }
+    if (running == 0) {
+      code = ResultOf(curl, handle);
+      break;
+    }
+    const int wait = MillisecondsLeft(transfer);
+    transfer.silent = wait == 0;
+    if (transfer.silent) break;
+    curl.multi_poll(handle.multi, nullptr, 0, wait, nullptr);
+  }
+  curl.multi_remove(handle.multi, handle.easy);
+  return transfer.silent ? CURLE_OPERATION_TIMEDOUT : code;
+}
 
 bool IsLost(CURLcode code) {
   switch (code) {
@@ -207,15 +320,27 @@ bool IsLost(CURLcode code) {
     case CURLE_RECV_ERROR:
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
+    case CURLE_SEND_FAIL_REWIND:  // a kept connection was closed, and OnSeek() refuses
       return true;
     default:
       return false;
   }
 }
 
-absl::Status Explain(CURLcode code, absl::string_view words) {
+// Another authority of the same name, as that of a cluster which was made again: libcurl takes the
+// signature that does not fit for a failure of the handshake, which might pass.
+bool IsForeignSignature(CURLcode code, absl::string_view words) {
+  return code == CURLE_SSL_CONNECT_ERROR && absl::StrContains(words, "asn1 encoding routines");
+}
+
+absl::Status Explain(CURLcode code, absl::string_view words, const Transfer& transfer) {
+  if (transfer.silent) return absl::UnavailableError("the server has been silent for too long");
+  if (code == CURLE_SEND_FAIL_REWIND) {
+    return absl::UnavailableError("the connection was closed before the answer came");
+  }
   if (IsLost(code)) return absl::UnavailableError(words);
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+    if (transfer.request->tls != nullptr) return absl::FailedPreconditionError(words);
     return absl::FailedPreconditionError(absl::StrCat(
         words, "; name the file of the authority that signed the server's certificate ",
         "in CURL_CA_BUNDLE or SSL_CERT_FILE"));
@@ -223,35 +348,54 @@ absl::Status Explain(CURLcode code, absl::string_view words) {
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
     return absl::InvalidArgumentError(words);
   }
+  if (code == CURLE_SSL_CERTPROBLEM) {
+    return absl::InvalidArgumentError("the client certificate or its key cannot be used");
+  }
   return absl::UnavailableError(words);
+}
+
+bool WasSent(const Curl& curl, CURL* handle) {
+  curl_off_t ready = 0;
+  return curl.getinfo(handle, CURLINFO_PRETRANSFER_TIME_T, &ready) != CURLE_OK || ready > 0;
 }
 
 }  // namespace
 
-TryResult TryOnce(const Curl& curl, CURL* handle, const HttpOptions& options,
-                  const Request& request) {
+TryResult TryOnce(const Curl& curl, const Handle& handle, const HttpOptions& options,
+                  const Request& request, absl::Duration timeout) {
   Transfer transfer{.request = &request};
   std::array<char, CURL_ERROR_SIZE> error{};
-  Setup setup(curl, handle);
-  setup.Limits(options, request);
+  Setup setup(curl, handle.easy);
+  setup.Limits(options, request, timeout);
   setup.Security(options, request);
+  if (request.tls != nullptr && !setup.Identity(*request.tls)) {
+    curl.reset(handle.easy);
+    return {.status = absl::UnimplementedError(
+                "this libcurl takes no certificates from memory; install that with OpenSSL "
+                "(Debian: apt-get install libcurl4)")};
+  }
   setup.Message(request);
   setup.Callbacks(transfer, error.data());
-  const CURLcode code = curl.perform(handle);
-  curl.reset(handle);
-  TryResult result{.response = std::move(transfer.response)};
+  const CURLcode code = Perform(curl, handle, transfer);
+  const bool sent = WasSent(curl, handle.easy);
+  curl.reset(handle.easy);
+  TryResult result{.response = std::move(transfer.response), .sent = sent};
   if (transfer.cancelled) {
     result.status = absl::CancelledError("interrupted");
   } else if (!transfer.status.ok()) {
     result.status = transfer.status;
   } else if (code == CURLE_OK) {
     result.kind = TryResult::Kind::kAnswered;
+  } else if (IsForeignSignature(code, error.data())) {
+    result.status =
+        Explain(CURLE_PEER_FAILED_VERIFICATION,
+                "the server's certificate was signed by another authority of the name", transfer);
   } else if (IsLost(code) && result.response.status >= 400) {
     // The server has said what it thinks of the request, and did not wait for the rest of it.
     result.kind = TryResult::Kind::kAnswered;
   } else {
     result.kind = IsLost(code) ? TryResult::Kind::kLost : TryResult::Kind::kFailed;
-    result.status = Explain(code, error[0] != '\0' ? error.data() : curl.strerror(code));
+    result.status = Explain(code, error[0] != '\0' ? error.data() : curl.strerror(code), transfer);
   }
   return result;
 }

@@ -9,6 +9,12 @@
 
 namespace muster::net {
 
+// A transfer, and what drives it and keeps its connection for the next one.
+struct Handle {
+  CURL* easy = nullptr;
+  CURLM* multi = nullptr;
+};
+
 struct TryResult {
   enum class Kind {
     kAnswered,  // `response` holds it
@@ -18,10 +24,11 @@ struct TryResult {
   Kind kind = Kind::kFailed;
   Response response;
   absl::Status status;
+  bool sent = false;  // there was a connection that the request went, or may have gone, out on
 };
 
-// Sends `request` with `handle`, which keeps its connection for the next one.
-TryResult TryOnce(const Curl& curl, CURL* handle, const HttpOptions& options,
-                  const Request& request);
+// Sends `request` with `handle`, for at most `timeout`.
+TryResult TryOnce(const Curl& curl, const Handle& handle, const HttpOptions& options,
+                  const Request& request, absl::Duration timeout);
 
 }  // namespace muster::net

@@ -76,6 +76,9 @@ void ResetSignals() {
                                  ::dup2(options.output_fd, STDERR_FILENO) < 0)) {
     Fail(error, Stage::kSetUp);
   }
+  if (options.error_fd >= 0 && ::dup2(options.error_fd, STDERR_FILENO) < 0) {
+    Fail(error, Stage::kSetUp);
+  }
   ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   if (!options.working_dir.empty() && ::chdir(options.working_dir.c_str()) != 0) {
     Fail(error, Stage::kWorkingDir);

@@ -17,6 +17,7 @@ struct SpawnOptions {
   std::string working_dir;                 // "" = this process's
   int stdin_fd = -1;                       // -1 = /dev/null
   int output_fd = -1;                      // stdout and stderr; -1 = inherited
+  int error_fd = -1;                       // stderr alone; -1 = as above
   int parent_death_signal = 0;  // sent to the child when the calling thread dies; 0 = none
   bool new_session = false;     // setsid: no terminal, its own process group
   bool new_group = false;       // its own process group, whose id is the pid

@@ -48,6 +48,17 @@ TEST(SpawnTest, GivesArgumentsEnvironmentDirectoryAndEmptyInput) {
   EXPECT_EQ(result.status.code(), 3);
 }
 
+TEST(SpawnTest, ErrorsMayGoElsewhere) {
+  int fds[2];
+  ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  const Result result =
+      RunToEnd({.argv = {"/bin/sh", "-c", "echo out; echo err >&2"}, .error_fd = write_end.get()});
+  write_end.Reset();
+  EXPECT_EQ(result.output, "out\n");
+  EXPECT_EQ(*ReadAll(read_end.get()), "err\n");
+}
+
 TEST(SpawnTest, FindsProgramsByTheChildsPath) {
   EXPECT_EQ(RunToEnd({.argv = {"echo", "hi"}, .env = {{"PATH", "/nowhere:/bin"}}}).output, "hi\n");
 }

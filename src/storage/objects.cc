@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -24,12 +23,6 @@ absl::Status NoRenaming(const Url& url, absl::string_view storage) {
   return absl::UnimplementedError(absl::StrCat(url.ToString(), ": ", storage,
                                                " has no renaming at once; copy the file and ",
                                                "delete the first"));
-}
-
-bool FitsHeader(absl::string_view secret) {
-  return std::none_of(secret.begin(), secret.end(), [](char c) {
-    return absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == ' ';
-  });
 }
 
 absl::StatusOr<int64_t> ParseSize(const Url& url, absl::string_view text) {

@@ -21,8 +21,6 @@ absl::Status NoBucket(const Url& url);
 absl::Status DamagedUpload(const Url& url);
 absl::Status NoRenaming(const Url& url, absl::string_view storage);
 
-// Whether a secret can stand in a header: no space, no line's end.
-bool FitsHeader(absl::string_view secret);
 // DataLoss when the server tells no size.
 absl::StatusOr<int64_t> ParseSize(const Url& url, absl::string_view text);
 

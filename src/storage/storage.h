@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "base/variables.h"
 #include "storage/file_system.h"
-#include "storage/variables.h"
 
 namespace muster::storage {
 

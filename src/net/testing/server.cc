@@ -91,14 +91,19 @@ void Exchange::Stall() {
   cut_ = true;
 }
 
-TestServer::TestServer(Handler handler)
-    : handler_(std::move(handler)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+UniqueFd ListenOnLoopback(int& port) {
+  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof(address);
-  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
-  ::listen(listener_.get(), 64);
-  ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  port_ = ntohs(address.sin_port);
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
+  ::listen(listener.get(), 64);
+  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  port = ntohs(address.sin_port);
+  return listener;
+}
+
+TestServer::TestServer(Handler handler) : handler_(std::move(handler)) {
+  listener_ = ListenOnLoopback(port_);
   acceptor_ = std::jthread([this] { Accept(); });
 }
 

@@ -49,6 +49,9 @@ class Exchange {
   bool cut_ = false;
 };
 
+// Listens on loopback, at a port that is told.
+UniqueFd ListenOnLoopback(int& port);
+
 // Listens on loopback; every connection has a thread, and the handler is called for each request.
 class TestServer {
  public:

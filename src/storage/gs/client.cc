@@ -73,7 +73,7 @@ absl::StatusOr<GsOptions> GsOptions::FromVariables(const Variables& variables) {
     return absl::InvalidArgumentError(
         "STORAGE_EMULATOR_HOST must be host:port, or begin with http:// or https://");
   }
-  if (!options.emulator && !IsPrivateAddress(options.endpoint)) {
+  if (!options.emulator && !net::IsPrivateAddress(options.endpoint)) {
     return absl::InvalidArgumentError(
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE must begin with https://: credentials are sent "
         "there");
@@ -128,7 +128,7 @@ absl::Status GsClient::ErrorOf(const GsRequest& request, const net::Response& re
   const auto error = [&](absl::StatusCode code, absl::string_view what) {
     return absl::Status(
         code, absl::StrCat(url.ToString(), ": ", what, refusal.message.empty() ? "" : ": ",
-                           ServerWords(refusal.message)));
+                           net::ServerWords(refusal.message)));
   };
   switch (response.status) {
     case 401:

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/variables.h"
 #include "net/http_client.h"
 #include "storage/gs/credentials.h"
 #include "storage/url.h"
-#include "storage/variables.h"
 
 namespace muster::storage {
 

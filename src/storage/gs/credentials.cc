@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "storage/gs/jwt.h"
 #include "storage/json.h"
-#include "storage/objects.h"
 
 namespace muster::storage {
 namespace {
@@ -51,24 +48,11 @@ absl::Status Refusal(const nlohmann::json& file, const std::string& path,
   if (absl::StrContains(words, "iat")) advice = "is this machine's clock right?";
   return Unusable(path, absl::StrCat("Google does not take these credentials; ", advice, " (",
                                      error.empty() ? absl::StrCat("HTTP ", response.status)
-                                                   : ServerWords(error),
-                                     words.empty() ? "" : ": ", ServerWords(words), ")"));
+                                                   : net::ServerWords(error),
+                                     words.empty() ? "" : ": ", net::ServerWords(words), ")"));
 }
 
 }  // namespace
-
-bool IsPrivateAddress(absl::string_view url) {
-  if (absl::StartsWithIgnoreCase(url, "https://")) return true;
-  if (!absl::ConsumePrefix(&url, "http://")) return false;
-  absl::string_view host = url.substr(0, url.find_first_of("/?#"));
-  if (absl::StrContains(host, '@')) return false;
-  if (absl::StartsWith(host, "[")) return absl::StartsWith(host, "[::1]");
-  host = host.substr(0, host.find(':'));
-  const bool numeric = std::all_of(host.begin(), host.end(), [](char c) {
-    return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.';
-  });
-  return host == "localhost" || (numeric && absl::StartsWith(host, "127."));
-}
 
 GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClient& http,
                                              const Clock& clock)
@@ -103,7 +87,7 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::FromFile(const std::string& p
   const std::string type = TextMember(file, "type");
   if (type == "service_account") return ForServiceAccount(file, path);
   if (type == "authorized_user") return ForUser(file, path);
-  return Unusable(path, absl::StrCat("holds credentials of the type '", ServerWords(type),
+  return Unusable(path, absl::StrCat("holds credentials of the type '", net::ServerWords(type),
                                      "'; muster knows service_account and authorized_user"));
 }
 
@@ -140,7 +124,7 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::Exchange(const nlohmann::json
                                                             const Form& form) {
   std::string address = TextMember(file, "token_uri");
   if (address.empty()) address = kTokenServer;
-  if (!IsPrivateAddress(address)) {
+  if (!net::IsPrivateAddress(address)) {
     return Unusable(path, "its token_uri does not begin with https://; no secret is sent there");
   }
   std::string body;
@@ -183,7 +167,7 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::ParseAnswer(absl::string_view
   GoogleToken token{.value = TextMember(json, "access_token")};
   const bool timed =
       json.is_object() && json.contains("expires_in") && json["expires_in"].is_number_integer();
-  if (token.value.empty() || !timed || !FitsHeader(token.value)) {
+  if (token.value.empty() || !timed || !net::FitsHeader(token.value)) {
     return absl::UnauthenticatedError(absl::StrCat(origin, " answers with no usable token"));
   }
   const auto seconds = std::clamp<int64_t>(json["expires_in"].get<int64_t>(), 0, kMaxSeconds);

@@ -10,11 +10,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/renewed.h"
+#include "base/variables.h"
 #include "net/http_client.h"
 #include "nlohmann/json_fwd.hpp"
 #include "storage/local_service.h"
-#include "storage/renewed.h"
-#include "storage/variables.h"
 
 namespace muster::storage {
 
@@ -60,8 +60,5 @@ class GoogleCredentialChain {
   LocalService service_;
   Renewed<GoogleToken> known_;
 };
-
-// Whether a secret may be sent there: over TLS, or to this very machine.
-bool IsPrivateAddress(absl::string_view url);
 
 }  // namespace muster::storage

@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/variables.h"
 #include "net/http_client.h"
 #include "storage/file_system.h"
 #include "storage/hdfs/json.h"
-#include "storage/variables.h"
 
 namespace muster::storage {
 

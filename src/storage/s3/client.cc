@@ -75,7 +75,7 @@ absl::StatusOr<S3Options> S3Options::FromVariables(const Variables& variables) {
       !absl::StartsWith(options.endpoint, "https://")) {
     return absl::InvalidArgumentError(
         absl::StrCat("the endpoint of S3 must begin with http:// or https://; AWS_ENDPOINT_URL or ",
-                     "the profile says '", ServerWords(options.endpoint), "'"));
+                     "the profile says '", net::ServerWords(options.endpoint), "'"));
   }
   return options;
 }
@@ -136,7 +136,7 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
   if (code == "NoSuchBucket") return NoBucket(url);
   if (const std::string region = OtherRegion(response, code); !region.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        name, ": the bucket is in another region; set AWS_REGION=", ServerWords(region)));
+        name, ": the bucket is in another region; set AWS_REGION=", net::ServerWords(region)));
   }
   if (response.status == 404) return Absent(url);
   if (response.status == 412) return Exists(url);
@@ -145,10 +145,10 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
     return absl::Status(meaning.status, absl::StrCat(name, ": ", meaning.advice, " (", code, ")"));
   }
   const absl::Status status = net::StatusOf(response);
-  const std::string words = xml.ok() ? ServerWords(xml->Text("Message")) : "";
+  const std::string words = xml.ok() ? net::ServerWords(xml->Text("Message")) : "";
   return absl::Status(status.code(),
                       absl::StrCat(name, ": ", status.message(), code.empty() ? "" : ": ",
-                                   ServerWords(code), words.empty() ? "" : ": ", words));
+                                   net::ServerWords(code), words.empty() ? "" : ": ", words));
 }
 
 absl::Status S3Client::Explain(const Url& url, const net::Response& response) {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "net/http.h"
 #include "storage/json.h"
-#include "storage/objects.h"
 #include "storage/s3/profile.h"
 
 namespace muster::storage {
@@ -20,7 +20,7 @@ constexpr char kInstanceHost[] = "http://169.254.169.254";
 absl::Status Check(const AwsCredentials& credentials, absl::string_view origin) {
   for (const std::string* part :
        {&credentials.access_key, &credentials.secret_key, &credentials.session_token}) {
-    if (!FitsHeader(*part)) {
+    if (!net::FitsHeader(*part)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the credentials from ", origin, " hold a space or a line's end"));
     }

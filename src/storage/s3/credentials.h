@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/renewed.h"
+#include "base/variables.h"
 #include "storage/local_service.h"
-#include "storage/renewed.h"
-#include "storage/variables.h"
 
 namespace muster::storage {
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "storage/variables.h"
+#include "base/variables.h"
 
 namespace muster::storage {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "storage/variables.h"
+#include "base/variables.h"
 
 namespace muster::storage {
 

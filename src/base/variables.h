@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-namespace muster::storage {
+namespace muster {
 
 // The value of a variable; "" when it is not set.
 using Variables = std::function<std::string(const std::string& name)>;
@@ -12,4 +12,4 @@ using Variables = std::function<std::string(const std::string& name)>;
 // This process's own.
 Variables ProcessVariables();
 
-}  // namespace muster::storage
+}  // namespace muster

@@ -1,8 +1,8 @@
-#include "storage/variables.h"
+#include "base/variables.h"
 
 #include <cstdlib>
 
-namespace muster::storage {
+namespace muster {
 
 Variables ProcessVariables() {
   return [](const std::string& name) -> std::string {
@@ -11,4 +11,4 @@ Variables ProcessVariables() {
   };
 }
 
-}  // namespace muster::storage
+}  // namespace muster

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 
-namespace muster::storage {
+namespace muster {
 
 // Keeps credentials, and looks for others a while before they expire. T has a member `expires` and
 // can be compared. Thread-safe; one thread looks, the others wait for it.
@@ -44,4 +44,4 @@ class Renewed {
   std::optional<T> known_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace muster::storage
+}  // namespace muster

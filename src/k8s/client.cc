@@ -1,0 +1,207 @@
+#include "k8s/client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "k8s/error.h"
+
+namespace muster::k8s {
+namespace {
+
+constexpr int kListTries = 3;
+constexpr int kMaxPages = 100'000;
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<Json> ParseObject(const ApiRequest& request, const net::Response& response) {
+  Json json = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object()) return json;
+  return absl::DataLossError(absl::StrCat("cannot ", request.Describe(),
+                                          ": the server answers with what is no object; is it a "
+                                          "Kubernetes API server?"));
+}
+
+class LogSink final : public net::BodySink {
+ public:
+  explicit LogSink(const std::function<absl::Status(absl::string_view)>& take) : take_(take) {}
+  absl::Status Write(absl::string_view bytes) override {
+    status_ = take_(bytes);
+    return status_;
+  }
+  absl::Status Rewind() override { return absl::InternalError("a log is not read again"); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const std::function<absl::Status(absl::string_view)>& take_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+net::Headers Selection::Query() const {
+  net::Headers query;
+  if (!labels.empty()) query.emplace_back("labelSelector", labels);
+  if (!fields.empty()) query.emplace_back("fieldSelector", fields);
+  return query;
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClusterConfig config,
+                                                       ClientOptions options) {
+  if (!config.proxy.empty()) options.http.proxy = config.proxy;
+  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
+  return std::unique_ptr<Client>(
+      new Client(std::move(config), std::move(options), std::move(http)));
+}
+
+Client::Client(ClusterConfig config, ClientOptions options, std::unique_ptr<net::HttpClient> http)
+    : transport_(std::move(config), std::move(options), std::move(http)) {}
+
+ObjectKey Client::Placed(const ResourceKind& kind, ObjectKey key) const {
+  if (!kind.namespaced) key.name_space.clear();
+  if (kind.namespaced && key.name_space.empty()) key.name_space = name_space();
+  return key;
+}
+
+absl::StatusOr<Json> Client::Write(ApiRequest request, const Json& body) {
+  const std::string text = Dump(body);
+  request.body = text;
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
+  return ParseObject(request, response);
+}
+
+absl::StatusOr<Json> Client::Get(const ResourceKind& kind, const ObjectKey& key,
+                                 const CallOptions& call) {
+  const ApiRequest request{.verb = "get", .kind = kind, .key = Placed(kind, key), .call = call};
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
+  return ParseObject(request, response);
+}
+
+absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const ListOptions& options,
+                                            int64_t page_size) {
+  ObjectList list;
+  std::string next;
+  for (int page = 0; page < kMaxPages; ++page) {
+    ApiRequest request{.verb = "list",
+                       .kind = kind,
+                       .key = {.name_space = options.selection.name_space},
+                       .query = options.selection.Query(),
+                       .call = options.call};
+    if (page_size > 0) request.query.emplace_back("limit", absl::StrCat(page_size));
+    if (!next.empty()) request.query.emplace_back("continue", next);
+    MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
+    MUSTER_ASSIGN_OR_RETURN(Json json, ParseObject(request, response));
+    list.resource_version = ResourceVersionOf(json);
+    for (Json& item : json["items"]) {
+      if (!item.is_object()) continue;
+      // The server leaves out of a list's items what is the same for all.
+      item["apiVersion"] = kind.ApiVersion();
+      item["kind"] = std::string(kind.kind);
+      if (options.transform) options.transform(item);
+      list.items.push_back(std::move(item));
+    }
+    const std::string before = std::exchange(next, TextAt(json, "/metadata/continue"));
+    if (next.empty()) return list;
+    if (next == before) break;
+  }
+  return absl::DataLossError(absl::StrCat("the list of ", kind.plural, " comes to no end"));
+}
+
+absl::StatusOr<ObjectList> Client::List(const ResourceKind& kind, const ListOptions& options) {
+  for (int tries = 1;; ++tries) {
+    const bool last = tries == kListTries;
+    auto list =
+        ListOnce(kind, options, last ? 0 : options.page_size);  // what is whole cannot expire
+    if (last || !IsGone(list.status())) return list;
+  }
+}
+
+absl::StatusOr<Json> Client::Create(const ResourceKind& kind, const Json& object,
+                                    const CallOptions& call) {
+  return Write({.verb = "create",
+                .kind = kind,
+                .key = Placed(kind, KeyOf(object)),
+                .repeatable = false,
+                .call = call},
+               object);
+}
+
+absl::StatusOr<Json> Client::Update(const ResourceKind& kind, const Json& object,
+                                    const CallOptions& call) {
+  return Write({.verb = "update", .kind = kind, .key = Placed(kind, KeyOf(object)), .call = call},
+               object);
+}
+
+absl::StatusOr<Json> Client::Patch(const ResourceKind& kind, const ObjectKey& key,
+                                   const Json& patch, const CallOptions& call) {
+  return Write({.verb = "patch",
+                .kind = kind,
+                .key = Placed(kind, key),
+                .content_type = "application/merge-patch+json",
+                .call = call},
+               patch);
+}
+
+absl::StatusOr<Json> Client::Apply(const ResourceKind& kind, const Json& object, bool force,
+                                   const CallOptions& call) {
+  return Write({.verb = "patch",
+                .kind = kind,
+                .key = Placed(kind, KeyOf(object)),
+                .query = {{"fieldManager", transport_.options().field_manager},
+                          {"force", force ? "true" : "false"}},
+                .content_type = "application/apply-patch+yaml",
+                .call = call},
+               object);
+}
+
+absl::Status Client::Delete(const ResourceKind& kind, const ObjectKey& key,
+                            const DeleteOptions& options) {
+  constexpr const char* kPolicies[] = {"Background", "Foreground", "Orphan"};
+  Json body = {{"apiVersion", "v1"},
+               {"kind", "DeleteOptions"},
+               {"propagationPolicy", kPolicies[static_cast<int>(options.propagation)]}};
+  if (!options.uid.empty()) body["preconditions"] = {{"uid", options.uid}};
+  if (options.grace_seconds) body["gracePeriodSeconds"] = *options.grace_seconds;
+  const std::string text = Dump(body);
+  const ApiRequest request{.verb = "delete",
+                           .kind = kind,
+                           .key = Placed(kind, key),
+                           .body = text,
+                           .repeatable = !options.uid.empty(),
+                           .call = options.call};
+  return transport_.Send(request).status();
+}
+
+absl::Status Client::ReadLog(const ObjectKey& pod, const LogOptions& options,
+                             const std::function<absl::Status(absl::string_view)>& take) {
+  LogSink sink(take);
+  ApiRequest request{.verb = "get",
+                     .kind = kPods,
+                     .key = Placed(kPods, pod),
+                     .sink = &sink,
+                     .call = {.subresource = "log", .stop = options.stop}};
+  const auto ask = [&](const char* name, const std::string& value) {
+    request.query.emplace_back(name, value);
+  };
+  if (!options.container.empty()) ask("container", options.container);
+  if (options.follow) ask("follow", "true");
+  if (options.previous) ask("previous", "true");
+  if (options.timestamps) ask("timestamps", "true");
+  if (options.tail_lines) ask("tailLines", absl::StrCat(*options.tail_lines));
+  if (options.since) ask("sinceTime", Timestamp(*options.since));
+  // A program may have nothing to say for days.
+  if (options.follow) request.idle_timeout = absl::InfiniteDuration();
+  const absl::Status status = transport_.Send(request).status();
+  return sink.status().ok() ? status : sink.status();
+}
+
+absl::StatusOr<Json> Client::GetPath(const std::string& path, const CallOptions& call) {
+  const ApiRequest request{
+      .verb = "get", .kind = {.plural = path, .namespaced = false}, .call = call};
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.SendTo(path, request));
+  return ParseObject(request, response);
+}
+
+}  // namespace muster::k8s

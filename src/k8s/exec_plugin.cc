@@ -1,0 +1,214 @@
+#include "k8s/exec_plugin.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+#include "k8s/resource.h"
+#include "net/http.h"
+#include "process/exit_status.h"
+#include "process/spawn.h"
+
+namespace muster::k8s {
+namespace {
+
+constexpr size_t kMaxOutput = 1 << 20;
+constexpr size_t kErrorTail = 4 << 10;
+constexpr absl::Duration kForPeople = absl::Minutes(5);
+
+struct Pipe {
+  UniqueFd in;   // to write to
+  UniqueFd out;  // to read from
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  Pipe pipe{.in = UniqueFd(ends[1]), .out = UniqueFd(ends[0])};
+  ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+// Reads what is there. False at the end.
+bool Drain(int fd, std::string& into, bool tee) {
+  std::array<char, 16384> buffer{};
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno == EAGAIN;
+    if (n == 0) return false;
+    const absl::string_view bytes(buffer.data(), static_cast<size_t>(n));
+    if (tee) (void)WriteAll(STDERR_FILENO, bytes);
+    absl::StrAppend(&into, bytes);
+    if (into.size() > kMaxOutput) return false;
+  }
+}
+
+// A plugin that has been started.
+class Running {
+ public:
+  Running(pid_t pid, bool grouped) : pid_(pid), grouped_(grouped) {}
+  ~Running() { Kill(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void Kill() {
+    if (reaped_) return;
+    ::kill(grouped_ ? -pid_ : pid_, SIGKILL);
+    (void)Wait();
+  }
+  ExitStatus Wait() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    reaped_ = true;
+    return ExitStatus::FromWait(status);
+  }
+
+ private:
+  const pid_t pid_;
+  const bool grouped_;
+  bool reaped_ = false;
+};
+
+struct Output {
+  std::string out;
+  std::string error;
+};
+
+// Until the process has ended; what it leaves running may keep the pipes open. False: too late.
+bool Collect(pid_t pid, const Pipe& out, const Pipe& error, absl::Time end, Output& output) {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const bool tee = ::isatty(STDERR_FILENO) == 1;
+  std::array<pollfd, 3> waits = {pollfd{process.get(), POLLIN, 0}, pollfd{out.out.get(), POLLIN, 0},
+                                 pollfd{error.out.get(), POLLIN, 0}};
+  for (;;) {
+    const int64_t left = absl::ToInt64Milliseconds(end - absl::Now());
+    if (left <= 0) return false;
+    ::poll(waits.data(), waits.size(), static_cast<int>(std::min<int64_t>(left, 1000)));
+    const bool ended = (waits[0].revents & POLLIN) != 0;
+    if (!Drain(out.out.get(), output.out, false)) waits[1].fd = -1;
+    if (!Drain(error.out.get(), output.error, tee)) waits[2].fd = -1;
+    if (ended) return true;
+    if (output.out.size() > kMaxOutput || output.error.size() > kMaxOutput) return false;
+  }
+}
+
+std::string ExecInfo(const ExecPlugin& plugin, const ClusterConfig& cluster, bool interactive) {
+  Json spec = {{"interactive", interactive}};
+  if (plugin.provide_cluster_info) {
+    Json info = {{"server", cluster.server}, {"config", plugin.cluster_config}};
+    const auto add = [&](const char* key, const std::string& value) {
+      if (!value.empty()) info[key] = value;
+    };
+    add("certificate-authority-data", absl::Base64Escape(cluster.authorities));
+    add("tls-server-name", cluster.tls_server_name);
+    add("proxy-url", cluster.proxy);
+    spec["cluster"] = std::move(info);
+  }
+  const Json info = {
+      {"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}};
+  return info.dump();
+}
+
+absl::StatusOr<Credential> Parse(const std::string& text, const std::string& api_version) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (TextAt(json, "/kind") != "ExecCredential") {
+    return absl::UnauthenticatedError("prints no ExecCredential in JSON");
+  }
+  if (TextAt(json, "/apiVersion") != api_version) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "prints an ExecCredential of ", net::ServerWords(TextAt(json, "/apiVersion")),
+        ", but was asked for ", api_version, "; change 'apiVersion' of the user's 'exec'"));
+  }
+  Credential credential{.certificate = TextAt(json, "/status/clientCertificateData"),
+                        .key = TextAt(json, "/status/clientKeyData")};
+  const std::string token = TextAt(json, "/status/token");
+  if (!token.empty()) credential.authorization = absl::StrCat("Bearer ", token);
+  if (credential.certificate.empty() != credential.key.empty() ||
+      (token.empty() && credential.key.empty())) {
+    return absl::UnauthenticatedError(
+        "prints neither a token nor a client certificate with its key");
+  }
+  const std::string expires = TextAt(json, "/status/expirationTimestamp");
+  std::string error;
+  if (!expires.empty() &&
+      !absl::ParseTime(absl::RFC3339_full, expires, &credential.expires, &error)) {
+    return absl::UnauthenticatedError("prints an expirationTimestamp that is no time");
+  }
+  return credential;
+}
+
+// The last lines that a plugin wrote to stderr, as one.
+std::string LastWords(const std::string& error) {
+  absl::string_view tail = absl::StripAsciiWhitespace(error);
+  if (tail.size() > kErrorTail) tail.remove_prefix(tail.size() - kErrorTail);
+  std::string line(tail);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line.empty() ? "" : absl::StrCat(": ", net::ServerWords(line));
+}
+
+absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cluster,
+                               absl::Duration timeout) {
+  const bool interactive = plugin.interactive_mode != "Never" && ::isatty(STDIN_FILENO) == 1;
+  if (plugin.interactive_mode == "Always" && !interactive) {
+    return absl::FailedPreconditionError("asks its user, and there is no terminal");
+  }
+  MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(Pipe error, MakePipe());
+  SpawnOptions options{.argv = plugin.args, .env = CurrentEnvironment()};
+  options.argv.insert(options.argv.begin(), plugin.command);
+  for (const auto& [name, value] : plugin.env) options.env[name] = value;
+  options.env["KUBERNETES_EXEC_INFO"] = ExecInfo(plugin, cluster, interactive);
+  options.stdin_fd = interactive ? STDIN_FILENO : -1;
+  options.output_fd = out.in.get();
+  options.error_fd = error.in.get();
+  options.new_group = !interactive;  // one that is not in the foreground may not read a terminal
+  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
+  Running running(pid, options.new_group);
+  out.in.Reset();
+  error.in.Reset();
+  const absl::Duration patience = interactive ? std::max(timeout, kForPeople) : timeout;
+  Output output;
+  if (!Collect(pid, out, error, absl::Now() + patience, output)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("has not ended within ", absl::FormatDuration(patience), " or prints too much",
+                     LastWords(output.error)));
+  }
+  if (const ExitStatus status = running.Wait(); !status.ok()) {
+    return absl::UnauthenticatedError(
+        absl::StrCat("failed (", status.Describe(), ")", LastWords(output.error)));
+  }
+  return Parse(output.out, plugin.api_version);
+}
+
+}  // namespace
+
+absl::StatusOr<Credential> RunExecPlugin(const ExecPlugin& plugin, const ClusterConfig& cluster,
+                                         absl::Duration timeout) {
+  auto credential = Run(plugin, cluster, timeout);
+  if (credential.ok()) return credential;
+  const std::string who = absl::StrCat("the plugin '", plugin.command, "'");
+  if (!absl::IsNotFound(credential.status())) return Annotate(credential.status(), who);
+  return absl::FailedPreconditionError(absl::StrCat(who, ": ", credential.status().message(),
+                                                    plugin.install_hint.empty() ? "" : "\n",
+                                                    plugin.install_hint));
+}
+
+}  // namespace muster::k8s

@@ -1,0 +1,156 @@
+#include "k8s/leader_elector.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "k8s/error.h"
+#include "k8s/rate_limit.h"
+
+namespace muster::k8s {
+namespace {
+
+constexpr int64_t kMaxLeaseSeconds = 3600;
+constexpr absl::Duration kReleasePatience = absl::Seconds(5);
+
+int64_t WholeSeconds(absl::Duration duration) {
+  return std::clamp<int64_t>(absl::ToInt64Seconds(duration), 1, kMaxLeaseSeconds);
+}
+
+std::string HolderOf(const Json& lease) { return TextAt(lease, "/spec/holderIdentity"); }
+
+int64_t NumberAt(const Json& lease, absl::string_view path, int64_t otherwise) {
+  const Json* found = Find(lease, path);
+  return found != nullptr && found->is_number_integer() ? found->get<int64_t>() : otherwise;
+}
+
+}  // namespace
+
+bool LeaderElector::leading() const {
+  absl::MutexLock lock(&mutex_);
+  return options_.clock->Now() < renewed_ + options_.renew_deadline;
+}
+
+std::string LeaderElector::leader() const {
+  absl::MutexLock lock(&mutex_);
+  return leader_;
+}
+
+void LeaderElector::Won(const Json& lease, absl::Time when) {
+  Observe(lease);
+  absl::MutexLock lock(&mutex_);
+  renewed_ = when;
+}
+
+void LeaderElector::Lost() {
+  absl::MutexLock lock(&mutex_);
+  renewed_ = absl::InfinitePast();
+}
+
+void LeaderElector::Observe(const Json& lease) {
+  if (ResourceVersionOf(lease) != ResourceVersionOf(seen_) || UidOf(lease) != UidOf(seen_)) {
+    seen_since_ = options_.clock->Now();
+  }
+  seen_ = lease;
+  absl::MutexLock lock(&mutex_);
+  leader_ = HolderOf(lease);
+}
+
+bool LeaderElector::IsHeldByAnother(const Json& lease) const {
+  const std::string holder = HolderOf(lease);
+  if (holder.empty() || holder == options_.identity) return false;
+  const int64_t seconds = std::clamp<int64_t>(
+      NumberAt(lease, "/spec/leaseDurationSeconds", WholeSeconds(options_.lease_duration)), 1,
+      kMaxLeaseSeconds);
+  return options_.clock->Now() < seen_since_ + absl::Seconds(seconds);
+}
+
+absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
+  absl::Time until;
+  {
+    absl::MutexLock lock(&mutex_);
+    until = std::max(renewed_, options_.clock->Now() - options_.renew_deadline / 2) +
+            options_.renew_deadline;
+  }
+  const CallOptions call{.patience = std::max(until - options_.clock->Now(), absl::Seconds(1)),
+                         .stop = stop};
+  auto lease = client_.Get(kLeases, options_.lease, call);
+  if (IsNoSuchObject(lease.status())) {
+    Json fresh = {{"apiVersion", kLeases.ApiVersion()},
+                  {"kind", "Lease"},
+                  {"metadata", {{"name", options_.lease.name}}},
+                  {"spec", Json::object()}};
+    if (!options_.lease.name_space.empty()) {
+      fresh["metadata"]["namespace"] = options_.lease.name_space;
+    }
+    return Take(std::move(fresh), call);
+  }
+  if (!lease.ok()) return lease.status();
+  Observe(*lease);
+  if (IsHeldByAnother(*lease)) {
+    Lost();
+    return false;
+  }
+  return Take(*std::move(lease), call);
+}
+
+absl::StatusOr<bool> LeaderElector::Take(Json lease, const CallOptions& call) {
+  const absl::Time now = options_.clock->Now();  // before the server knows: others count later
+  const bool renews = HolderOf(lease) == options_.identity;
+  Json& spec = lease["spec"];
+  if (!spec.is_object()) spec = Json::object();
+  spec["holderIdentity"] = options_.identity;
+  spec["leaseDurationSeconds"] = WholeSeconds(options_.lease_duration);
+  spec["renewTime"] = MicroTimestamp(now);
+  if (!renews) {
+    spec["acquireTime"] = MicroTimestamp(now);
+    spec["leaseTransitions"] = NumberAt(lease, "/spec/leaseTransitions", -1) + 1;
+  }
+  const bool exists = !ResourceVersionOf(lease).empty();
+  const auto written =
+      exists ? client_.Update(kLeases, lease, call) : client_.Create(kLeases, lease, call);
+  if (written.ok()) {
+    Won(*written, now);
+    return true;
+  }
+  // Somebody was faster: the next step sees who.
+  if (IsConflict(written.status()) || IsExistingObject(written.status())) return leading();
+  return written.status();
+}
+
+void LeaderElector::Release() {
+  if (!leading()) return;
+  Lost();
+  Json lease = seen_;
+  lease["spec"]["holderIdentity"] = "";
+  lease["spec"]["leaseDurationSeconds"] = 1;
+  lease["spec"]["renewTime"] = MicroTimestamp(options_.clock->Now());
+  const auto written = client_.Update(kLeases, lease, {.patience = kReleasePatience});
+  if (written.ok()) Observe(*written);
+}
+
+absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function<void()>& elected) {
+  std::minstd_rand random(std::random_device{}());
+  std::uniform_real_distribution<double> jitter(1, 2);
+  while (!Step(stop).value_or(false)) {
+    if (!SleepUnlessStopped(options_.retry_period * jitter(random), stop)) return absl::OkStatus();
+  }
+  elected();
+  absl::Status last;
+  while (leading()) {
+    if (!SleepUnlessStopped(options_.retry_period, stop)) {
+      Release();
+      return absl::OkStatus();
+    }
+    last = Step(stop).status();
+  }
+  if (stop.stop_requested()) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      options_.identity, " does not lead any more",
+      last.ok() ? absl::StrCat(": '", leader(), "' does")
+                : absl::StrCat(": it could not renew its lease in time: ", last.message())));
+}
+
+}  // namespace muster::k8s

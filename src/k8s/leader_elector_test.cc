@@ -1,0 +1,195 @@
+#include "k8s/leader_elector.h"
+
+#include <atomic>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "k8s/error.h"
+#include "k8s/testing/api_server.h"
+
+namespace muster::k8s {
+namespace {
+
+using net::Exchange;
+using testing::HasSubstr;
+
+const ObjectKey kKey{"system", "operator"};
+
+// Steps of two electors, which share a clock that moves when told to.
+class LeaderElectorTest : public testing::Test {
+ protected:
+  ElectionOptions Options(const std::string& identity) {
+    return {.lease = kKey, .identity = identity, .clock = &clock_};
+  }
+  Json Lease() { return server_.Get(kLeases, kKey); }
+
+  FakeClock clock_;
+  ApiServer server_;
+  std::unique_ptr<Client> client_ = server_.NewClient();
+  LeaderElector a_{*client_, Options("a")};
+  LeaderElector b_{*client_, Options("b")};
+};
+
+TEST_F(LeaderElectorTest, TheFirstLeadsAndRenews) {
+  EXPECT_TRUE(*a_.Step());
+  EXPECT_FALSE(*b_.Step());
+  EXPECT_EQ(TextAt(Lease(), "/spec/holderIdentity"), "a");
+  EXPECT_EQ(Lease()["spec"]["leaseDurationSeconds"], 15);
+  EXPECT_EQ(Lease()["spec"]["leaseTransitions"], 0);
+  const std::string acquired = TextAt(Lease(), "/spec/acquireTime");
+  for (int i = 0; i < 20; ++i) {
+    clock_.Advance(absl::Seconds(9));
+    EXPECT_TRUE(*a_.Step());
+    EXPECT_FALSE(*b_.Step());
+  }
+  EXPECT_EQ(TextAt(Lease(), "/spec/acquireTime"), acquired);
+  EXPECT_NE(TextAt(Lease(), "/spec/renewTime"), acquired);
+  EXPECT_EQ(b_.leader(), "a");
+}
+
+TEST_F(LeaderElectorTest, AnotherTakesOverWhenTheLeaderIsSilent) {
+  EXPECT_TRUE(*a_.Step());
+  EXPECT_FALSE(*b_.Step());
+  clock_.Advance(absl::Seconds(11));
+  EXPECT_FALSE(a_.leading());  // it knows by itself, before
+  EXPECT_FALSE(*b_.Step());    // another may be
+  clock_.Advance(absl::Seconds(4));
+  EXPECT_TRUE(*b_.Step());
+  EXPECT_EQ(Lease()["spec"]["leaseTransitions"], 1);
+  EXPECT_FALSE(*a_.Step());
+  EXPECT_EQ(a_.leader(), "b");
+}
+
+TEST_F(LeaderElectorTest, ALeaseCountsFromWhenItWasSeen) {
+  // Its holder's clock may be hours away.
+  server_.Put(kLeases, {{"metadata", {{"name", kKey.name}, {"namespace", kKey.name_space}}},
+                        {"spec",
+                         {{"holderIdentity", "c"},
+                          {"leaseDurationSeconds", 30},
+                          {"renewTime", "1999-01-01T00:00:00.000000Z"}}}});
+  EXPECT_FALSE(*a_.Step());
+  clock_.Advance(absl::Seconds(29));
+  EXPECT_FALSE(*a_.Step());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_TRUE(*a_.Step());
+}
+
+TEST_F(LeaderElectorTest, TwoAtOnceAreToldApartByTheVersion) {
+  EXPECT_TRUE(*a_.Step());
+  clock_.Advance(absl::Seconds(1));
+  std::atomic<bool> raced = false;
+  server_.Intercept([&](Exchange& exchange) {
+    if (exchange.method() != "PUT" || raced.exchange(true)) return false;
+    Json lease = server_.Get(kLeases, kKey);
+    lease["spec"]["holderIdentity"] = "b";
+    server_.Put(kLeases, lease);
+    return false;
+  });
+  (void)a_.Step();  // a conflict
+  EXPECT_FALSE(*a_.Step());
+  EXPECT_FALSE(a_.leading());
+  EXPECT_EQ(a_.leader(), "b");
+}
+
+TEST_F(LeaderElectorTest, AServerThatIsAwayDoesNotEndItAtOnce) {
+  EXPECT_TRUE(*a_.Step());
+  server_.Intercept([](Exchange& exchange) {
+    exchange.Reply(503);
+    return true;
+  });
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_FALSE(a_.Step().ok());
+  EXPECT_TRUE(a_.leading());
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_FALSE(a_.leading());
+}
+
+TEST_F(LeaderElectorTest, WhatIsGivenBackIsTakenAtOnce) {
+  EXPECT_TRUE(*a_.Step());
+  EXPECT_FALSE(*b_.Step());
+  a_.Release();
+  EXPECT_FALSE(a_.leading());
+  EXPECT_TRUE(*b_.Step());
+  a_.Release();  // not its own any more
+  EXPECT_EQ(TextAt(Lease(), "/spec/holderIdentity"), "b");
+}
+
+// With threads, and time as it passes.
+class ElectionTest : public testing::Test {
+ protected:
+  struct Candidate {
+    Candidate(ApiServer& server, const std::string& identity)
+        : client(server.NewClient()),
+          elector(*client, {.lease = kKey,
+                            .identity = identity,
+                            .lease_duration = absl::Seconds(3),
+                            .renew_deadline = absl::Seconds(2),
+                            .retry_period = absl::Milliseconds(50)}),
+          thread([this](const std::stop_token& stop) {
+            result = elector.Run(stop, [this] { elected.Notify(); });
+            ended.Notify();
+          }) {}
+
+    std::unique_ptr<Client> client;
+    LeaderElector elector;
+    absl::Status result;
+    absl::Notification elected;
+    absl::Notification ended;
+    std::jthread thread;
+  };
+
+  ApiServer server_;
+};
+
+TEST_F(ElectionTest, TheNextOneLeadsWhenTheFirstCannotRenew) {
+  Candidate a(server_, "a");
+  ASSERT_TRUE(a.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  // From now on its renewals do not come through.
+  server_.Intercept([](Exchange& exchange) {
+    if (exchange.method() != "PUT" ||
+        Json::parse(exchange.Body())["spec"]["holderIdentity"] != "a") {
+      return false;
+    }
+    exchange.Reply(503);
+    return true;
+  });
+  ASSERT_TRUE(a.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_TRUE(absl::IsAborted(a.result)) << a.result;
+  EXPECT_THAT(a.result.message(), HasSubstr("does not lead any more"));
+  server_.Intercept(nullptr);
+  Candidate b(server_, "b");
+  ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_FALSE(a.elector.leading());
+  b.thread.request_stop();
+  ASSERT_TRUE(b.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_TRUE(b.result.ok()) << b.result;
+}
+
+TEST_F(ElectionTest, NeverTwoAtOnce) {
+  Candidate a(server_, "a");
+  ASSERT_TRUE(a.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  Candidate b(server_, "b");
+  std::atomic<int> both = 0;
+  std::jthread observer([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      // In this order: `a` does not come back.
+      if (b.elector.leading() && a.elector.leading()) ++both;
+    }
+  });
+  a.thread.request_stop();  // gives it back
+  ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  ASSERT_TRUE(a.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  observer.request_stop();
+  observer.join();
+  EXPECT_EQ(both, 0);
+  EXPECT_TRUE(a.result.ok()) << a.result;
+  b.thread.request_stop();
+  ASSERT_TRUE(b.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_EQ(TextAt(server_.Get(kLeases, kKey), "/spec/holderIdentity"), "");
+}
+
+}  // namespace
+}  // namespace muster::k8s

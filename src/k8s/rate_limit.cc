@@ -1,0 +1,49 @@
+#include "k8s/rate_limit.h"
+
+#include <algorithm>
+
+#include "absl/synchronization/notification.h"
+
+namespace muster::k8s {
+
+bool SleepUnlessStopped(absl::Duration duration, const std::stop_token& stop) {
+  absl::Notification stopped;
+  const std::stop_callback wake(stop, [&] { stopped.Notify(); });
+  return !stopped.WaitForNotificationWithTimeout(duration);
+}
+
+RateLimit::RateLimit(double per_second, int burst, const Clock& clock)
+    : per_second_(per_second),
+      burst_(std::max(burst, 1)),
+      clock_(clock),
+      tokens_(burst_),
+      counted_(clock.Now()) {}
+
+absl::Duration RateLimit::Take() {
+  if (per_second_ <= 0) return absl::ZeroDuration();
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = clock_.Now();
+  tokens_ = std::min(burst_, tokens_ + absl::ToDoubleSeconds(now - counted_) * per_second_);
+  counted_ = now;
+  tokens_ -= 1;  // below zero: those who wait
+  return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
+}
+
+void RateLimit::GiveBack() {
+  absl::MutexLock lock(&mutex_);
+  tokens_ += 1;
+}
+
+absl::Status RateLimit::Wait(absl::Duration patience, const std::stop_token& stop) {
+  const absl::Duration delay = Take();
+  if (delay <= absl::ZeroDuration()) return absl::OkStatus();
+  if (delay > patience) {
+    GiveBack();
+    return absl::UnavailableError("too many requests of ours are waiting already");
+  }
+  if (SleepUnlessStopped(delay, stop)) return absl::OkStatus();
+  GiveBack();
+  return absl::CancelledError("interrupted");
+}
+
+}  // namespace muster::k8s

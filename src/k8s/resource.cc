@@ -1,0 +1,128 @@
+#include "k8s/resource.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::k8s {
+namespace {
+
+constexpr std::array kKinds = {
+    kPods,
+    kServices,
+    kConfigMaps,
+    kSecrets,
+    kEvents,
+    kServiceAccounts,
+    kVolumeClaims,
+    kNamespaces,
+    kNodes,
+    kDeployments,
+    kLeases,
+    kNetworkPolicies,
+    kRoles,
+    kRoleBindings,
+    kClusterRoles,
+    kClusterRoleBindings,
+    kCustomResourceDefinitions,
+    kValidatingWebhooks,
+};
+constexpr size_t kMaxMessage = 1024;
+
+// At most so many bytes, and no part of a character.
+std::string Shortened(absl::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  size_t end = bytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
+}  // namespace
+
+std::string ResourceKind::ApiVersion() const {
+  return group.empty() ? std::string(version) : absl::StrCat(group, "/", version);
+}
+
+const ResourceKind* FindKind(absl::string_view api_version, absl::string_view kind) {
+  const auto* const found = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& known) {
+    return known.kind == kind && known.ApiVersion() == api_version;
+  });
+  return found == kKinds.end() ? nullptr : found;
+}
+
+const Json* Find(const Json& object, absl::string_view path) {
+  const Json* at = &object;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const absl::string_view name = path.substr(0, path.find('/'));
+    path.remove_prefix(name.size());
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(std::string(name));
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+std::string TextAt(const Json& object, absl::string_view path) {
+  const Json* found = Find(object, path);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string NameOf(const Json& object) { return TextAt(object, "/metadata/name"); }
+std::string UidOf(const Json& object) { return TextAt(object, "/metadata/uid"); }
+std::string ResourceVersionOf(const Json& object) {
+  return TextAt(object, "/metadata/resourceVersion");
+}
+
+ObjectKey KeyOf(const Json& object) {
+  return {.name_space = TextAt(object, "/metadata/namespace"), .name = NameOf(object)};
+}
+
+std::string LabelOf(const Json& object, const std::string& label) {
+  const Json* labels = Find(object, "/metadata/labels");
+  if (labels == nullptr || !labels->is_object()) return "";
+  const auto found = labels->find(label);  // a label's name may hold a slash
+  return found != labels->end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool IsBeingDeleted(const Json& object) {
+  return !TextAt(object, "/metadata/deletionTimestamp").empty();
+}
+
+std::string Timestamp(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+std::string MicroTimestamp(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+Json MakeEvent(const Json& object, const Occurrence& occurrence) {
+  const ObjectKey key = KeyOf(object);
+  // Events of objects without a namespace are kept in this one.
+  const std::string name_space = key.name_space.empty() ? "default" : key.name_space;
+  const std::string time = Timestamp(occurrence.time);
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Event"},
+      {"metadata", {{"generateName", key.name + "."}, {"namespace", name_space}}},
+      {"involvedObject",
+       {{"apiVersion", TextAt(object, "/apiVersion")},
+        {"kind", TextAt(object, "/kind")},
+        {"namespace", key.name_space},
+        {"name", key.name},
+        {"uid", UidOf(object)},
+        {"resourceVersion", ResourceVersionOf(object)}}},
+      {"type", occurrence.warning ? "Warning" : "Normal"},
+      {"reason", occurrence.reason},
+      {"message", Shortened(occurrence.message, kMaxMessage)},
+      {"source", {{"component", occurrence.component}}},
+      {"firstTimestamp", time},
+      {"lastTimestamp", time},
+      {"count", 1},
+  };
+}
+
+}  // namespace muster::k8s

@@ -1,0 +1,156 @@
+#include "k8s/watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "k8s/error.h"
+
+namespace muster::k8s {
+namespace {
+
+constexpr size_t kMaxEvent = 16 << 20;
+// A connection that lasted so long did not fail, though nothing may have happened.
+constexpr absl::Duration kLasting = absl::Seconds(10);
+
+std::optional<WatchEvent::Type> TypeOf(const std::string& word) {
+  if (word == "ADDED") return WatchEvent::Type::kAdded;
+  if (word == "MODIFIED") return WatchEvent::Type::kModified;
+  if (word == "DELETED") return WatchEvent::Type::kDeleted;
+  if (word == "BOOKMARK") return WatchEvent::Type::kBookmark;
+  return std::nullopt;
+}
+
+// Takes the events of one connection.
+class EventSink final : public net::BodySink {
+ public:
+  EventSink(const ApiRequest& request, const std::function<absl::Status(WatchEvent)>& handler,
+            std::string& version)
+      : request_(request), handler_(handler), version_(version), lines_(kMaxEvent) {}
+
+  absl::Status Write(absl::string_view bytes) override {
+    status_ = lines_.Feed(bytes, [this](absl::string_view line) { return Take(line); });
+    if (absl::IsResourceExhausted(status_) && !ApiErrorOf(status_)) {
+      status_ = Annotate(status_, absl::StrCat("cannot ", request_.Describe()));
+    }
+    return status_;
+  }
+  absl::Status Rewind() override { return absl::InternalError("a watch is not repeated"); }
+
+  const absl::Status& status() const { return status_; }
+  bool any() const { return any_; }
+
+ private:
+  absl::Status Take(absl::string_view line) {
+    if (line.empty()) return absl::OkStatus();
+    Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    const std::string word = TextAt(json, "/type");
+    const Json* object = Find(json, "/object");
+    if (word == "ERROR" && object != nullptr) {
+      const Json* code = Find(*object, "/code");
+      const bool told = code != nullptr && code->is_number_integer();
+      return ErrorOf(request_, told ? code->get<int>() : 500, *object);
+    }
+    const auto type = TypeOf(word);
+    const std::string version = object == nullptr ? "" : ResourceVersionOf(*object);
+    if (!type.has_value() || version.empty()) {
+      return absl::DataLossError(absl::StrCat(
+          "cannot ", request_.Describe(),
+          ": the server sends what is no event: ", net::ServerWords(line.substr(0, 400))));
+    }
+    MUSTER_RETURN_IF_ERROR(handler_({.type = *type, .object = std::move(json["object"])}));
+    version_ = version;
+    any_ = true;
+    return absl::OkStatus();
+  }
+
+  const ApiRequest& request_;
+  const std::function<absl::Status(WatchEvent)>& handler_;
+  std::string& version_;
+  LineSplitter lines_;
+  absl::Status status_;
+  bool any_ = false;
+};
+
+ApiRequest RequestFor(const ResourceKind& kind, const WatchOptions& options,
+                      const std::string& version) {
+  ApiRequest request{.verb = "watch",
+                     .kind = kind,
+                     .key = {.name_space = options.selection.name_space},
+                     .query = options.selection.Query(),
+                     .idle_timeout = options.idle_timeout,
+                     .call = {.stop = options.stop}};
+  request.query.emplace_back("watch", "true");
+  request.query.emplace_back("allowWatchBookmarks", "true");
+  if (!version.empty()) request.query.emplace_back("resourceVersion", version);
+  const int64_t seconds = std::max<int64_t>(1, absl::ToInt64Seconds(options.duration));
+  request.query.emplace_back("timeoutSeconds", absl::StrCat(seconds));
+  return request;
+}
+
+absl::Duration DelayAfter(int failures, const WatchOptions& options, const absl::Status& status) {
+  const absl::Duration delay =
+      std::min(options.max_delay, options.first_delay * std::exp2(std::min(failures - 1, 20)));
+  const auto error = ApiErrorOf(status);
+  return std::max(delay, error ? error->retry_after.value_or(delay) : delay);
+}
+
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+}
+
+}  // namespace
+
+absl::Status LineSplitter::Feed(absl::string_view bytes,
+                                const std::function<absl::Status(absl::string_view)>& take) {
+  for (;;) {
+    const size_t end = bytes.find('\n');
+    const absl::string_view piece = bytes.substr(0, end);
+    if (begun_.size() + piece.size() > max_line_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a line has more than ", max_line_, " bytes"));
+    }
+    if (end == absl::string_view::npos) {
+      absl::StrAppend(&begun_, piece);
+      return absl::OkStatus();
+    }
+    bytes.remove_prefix(end + 1);
+    if (begun_.empty()) {
+      MUSTER_RETURN_IF_ERROR(take(piece));
+    } else {
+      absl::StrAppend(&begun_, piece);
+      MUSTER_RETURN_IF_ERROR(take(std::exchange(begun_, "")));
+    }
+  }
+}
+
+absl::Status Watch(Client& client, const ResourceKind& kind, const WatchOptions& options,
+                   const std::function<absl::Status(WatchEvent)>& handler) {
+  std::string version = options.resource_version;
+  for (int failures = 0;;) {
+    ApiRequest request = RequestFor(kind, options, version);
+    EventSink sink(request, handler, version);
+    request.sink = &sink;
+    const absl::Time begin = absl::Now();
+    absl::Status status = client.transport().Send(request).status();
+    if (!sink.status().ok()) return sink.status();
+    if (options.stop.stop_requested()) return absl::CancelledError("interrupted");
+    if (!status.ok() && !MayPass(status)) return status;
+    failures = sink.any() || absl::Now() - begin > kLasting ? 0 : failures + 1;
+    if (failures >= options.tries) {
+      return status.ok() ? absl::UnavailableError(absl::StrCat("cannot ", request.Describe(),
+                                                               ": the server ends it at once"))
+                         : status;
+    }
+    if (status.ok() && failures == 0) continue;
+    if (!SleepUnlessStopped(DelayAfter(std::max(failures, 1), options, status), options.stop)) {
+      return absl::CancelledError("interrupted");
+    }
+  }
+}
+
+}  // namespace muster::k8s

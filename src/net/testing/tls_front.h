@@ -1,0 +1,48 @@
+// Puts TLS before a server of a test.
+#pragma once
+
+#include <list>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "base/unique_fd.h"
+#include "net/testing/certificates.h"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace muster::net {
+
+// Listens on loopback, and carries what comes over TLS to `backend` ("http://127.0.0.1:PORT") and
+// back. Asks for client certificates of `authority`, and takes who has none, too.
+class TlsFront {
+ public:
+  TlsFront(const std::string& backend, const TestCertificate& own, const std::string& authority);
+  ~TlsFront();
+  TlsFront(const TlsFront&) = delete;
+  TlsFront& operator=(const TlsFront&) = delete;
+
+  std::string address() const;      // "https://127.0.0.1:PORT"
+  std::string client_name() const;  // CN of the last one; "": it had no certificate
+  std::string server_name() const;  // that the last one asked for
+
+ private:
+  void Accept();
+  void Serve(int fd);
+  void Note(ssl_st* ssl);
+  void Pump(ssl_st* ssl, int client, int backend) const;
+
+  int backend_port_ = 0;
+  int port_ = 0;
+  ssl_ctx_st* context_ = nullptr;
+  UniqueFd listener_;
+  mutable absl::Mutex mutex_;
+  std::string client_name_ ABSL_GUARDED_BY(mutex_);
+  std::string server_name_ ABSL_GUARDED_BY(mutex_);
+  std::list<UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
+  std::list<std::jthread> threads_;  // of Accept() alone
+  std::jthread acceptor_;
+};
+
+}  // namespace muster::net
