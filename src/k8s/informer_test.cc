@@ -149,10 +149,11 @@ TEST_F(InformerTest, WhatHappenedInAGapIsFoundByAnotherList) {
 }
 
 TEST_F(InformerTest, WhatHindersItIsToldAndItGoesOn) {
-  std::atomic<int> count = 0;
   server_.Put(kPods, MakePod("a"));
-  server_.Intercept([&](Exchange& exchange) {
-    if (count++ >= 3) return false;
+  // Owned by the server: the informer may leave a request behind when it stops.
+  const auto count = std::make_shared<std::atomic<int>>(0);
+  server_.Intercept([count](Exchange& exchange) {
+    if ((*count)++ >= 3) return false;
     Refuse(exchange, 403, "Forbidden", "User \"ada\" cannot list resource \"pods\"");
     return true;
   });

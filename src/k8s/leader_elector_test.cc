@@ -133,6 +133,15 @@ class ElectionTest : public testing::Test {
             ended.Notify();
           }) {}
 
+    // What Run() returned, in a while.
+    absl::Status Result() {
+      if (!ended.WaitForNotificationWithTimeout(absl::Seconds(60))) {
+        return absl::DeadlineExceededError("goes on");
+      }
+      if (thread.joinable()) thread.join();
+      return result;
+    }
+
     std::unique_ptr<Client> client;
     LeaderElector elector;
     absl::Status result;
@@ -156,16 +165,15 @@ TEST_F(ElectionTest, TheNextOneLeadsWhenTheFirstCannotRenew) {
     exchange.Reply(503);
     return true;
   });
-  ASSERT_TRUE(a.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
-  EXPECT_TRUE(absl::IsAborted(a.result)) << a.result;
-  EXPECT_THAT(a.result.message(), HasSubstr("does not lead any more"));
+  const absl::Status lost = a.Result();
+  EXPECT_TRUE(absl::IsAborted(lost)) << lost;
+  EXPECT_THAT(lost.message(), HasSubstr("does not lead any more"));
   server_.Intercept(nullptr);
   Candidate b(server_, "b");
   ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
   EXPECT_FALSE(a.elector.leading());
   b.thread.request_stop();
-  ASSERT_TRUE(b.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
-  EXPECT_TRUE(b.result.ok()) << b.result;
+  EXPECT_EQ(b.Result(), absl::OkStatus());
 }
 
 TEST_F(ElectionTest, NeverTwoAtOnce) {
@@ -181,13 +189,12 @@ TEST_F(ElectionTest, NeverTwoAtOnce) {
   });
   a.thread.request_stop();  // gives it back
   ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
-  ASSERT_TRUE(a.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_EQ(a.Result(), absl::OkStatus());
   observer.request_stop();
   observer.join();
   EXPECT_EQ(both, 0);
-  EXPECT_TRUE(a.result.ok()) << a.result;
   b.thread.request_stop();
-  ASSERT_TRUE(b.ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_EQ(b.Result(), absl::OkStatus());
   EXPECT_EQ(TextAt(server_.Get(kLeases, kKey), "/spec/holderIdentity"), "");
 }
 

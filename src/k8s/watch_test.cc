@@ -173,7 +173,7 @@ TEST_F(WatchTest, LargeObjectsComeWhole) {
   pod["metadata"]["resourceVersion"] = "6";
   pod["data"] = std::string(3 << 20, 'x');
   const std::string line = Json{{"type", "ADDED"}, {"object", pod}}.dump() + "\n";
-  Answer([&](int, Exchange& exchange) {
+  Answer([line](int, Exchange& exchange) {
     BeginStream(exchange);
     for (size_t at = 0; at < line.size(); at += 100'000) {
       SendChunk(exchange, absl::string_view(line).substr(at, 100'000));

@@ -1,0 +1,46 @@
+// The pods and services that belong to a job, each in the slot of its task.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/task_id.h"
+#include "controller/tfjob.h"
+
+namespace muster::controller {
+
+enum class Phase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+
+// A pod or a service of a job.
+struct Child {
+  const Json* object = nullptr;
+  std::string name() const { return TextAt((*object)["metadata"], "name"); }
+  std::string uid() const { return TextAt((*object)["metadata"], "uid"); }
+  bool deleting() const { return (*object)["metadata"].contains("deletionTimestamp"); }
+  // When it should have gone by itself; InfiniteFuture when nobody deletes it.
+  absl::Time gone_by() const;
+
+  // Of a pod:
+  Phase phase() const;
+  // Of the container whose exit code counts, or of the pod when it never ran; nullopt when it is
+  // not known.
+  std::optional<int> exit_code() const;
+  std::string reason() const;  // "OOMKilled", "Evicted"; "" when there is none
+  int restarts() const;        // of its containers, in place
+};
+
+// By the label of the role and the index; those without a proper one are not in it.
+using Slots = std::map<TaskId, Child>;
+
+struct Claims {
+  Slots slots;
+  std::vector<Child> orphans;  // have the job's labels and no owner: to be adopted
+  std::vector<Child> foreign;  // have them, and another owner: to be left alone
+};
+
+// What of `objects`, all of the job's labels, is its own. What another owns is left alone.
+Claims Claim(const TfJob& job, const std::vector<Json>& objects);
+
+}  // namespace muster::controller

@@ -1,0 +1,86 @@
+#include "controller/conditions.h"
+
+#include <algorithm>
+
+namespace muster::controller {
+namespace {
+
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+
+Json* Find(Json& conditions, absl::string_view type) {
+  for (Json& condition : conditions) {
+    if (condition.value("type", "") == type) return &condition;
+  }
+  return nullptr;
+}
+
+void MakeFalse(Json& conditions, absl::string_view type, const Condition& because, absl::Time now) {
+  Json* condition = Find(conditions, type);
+  if (condition == nullptr || condition->value("status", "") != "True") return;
+  (*condition)["status"] = "False";
+  (*condition)["reason"] = because.reason;
+  (*condition)["message"] = because.message;
+  (*condition)["lastUpdateTime"] = TimeToText(now);
+  (*condition)["lastTransitionTime"] = TimeToText(now);
+}
+
+}  // namespace
+
+std::string TimeToText(absl::Time time) {
+  return absl::FormatTime(kTimeFormat, time, absl::UTCTimeZone());
+}
+
+absl::Time TimeFromText(const Json& text) {
+  absl::Time time;
+  std::string error;
+  if (text.is_string() &&
+      absl::ParseTime(absl::RFC3339_full, text.get_ref<const std::string&>(), &time, &error)) {
+    return time;
+  }
+  return absl::InfinitePast();
+}
+
+bool IsTrue(const Json& status, absl::string_view type) {
+  const auto conditions = status.find("conditions");
+  if (conditions == status.end() || !conditions->is_array()) return false;
+  return std::any_of(conditions->begin(), conditions->end(), [&](const Json& condition) {
+    return condition.is_object() && condition.value("type", "") == type &&
+           condition.value("status", "") == "True";
+  });
+}
+
+bool IsFinished(const Json& status) {
+  return IsTrue(status, kSucceeded) || IsTrue(status, kFailed);
+}
+
+void SetCondition(Json& status, const Condition& condition, absl::Time now) {
+  if (IsFinished(status)) return;
+  Json& conditions = status["conditions"];
+  if (!conditions.is_array()) conditions = Json::array();
+  const char* value = condition.value ? "True" : "False";
+  Json fresh = {{"type", condition.type},
+                {"status", value},
+                {"reason", condition.reason},
+                {"message", condition.message},
+                {"lastUpdateTime", TimeToText(now)},
+                {"lastTransitionTime", TimeToText(now)}};
+  if (Json* old = Find(conditions, condition.type)) {
+    const bool same = old->value("status", "") == value;
+    if (same && old->value("reason", "") == condition.reason &&
+        old->value("message", "") == condition.message) {
+      return;
+    }
+    if (same) fresh["lastTransitionTime"] = old->value("lastTransitionTime", TimeToText(now));
+    conditions.erase(conditions.begin() + (old - &conditions[0]));
+  }
+  if (condition.value) {
+    if (condition.type == kRestarting || condition.type == kSuspended ||
+        condition.type == kSucceeded || condition.type == kFailed) {
+      MakeFalse(conditions, kRunning, condition, now);
+    }
+    if (condition.type != kRestarting) MakeFalse(conditions, kRestarting, condition, now);
+  }
+  conditions.push_back(std::move(fresh));
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,54 @@
+#include "controller/conditions.h"
+
+#include "gtest/gtest.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+TEST(ConditionsTest, TimesAreThoseOfKubernetes) {
+  EXPECT_EQ(TimeToText(kNow), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(TimeFromText("2027-01-15T08:00:00Z"), kNow);
+  EXPECT_EQ(TimeFromText(nullptr), absl::InfinitePast());
+  EXPECT_EQ(TimeFromText("yesterday"), absl::InfinitePast());
+}
+
+TEST(ConditionsTest, TheLastOneIsTheNewest) {
+  Json status = Json::object();
+  SetCondition(status, {kCreated, true, "r", "m"}, kNow);
+  SetCondition(status, {kRunning, true, "r", "m"}, kNow);
+  SetCondition(status, {kRestarting, true, "r", "m"}, kNow);
+  EXPECT_EQ(status["conditions"].back()["type"], kRestarting);
+  EXPECT_FALSE(IsTrue(status, kRunning));
+  SetCondition(status, {kRunning, true, "again", "m"}, kNow + absl::Seconds(5));
+  EXPECT_EQ(status["conditions"].back()["type"], kRunning);
+  EXPECT_FALSE(IsTrue(status, kRestarting));
+  EXPECT_EQ(status["conditions"].size(), 3U);
+}
+
+TEST(ConditionsTest, WhatSaysNothingNewIsNoChange) {
+  Json status = Json::object();
+  SetCondition(status, {kRunning, true, "r", "m"}, kNow);
+  const Json before = status;
+  SetCondition(status, {kRunning, true, "r", "m"}, kNow + absl::Hours(1));
+  EXPECT_EQ(status, before);
+  SetCondition(status, {kRunning, true, "r", "other"}, kNow + absl::Hours(1));
+  EXPECT_EQ(status["conditions"][0]["lastTransitionTime"], TimeToText(kNow));
+  EXPECT_EQ(status["conditions"][0]["lastUpdateTime"], TimeToText(kNow + absl::Hours(1)));
+}
+
+TEST(ConditionsTest, TheFirstVerdictStands) {
+  Json status = Json::object();
+  SetCondition(status, {kRunning, true, "r", "m"}, kNow);
+  SetCondition(status, {kSucceeded, true, "r", "m"}, kNow);
+  EXPECT_FALSE(IsTrue(status, kRunning));
+  SetCondition(status, {kFailed, true, "r", "m"}, kNow);
+  SetCondition(status, {kRunning, true, "r", "m"}, kNow);
+  EXPECT_TRUE(IsTrue(status, kSucceeded));
+  EXPECT_FALSE(IsTrue(status, kFailed));
+  EXPECT_FALSE(IsTrue(status, kRunning));
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,61 @@
+// What is to be done for a job: from what is there to what should be. Pure, and safe to ask twice.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "controller/tfjob.h"
+
+namespace muster::controller {
+
+// All that is known of a job, at one time.
+struct Observed {
+  Json job;
+  std::vector<Json> pods;      // with the job's labels
+  std::vector<Json> services;  // the same
+};
+
+enum class Kind { kPod, kService };
+
+struct Create {
+  Kind kind = Kind::kPod;
+  Json object;
+};
+// Of the object with that uid only: another of its name is another's.
+struct Delete {
+  Kind kind = Kind::kPod;
+  std::string name;
+  std::string uid;
+  bool at_once = false;  // its node does not answer: without waiting for it
+};
+struct Adopt {
+  Kind kind = Kind::kPod;
+  std::string name;
+  std::string uid;
+};
+struct DeleteJob {};
+using Action = std::variant<Create, Delete, Adopt, DeleteJob>;
+
+struct Event {
+  bool warning = false;
+  std::string reason;
+  std::string message;
+};
+
+// In this order: the status is written, and only then the rest is done. What is counted is counted
+// before the pod is gone, and a verdict stands before anything is cleaned up: whoever is killed in
+// between and starts again comes to the same end.
+struct Plan {
+  Json status;  // as it should be
+  bool status_changed = false;
+  std::vector<Event> events;
+  std::vector<Action> actions;
+  // When time alone makes a difference: ask again then. InfiniteFuture: it does not.
+  absl::Time wake = absl::InfiniteFuture();
+};
+
+Plan Reconcile(const Observed& observed, const TfJobOptions& options, absl::Time now);
+
+}  // namespace muster::controller

@@ -1,0 +1,413 @@
+#include "controller/reconcile.h"
+
+#include "absl/strings/ascii.h"
+#include "controller/world_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::controller {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Json Replicas(int count, const char* restart = nullptr) {
+  Json spec = {
+      {"replicas", count},
+      {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf:1"}}}}}}}}};
+  if (restart != nullptr) spec["restartPolicy"] = restart;
+  return spec;
+}
+
+Json Job(const Json& replicas, const Json& run_policy = nullptr) {
+  Json job = {{"apiVersion", "kubeflow.org/v1"},
+              {"kind", "TFJob"},
+              {"metadata", {{"name", "j"}}},
+              {"spec", {{"tfReplicaSpecs", replicas}}}};
+  if (!run_policy.is_null()) job["spec"]["runPolicy"] = run_policy;
+  return job;
+}
+
+TEST(CreationTest, OneWorkerHasNoTfConfig) {
+  World world(Job({{"Worker", Replicas(1)}}));
+  world.Settle();
+  EXPECT_THAT(world.Pods(), ElementsAre("j-worker-0"));
+  EXPECT_THAT(world.Services(), ElementsAre("j-worker-0"));
+  EXPECT_TRUE(world.TfConfigOf("j-worker-0").is_null());
+  EXPECT_EQ(world.Conditions(), "Created");
+}
+
+TEST(CreationTest, WhatIsMissingIsMade) {
+  World world(Job({{"Worker", Replicas(4)}, {"PS", Replicas(2)}}));
+  world.Settle();
+  EXPECT_THAT(world.Pods(), SizeIs(6));
+  EXPECT_THAT(world.Services(), SizeIs(6));
+  const int writes = world.writes();
+  world.Settle();
+  EXPECT_EQ(world.writes(), writes);  // all pending: nothing to do
+  world.pods().erase("j-worker-2");
+  world.services().erase("j-ps-1");
+  world.Settle();
+  EXPECT_THAT(world.Pods(), SizeIs(6));
+  EXPECT_THAT(world.Services(), SizeIs(6));
+  EXPECT_EQ(world.writes(), writes + 2);
+}
+
+TEST(CreationTest, NamesLabelsAndOwners) {
+  Json chief = Replicas(1);
+  chief["template"]["metadata"] = {{"labels", {{"team", "vision"}}}, {"annotations", {{"a", "b"}}}};
+  World world(Job({{"CHIEF", chief}, {"worker", Replicas(1)}}));
+  world.Settle();
+  const Json& metadata = world.pods()["j-chief-0"]["metadata"];
+  EXPECT_EQ(metadata["ownerReferences"], Json::array({{{"apiVersion", "kubeflow.org/v1"},
+                                                       {"kind", "TFJob"},
+                                                       {"name", "j"},
+                                                       {"uid", "uid-job"},
+                                                       {"controller", true},
+                                                       {"blockOwnerDeletion", true}}}));
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"team", "vision"},
+           {"training.kubeflow.org/operator-name", "tfjob-controller"},
+           {"training.kubeflow.org/job-name", "j"},
+           {"training.kubeflow.org/replica-type", "chief"},
+           {"training.kubeflow.org/replica-index", "0"},
+           {"training.kubeflow.org/job-role", "master"}}) {
+    EXPECT_EQ(metadata["labels"].value(key, ""), value) << key;
+  }
+  EXPECT_EQ(metadata["annotations"]["a"], "b");
+  EXPECT_FALSE(
+      world.pods()["j-worker-0"]["metadata"]["labels"].contains("training.kubeflow.org/job-role"));
+  const Json& service = world.services()["j-chief-0"]["spec"];
+  EXPECT_EQ(service["clusterIP"], "None");
+  EXPECT_THAT(service["selector"], SizeIs(4));
+}
+
+TEST(CreationTest, Ports) {
+  Json worker = Replicas(2);
+  worker["template"]["spec"]["containers"][0]["ports"] =
+      Json::array({{{"name", "tfjob-port"}, {"containerPort", 1234}}});
+  World world(Job({{"PS", Replicas(1)}, {"Worker", worker}}));
+  world.Settle();
+  EXPECT_EQ(world.services()["j-ps-0"]["spec"]["ports"][0]["port"], 2222);
+  EXPECT_EQ(world.services()["j-worker-1"]["spec"]["ports"][0]["port"], 1234);
+  EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["containers"][0]["ports"][0]["containerPort"], 2222);
+  EXPECT_THAT(world.pods()["j-worker-0"]["spec"]["containers"][0]["ports"], SizeIs(1));
+}
+
+TEST(TfConfigTest, DenseAndSparse) {
+  World world(Job({{"Chief", Replicas(1)},
+                   {"PS", Replicas(1)},
+                   {"Worker", Replicas(2)},
+                   {"Evaluator", Replicas(1)}}));
+  world.Settle();
+  EXPECT_EQ(world.EnvOf("j-worker-1")["TF_CONFIG"],
+            R"({"cluster":{"chief":["j-chief-0.default.svc:2222"],)"
+            R"("evaluator":["j-evaluator-0.default.svc:2222"],"ps":["j-ps-0.default.svc:2222"],)"
+            R"("worker":["j-worker-0.default.svc:2222","j-worker-1.default.svc:2222"]},)"
+            R"("task":{"type":"worker","index":1},"environment":"cloud"})");
+  Json dynamic = Job({{"PS", Replicas(2)}, {"Worker", Replicas(2)}});
+  dynamic["spec"]["enableDynamicWorker"] = true;
+  World sparse(dynamic);
+  sparse.Settle();
+  EXPECT_THAT(sparse.TfConfigOf("j-worker-1")["cluster"]["ps"], SizeIs(2));
+  EXPECT_THAT(sparse.TfConfigOf("j-ps-1").dump(), testing::Not(HasSubstr("j-ps-0")));
+}
+
+TEST(StatusTest, TheChiefDecides) {
+  for (const char* role : {"Chief", "Master"}) {
+    World world(Job({{role, Replicas(1)}, {"Worker", Replicas(1)}}));
+    world.Settle();
+    const std::string chief = std::string("j-") + (role[0] == 'C' ? "chief" : "master") + "-0";
+    world.SetPhase("j-worker-0", "Running");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created");
+    world.SetPhase(chief, "Running");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Running");
+    EXPECT_EQ(world.status()["replicaStatuses"][role]["active"], 1);
+    world.SetPhase("j-worker-0", "Succeeded");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Running");
+    world.SetPhase(chief, "Succeeded");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Succeeded");
+    EXPECT_TRUE(world.HasEvent("TFJobSucceeded"));
+    world.SetPhase("j-worker-0", "Failed", 1);  // the first verdict stands
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Succeeded");
+  }
+}
+
+TEST(StatusTest, WithoutAChiefTheFirstWorkerOrAllDecide) {
+  for (const bool all : {false, true}) {
+    Json job = Job({{"Worker", Replicas(4)}});
+    if (all) job["spec"]["successPolicy"] = "AllWorkers";
+    World world(job);
+    world.Settle();
+    world.SetAll("Running");
+    world.SetPhase("j-worker-0", "Succeeded");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), all ? "Created Running" : "Created Succeeded");
+    if (!all) continue;
+    EXPECT_EQ(world.status()["replicaStatuses"]["Worker"],
+              (Json{{"active", 3}, {"succeeded", 1}, {"failed", 0}}));
+    world.pods().erase("j-worker-0");  // collected: it does not run again
+    world.Settle();
+    EXPECT_THAT(world.Pods(), SizeIs(3));
+    world.SetAll("Succeeded");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Succeeded");
+  }
+}
+
+TEST(StatusTest, APermanentFailureOfAnyRoleIsTheJobs) {
+  for (const char* role : {"PS", "Worker", "Evaluator"}) {
+    World world(Job({{"Chief", Replicas(1)},
+                     {"PS", Replicas(1)},
+                     {"Worker", Replicas(1)},
+                     {"Evaluator", Replicas(1)}}));
+    world.Settle();
+    world.SetAll("Running");
+    world.SetPhase("j-" + absl::AsciiStrToLower(role) + "-0", "Failed", 3);
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Failed") << role;
+    EXPECT_THAT(world.status()["conditions"].back()["message"].get<std::string>(),
+                HasSubstr("failed with exit code 3"));
+    EXPECT_THAT(world.Pods(), SizeIs(4));  // cleanPodPolicy None
+    EXPECT_TRUE(world.status().contains("completionTime"));
+  }
+}
+
+TEST(RestartTest, ByExitCode) {
+  World world(Job({{"Worker", Replicas(2, "ExitCode")}}));
+  world.Settle();
+  EXPECT_EQ(world.pods()["j-worker-0"]["spec"]["restartPolicy"], "Never");
+  world.SetAll("Running");
+  world.Settle();
+  const Json old = world.pods()["j-worker-0"]["metadata"]["uid"];
+  world.SetPhase("j-worker-0", "Failed", 130);
+  world.Pass();
+  EXPECT_EQ(world.Conditions(), "Created Restarting");
+  world.Settle();
+  EXPECT_NE(world.pods()["j-worker-0"]["metadata"]["uid"], old);
+  EXPECT_EQ(world.status()["restarts"]["worker:0"]["count"], 1);
+  EXPECT_TRUE(world.HasEvent("ExitedWithCode"));
+  world.SetAll("Running");
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created Running");
+  world.SetPhase("j-worker-0", "Failed", 1);
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created Failed");
+}
+
+TEST(RestartTest, ByPolicy) {
+  for (const char* policy : {"OnFailure", "Always"}) {
+    World world(Job({{"Worker", Replicas(1, policy)}}));
+    world.Settle();
+    EXPECT_EQ(world.pods()["j-worker-0"]["spec"]["restartPolicy"], policy);
+    const Json old = world.pods()["j-worker-0"]["metadata"]["uid"];
+    world.SetPhase("j-worker-0", "Failed", 1);
+    world.Settle();
+    EXPECT_NE(world.pods()["j-worker-0"]["metadata"]["uid"], old);
+    EXPECT_THAT(world.Conditions(), HasSubstr("Restarting"));
+  }
+  World never(Job({{"Worker", Replicas(1)}}));
+  never.Settle();
+  never.SetPhase("j-worker-0", "Failed", 130);
+  never.Settle();
+  EXPECT_EQ(never.Conditions(), "Created Failed");
+}
+
+TEST(RestartTest, WhatIsLostWithItsNodeComesBack) {
+  World world(Job({{"Worker", Replicas(1)}}));
+  world.Settle();
+  world.SetPhase("j-worker-0", "Failed");
+  world.pods()["j-worker-0"]["status"]["reason"] = "Evicted";
+  world.Settle();
+  EXPECT_THAT(world.Conditions(), HasSubstr("Restarting"));
+  EXPECT_EQ(world.pods()["j-worker-0"].value("status", Json()), Json());
+  // A pod that does not go, because its node does not answer, is taken off the books in the end.
+  const absl::Time gone = world.now() + absl::Seconds(30);
+  world.pods()["j-worker-0"]["metadata"]["deletionTimestamp"] = TimeToText(gone);
+  const Json old = world.pods()["j-worker-0"]["metadata"]["uid"];
+  world.Settle();
+  EXPECT_EQ(world.pods()["j-worker-0"]["metadata"]["uid"], old);
+  EXPECT_EQ(world.wake(), gone + absl::Minutes(1));
+  world.Advance(absl::Seconds(90));
+  world.Settle();
+  EXPECT_NE(world.pods()["j-worker-0"]["metadata"]["uid"], old);
+}
+
+TEST(RestartTest, TheLimitCountsEveryRestart) {
+  World world(Job({{"Worker", Replicas(2, "OnFailure")}}, {{"backoffLimit", 3}}));
+  world.Settle();
+  for (const char* pod : {"j-worker-0", "j-worker-1", "j-worker-0"}) {
+    world.SetPhase(pod, "Failed", 1);
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Restarting");
+  }
+  world.SetAll("Running");
+  world.pods()["j-worker-1"]["status"]["containerStatuses"] =
+      Json::array({{{"name", "tensorflow"}, {"restartCount", 1}}});
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created Failed");
+  EXPECT_EQ(world.status()["conditions"].back()["reason"], "BackoffLimitExceeded");
+  EXPECT_THAT(world.Pods(), SizeIs(2));
+}
+
+TEST(PolicyTest, CleaningUp) {
+  const std::map<std::string, std::vector<std::string>> left = {
+      {"None", {"j-chief-0", "j-ps-0", "j-worker-0", "j-worker-1"}},
+      {"Running", {"j-chief-0", "j-worker-1"}},
+      {"All", {}}};
+  for (const auto& [policy, pods] : left) {
+    World world(Job({{"Chief", Replicas(1)}, {"PS", Replicas(1)}, {"Worker", Replicas(2)}},
+                    {{"cleanPodPolicy", policy}}));
+    world.Settle();
+    world.SetPhase("j-ps-0", "Running");
+    world.SetPhase("j-worker-0", "Pending");
+    world.SetPhase("j-worker-1", "Succeeded");
+    world.SetPhase("j-chief-0", "Succeeded");
+    world.Settle();
+    EXPECT_EQ(world.Pods(), pods) << policy;
+    EXPECT_EQ(world.Services(), pods) << policy;
+  }
+}
+
+TEST(PolicyTest, TheDeadlineNeedsNoEvent) {
+  World world(Job({{"Worker", Replicas(1)}}, {{"activeDeadlineSeconds", 60}}));
+  world.Settle();
+  EXPECT_EQ(world.wake(), world.now() + absl::Seconds(60));
+  world.Advance(absl::Seconds(59));
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created");
+  world.Advance(absl::Seconds(1));
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created Failed");
+  EXPECT_EQ(world.status()["conditions"].back()["reason"], "DeadlineExceeded");
+}
+
+TEST(PolicyTest, ATimeToLive) {
+  for (const int seconds : {0, 3}) {
+    World world(Job({{"Worker", Replicas(1)}}, {{"ttlSecondsAfterFinished", seconds}}));
+    world.Settle();
+    world.SetPhase("j-worker-0", "Succeeded");
+    world.Settle();
+    EXPECT_EQ(world.deleted(), seconds == 0);
+    EXPECT_EQ(world.wake() == world.now() + absl::Seconds(3), seconds == 3);
+    world.Advance(absl::Seconds(3));
+    world.Pass();
+    EXPECT_TRUE(world.deleted());
+  }
+}
+
+TEST(PolicyTest, SuspendedAndResumed) {
+  Json job = Job({{"Worker", Replicas(2)}}, {{"suspend", true}});
+  World world(job);
+  world.Settle();
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  EXPECT_EQ(world.Conditions(), "Created Suspended");
+  EXPECT_FALSE(world.status().contains("startTime"));
+  world.job()["spec"]["runPolicy"]["suspend"] = false;
+  world.Settle();
+  EXPECT_THAT(world.Pods(), SizeIs(2));
+  EXPECT_EQ(world.Conditions(), "Created");
+  EXPECT_TRUE(world.HasEvent("TFJobResumed"));
+  world.SetAll("Running");
+  world.Settle();
+  world.job()["spec"]["runPolicy"]["suspend"] = true;
+  world.Advance(absl::Seconds(10));
+  world.Settle();
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  EXPECT_THAT(world.Services(), IsEmpty());
+  EXPECT_EQ(world.Conditions(), "Created Suspended");
+  EXPECT_EQ(world.status()["replicaStatuses"]["Worker"]["active"], 0);
+}
+
+TEST(PolicyTest, WhatAnotherManagesIsLeftAlone) {
+  World world(Job({{"Worker", Replicas(1)}}, {{"managedBy", "kueue.x-k8s.io/multikueue"}}));
+  world.Settle();
+  EXPECT_EQ(world.writes(), 0);
+}
+
+TEST(OtherTest, ScaledUpAndDown) {
+  World world(Job({{"Worker", Replicas(2)}}));
+  world.Settle();
+  world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 4;
+  world.Settle();
+  EXPECT_THAT(world.Pods(), SizeIs(4));
+  world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 1;
+  world.Settle();
+  EXPECT_THAT(world.Pods(), ElementsAre("j-worker-0"));
+  EXPECT_THAT(world.Services(), ElementsAre("j-worker-0"));
+}
+
+TEST(OtherTest, OrphansAndForeigners) {
+  World world(Job({{"Worker", Replicas(2)}}));
+  world.Settle();
+  world.pods()["j-worker-0"]["metadata"].erase("ownerReferences");
+  world.pods()["j-worker-1"]["metadata"]["ownerReferences"][0]["uid"] = "another";
+  world.Settle();
+  EXPECT_EQ(world.pods()["j-worker-0"]["metadata"]["ownerReferences"][0]["uid"], "uid-job");
+  EXPECT_EQ(world.pods()["j-worker-1"]["metadata"]["ownerReferences"][0]["uid"], "another");
+  const int writes = world.writes();
+  world.job()["metadata"]["deletionTimestamp"] = TimeToText(world.now());
+  world.pods().clear();
+  world.Settle();
+  EXPECT_EQ(world.writes(), writes);
+}
+
+TEST(OtherTest, AJobWithMistakesSaysSo) {
+  World world(Job({{"Wroker", Replicas(1)}}));
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Failed");
+  EXPECT_THAT(world.status()["conditions"][0]["message"].get<std::string>(),
+              HasSubstr("unknown role 'Wroker'"));
+  EXPECT_THAT(world.Pods(), IsEmpty());
+}
+
+// Killed between any two writes, and started again: the same end.
+TEST(OtherTest, WhereverItIsInterruptedTheEndIsTheSame) {
+  const auto live = [](World& world, int interrupted_at) {
+    int budget = interrupted_at;
+    const auto settle = [&] {
+      for (int i = 0; i < 40; ++i) {
+        const int before = world.writes();
+        const bool done = world.Pass(budget);
+        budget -= world.writes() - before;
+        if (budget <= 0) budget = std::numeric_limits<int>::max();  // starts again
+        if (done) return;
+      }
+      ADD_FAILURE() << "does not settle";
+    };
+    settle();
+    world.SetAll("Running");
+    settle();
+    world.SetPhase("j-worker-1", "Failed", 137);
+    settle();
+    world.SetAll("Running");
+    world.SetPhase("j-worker-0", "Failed", 137);
+    settle();
+    world.SetAll("Running");
+    settle();
+    world.SetPhase("j-worker-1", "Failed", 139);
+    settle();
+  };
+  const Json job = Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}},
+                       {{"backoffLimit", 2}, {"cleanPodPolicy", "Running"}});
+  World whole(job);
+  live(whole, std::numeric_limits<int>::max());
+  EXPECT_EQ(whole.Conditions(), "Created Failed");
+  for (int at = 1; at <= whole.writes(); ++at) {
+    World world(job);
+    live(world, at);
+    EXPECT_EQ(world.status(), whole.status()) << "after " << at << " writes";
+    EXPECT_EQ(world.Pods(), whole.Pods()) << "after " << at << " writes";
+    EXPECT_EQ(world.Services(), whole.Services()) << "after " << at << " writes";
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller

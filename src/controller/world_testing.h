@@ -1,0 +1,150 @@
+// A cluster with one job in it, for tests of the rules: it does what plans say, in their order, and
+// can stop at any point.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "controller/reconcile.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::controller {
+
+class World {
+ public:
+  explicit World(const Json& job) : job_(job) {
+    job_["metadata"]["uid"] = "uid-job";
+    if (!job_["metadata"].contains("namespace")) job_["metadata"]["namespace"] = "default";
+  }
+
+  // One pass; at most `steps` of its writes are made. True when all were, and there were none left.
+  bool Pass(int steps = std::numeric_limits<int>::max()) {
+    if (deleted_) return true;
+    Observed observed{.job = job_};
+    for (const auto& [name, pod] : pods_) observed.pods.push_back(pod);
+    for (const auto& [name, service] : services_) observed.services.push_back(service);
+    const Plan plan = Reconcile(observed, {.trainer_image = "trainer:1"}, now_);
+    wake_ = plan.wake;
+    if (plan.status_changed && steps-- > 0) {
+      job_["status"] = plan.status;
+      ++writes_;
+      for (const Event& event : plan.events) events_.push_back(event);
+    } else if (plan.status_changed) {
+      return false;
+    }
+    for (const Action& action : plan.actions) {
+      if (steps-- <= 0) return false;
+      std::visit([this](const auto& one) { Do(one); }, action);
+      ++writes_;
+    }
+    return !plan.status_changed && plan.actions.empty();
+  }
+
+  // Until nothing is left to do.
+  void Settle() {
+    for (int i = 0; i < 20; ++i) {
+      if (Pass()) return;
+    }
+    ADD_FAILURE() << "does not settle";
+  }
+
+  void SetPhase(const std::string& pod, const char* phase, std::optional<int> code = {}) {
+    ASSERT_TRUE(pods_.contains(pod)) << pod;
+    Json& status = pods_[pod]["status"];
+    status["phase"] = phase;
+    if (!code) return;
+    status["containerStatuses"] =
+        Json::array({{{"name", "tensorflow"}, {"state", {{"terminated", {{"exitCode", *code}}}}}}});
+  }
+  void SetAll(const char* phase) {
+    for (const auto& [name, pod] : pods_) SetPhase(name, phase);
+  }
+  void Advance(absl::Duration time) { now_ += time; }
+
+  Json& job() { return job_; }
+  Json& status() { return job_["status"]; }
+  std::map<std::string, Json>& pods() { return pods_; }
+  std::map<std::string, Json>& services() { return services_; }
+  std::vector<std::string> Pods() const { return NamesOf(pods_); }
+  std::vector<std::string> Services() const { return NamesOf(services_); }
+  bool deleted() const { return deleted_; }
+  int writes() const { return writes_; }
+  absl::Time now() const { return now_; }
+  absl::Time wake() const { return wake_; }
+  // The types of the conditions that hold, in order.
+  std::string Conditions() const {
+    std::string all;
+    const Json status = ObjectAt(job_, "status");
+    for (const Json& condition : status.value("conditions", Json::array())) {
+      if (condition["status"] != "True") continue;
+      absl::StrAppend(&all, all.empty() ? "" : " ", condition["type"].get<std::string>());
+    }
+    return all;
+  }
+  bool HasEvent(const std::string& reason) const {
+    for (const Event& event : events_) {
+      if (event.reason == reason) return true;
+    }
+    return false;
+  }
+  std::map<std::string, std::string> EnvOf(const std::string& pod) {
+    std::map<std::string, std::string> env;
+    for (const Json& container : pods_[pod]["spec"]["containers"]) {
+      if (container["name"] != "tensorflow") continue;
+      for (const Json& variable : container.value("env", Json::array())) {
+        env[variable["name"]] = variable["value"];
+      }
+    }
+    return env;
+  }
+  Json TfConfigOf(const std::string& pod) {
+    const auto env = EnvOf(pod);
+    const auto found = env.find("TF_CONFIG");
+    return found == env.end() ? Json() : Json::parse(found->second);
+  }
+
+ private:
+  static std::vector<std::string> NamesOf(const std::map<std::string, Json>& objects) {
+    std::vector<std::string> names;
+    names.reserve(objects.size());
+    for (const auto& [name, object] : objects) names.push_back(name);
+    return names;
+  }
+  std::map<std::string, Json>& Of(Kind kind) { return kind == Kind::kPod ? pods_ : services_; }
+
+  void Do(const Create& create) {
+    const std::string name = create.object["metadata"]["name"];
+    auto& objects = Of(create.kind);
+    if (objects.contains(name)) return;  // 409
+    objects[name] = create.object;
+    objects[name]["metadata"]["uid"] = absl::StrCat("uid-", ++uids_);
+  }
+  void Do(const Delete& removal) {
+    auto& objects = Of(removal.kind);
+    const auto found = objects.find(removal.name);
+    if (found != objects.end() && found->second["metadata"]["uid"] == removal.uid) {
+      objects.erase(found);
+    }
+  }
+  void Do(const Adopt& adopt) {
+    Of(adopt.kind)[adopt.name]["metadata"]["ownerReferences"] =
+        Json::array({{{"uid", "uid-job"}, {"controller", true}}});
+  }
+  void Do(const DeleteJob&) { deleted_ = true; }
+
+  Json job_;
+  std::map<std::string, Json> pods_;
+  std::map<std::string, Json> services_;
+  std::vector<Event> events_;
+  absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+  absl::Time wake_;
+  int uids_ = 0;
+  int writes_ = 0;
+  bool deleted_ = false;
+};
+
+}  // namespace muster::controller
