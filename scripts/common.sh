@@ -2,24 +2,27 @@
 # Sourced, not run.
 
 set -euo pipefail
+started_in=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 say() { printf '\n== %s\n' "$*"; }
 
+# What the trainer needs besides the rest.
+trainer_packages=(libtorch-dev libgloo-dev libopenblas0-openmp)
 # What the build and the examples need.
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
   zlib1g-dev libjpeg-dev libpng-dev libcurl4-openssl-dev libexpat1-dev ca-certificates
-  libtorch-dev libgloo-dev libopenblas0-openmp
+  "${trainer_packages[@]}"
   libgrpc++-dev libprotobuf-dev protobuf-compiler
 )
 # What the tests need besides.
 test_packages=(
   libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
   gdb radosgw ceph-mon ceph-osd curl python3-torch python3-fsspec python3-requests man-db groff bash-completion procps iproute2
-  golang-go dpkg-dev openssl iptables
+  golang-go dpkg-dev openssl iptables buildah
 )
 
 as_root() {

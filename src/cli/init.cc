@@ -16,10 +16,10 @@ void AddInitCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("init", "Print a commented starter file");
   auto kind = std::make_shared<std::string>("custom");
   std::vector<std::string> names;
-  for (const Template& item : kTemplates) names.emplace_back(item.name);
+  for (const EmbeddedFile& item : kTemplates) names.emplace_back(item.name);
   command.Argument("KIND", kind.get(), "mnist, pytorch, tensorflow or custom (the default)");
   command.OnCall([&context, kind, names]() -> absl::StatusOr<int> {
-    for (const Template& item : kTemplates) {
+    for (const EmbeddedFile& item : kTemplates) {
       if (*kind != item.name) continue;
       context.out().Print(item.text);
       return kSuccess;

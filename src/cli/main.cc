@@ -27,9 +27,9 @@ int Run(Context& context, int argc, char** argv) {
   program.Version(MUSTER_VERSION);
   program.Footer(kFooter);
   for (const auto add :
-       {AddInitCommand, AddRunCommand, AddRenderCommand, AddShowCommand, AddJobsCommand,
-        AddLogsCommand, AddStopCommand, AddResumeCommand, AddEvaluateCommand, AddPredictCommand,
-        AddEnvCommand, AddDataCommand, AddOperatorCommand, AddDoctorCommand, AddCheckpointCommand,
+       {AddInitCommand, AddRunCommand, AddRenderCommand, AddOperatorCommand, AddShowCommand,
+        AddJobsCommand, AddLogsCommand, AddStopCommand, AddResumeCommand, AddEvaluateCommand,
+        AddPredictCommand, AddEnvCommand, AddDataCommand, AddDoctorCommand, AddCheckpointCommand,
         AddStorageCommand, AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }

@@ -94,6 +94,7 @@ void AddOperatorCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("operator", "Run TFJobs in a Kubernetes cluster");
   auto options = std::make_shared<OperatorCommand>();
   options->job.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
+  AddOperatorInstallCommand(command, context);
   command.Option("--context", &options->context, "The context of the kubeconfig file");
   command.Option("-n,--namespace", &options->name_space,
                  "The namespace whose jobs it runs (default: all)");

@@ -1,48 +1,26 @@
 // Certificates for tests.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-
-struct evp_pkey_st;
-struct x509_st;
+#include "net/authority.h"
 
 namespace muster::net {
 
-struct TestCertificate {
-  std::string certificate;  // PEM, as is the key
-  std::string key;
-};
-
-struct CertificateRequest {
-  std::string name;   // CN
-  std::string hosts;  // subjectAltName: "IP:127.0.0.1,DNS:api.example"; "": none
-  absl::Time from = absl::Now() - absl::Hours(1);
-  absl::Time until = absl::Now() + absl::Hours(1);
-};
+using TestCertificate = Certificate;
 
 // An authority of its own.
 class TestAuthority {
  public:
-  TestAuthority();
-  ~TestAuthority();
-  TestAuthority(const TestAuthority&) = delete;
-  TestAuthority& operator=(const TestAuthority&) = delete;
+  TestAuthority() : authority_(Authority::Create({.name = "muster test authority"}).value()) {}
 
-  TestCertificate Issue(const CertificateRequest& request) const;
-  const std::string& certificate() const { return pem_; }
+  TestCertificate Issue(const CertificateRequest& request) const {
+    return authority_.Issue(request).value();
+  }
+  const std::string& certificate() const { return authority_.certificate(); }
 
  private:
-  struct Deleter {
-    void operator()(evp_pkey_st* key) const;
-    void operator()(x509_st* certificate) const;
-  };
-  std::unique_ptr<evp_pkey_st, Deleter> key_;
-  std::unique_ptr<x509_st, Deleter> certificate_;
-  std::string pem_;
+  const Authority authority_;
 };
 
 }  // namespace muster::net

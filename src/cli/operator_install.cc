@@ -1,0 +1,132 @@
+// muster operator install: puts what runs TFJobs into a cluster.
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/variables.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/operator_manifests.h"
+#include "codec/yaml_writer.h"
+#include "k8s/client.h"
+#include "k8s/error.h"
+
+namespace muster::cli {
+namespace {
+
+using k8s::Client;
+using k8s::Json;
+
+struct InstallCommand {
+  InstallOptions options;
+  std::string context;
+  bool no_webhook = false;
+  bool dry_run = false;
+  bool force = false;
+};
+
+absl::StatusOr<std::vector<Json>> Manifests(const InstallCommand& command,
+                                            std::optional<WebhookCertificate> certificate) {
+  InstallOptions options = command.options;
+  // A name that cannot be one is refused before it stands in a certificate.
+  MUSTER_RETURN_IF_ERROR(OperatorManifests(options).status());
+  if (!command.no_webhook) {
+    options.webhook = std::move(certificate);
+    if (!options.webhook) {
+      MUSTER_ASSIGN_OR_RETURN(options.webhook,
+                              MakeWebhookCertificate(options.name_space, absl::Now()));
+    }
+  }
+  return OperatorManifests(options);
+}
+
+int Print(Context& context, const std::vector<Json>& objects) {
+  for (const Json& object : objects) {
+    context.out().Print(absl::StrCat(&object == objects.data() ? "" : "---\n",
+                                     codec::ToYaml(nlohmann::ordered_json(object))));
+  }
+  return kSuccess;
+}
+
+// That of an earlier installation, so that a second one changes nothing.
+absl::StatusOr<std::optional<WebhookCertificate>> ExistingCertificate(
+    Client& client, const std::string& name_space) {
+  const auto secret = client.Get(k8s::kSecrets, {.name_space = name_space, .name = kWebhookSecret});
+  if (k8s::IsNoSuchObject(secret.status())) return std::nullopt;
+  MUSTER_RETURN_IF_ERROR(secret.status());
+  return ReadWebhookCertificate(*secret, name_space, absl::Now());
+}
+
+// What became of it, in kubectl's words.
+absl::StatusOr<std::string> Apply(Client& client, const Json& object, bool force) {
+  const k8s::ResourceKind* kind =
+      k8s::FindKind(k8s::TextAt(object, "/apiVersion"), k8s::TextAt(object, "/kind"));
+  if (kind == nullptr) return absl::InternalError("a kind that the client does not know");
+  const auto before = client.Get(*kind, k8s::KeyOf(object));
+  if (!before.ok() && !k8s::IsNoSuchObject(before.status())) return before.status();
+  const auto after = client.Apply(*kind, object, force);
+  if (k8s::IsConflict(after.status())) {
+    return absl::AbortedError(absl::StrCat(
+        after.status().message(),
+        "; another program has made it otherwise, maybe another operator of TFJobs: remove that "
+        "one, or take the object over with --force"));
+  }
+  MUSTER_RETURN_IF_ERROR(after.status());
+  if (!before.ok()) return "created";
+  return k8s::ResourceVersionOf(*before) == k8s::ResourceVersionOf(*after) ? "unchanged"
+                                                                           : "configured";
+}
+
+absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
+  if (command.dry_run) {
+    MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::nullopt));
+    return Print(context, objects);
+  }
+  MUSTER_RETURN_IF_ERROR(OperatorManifests(command.options).status());
+  MUSTER_ASSIGN_OR_RETURN(k8s::ClusterConfig cluster,
+                          k8s::FindCluster(ProcessVariables(), command.context));
+  k8s::ClientOptions client_options;
+  client_options.http = net::HttpOptions::FromEnvironment();
+  client_options.on_warning = [&context](const std::string& text) { context.err().Note(text); };
+  MUSTER_ASSIGN_OR_RETURN(const auto client,
+                          Client::Create(std::move(cluster), std::move(client_options)));
+  std::optional<WebhookCertificate> certificate;
+  if (!command.no_webhook) {
+    MUSTER_ASSIGN_OR_RETURN(certificate, ExistingCertificate(*client, command.options.name_space));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::move(certificate)));
+  for (const Json& object : objects) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string done, Apply(*client, object, command.force));
+    context.out().PrintLine(absl::StrCat(absl::AsciiStrToLower(k8s::TextAt(object, "/kind")), "/",
+                                         k8s::NameOf(object), " ", done));
+  }
+  context.err().Note(
+      absl::StrCat("kubectl -n ", command.options.name_space,
+                   " rollout status deployment/muster-operator shows when it is up"));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddOperatorInstallCommand(Command& command, Context& context) {
+  Command& sub =
+      command.AddCommand("install", "Put the operator into a cluster, or bring it to this version");
+  auto install = std::make_shared<InstallCommand>();
+  install->options = {.name_space = "muster",
+                      .image = absl::StrCat("muster:", MUSTER_VERSION),
+                      .trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION)};
+  sub.Option("-n,--namespace", &install->options.name_space, "The operator's namespace");
+  sub.Option("--image", &install->options.image, "The image of muster");
+  sub.Option("--trainer-image", &install->options.trainer_image,
+             "The image of the built-in trainer, which the operator uses");
+  sub.Option("--context", &install->context, "The context of the kubeconfig");
+  sub.Flag("--no-webhook", &install->no_webhook,
+           "Without the webhook that refuses jobs which could not run");
+  sub.Flag("--force", &install->force, "Take over what another program has set");
+  sub.Flag("--dry-run", &install->dry_run, "Print the manifests, for kubectl apply");
+  sub.OnCall([&context, install] { return Install(context, *install); });
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,157 @@
+#include "cli/operator_manifests.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/operator_files.h"
+#include "codec/yaml.h"
+#include "k8s/resource.h"
+#include "net/authority.h"
+
+namespace muster::cli {
+namespace {
+
+using k8s::Json;
+
+constexpr char kOperator[] = "muster-operator";
+constexpr absl::Duration kYear = absl::Hours(365 * 24);
+
+std::string HostOf(const std::string& name_space) {
+  return absl::StrCat(kOperator, ".", name_space, ".svc");
+}
+
+// RFC 1123's label.
+bool IsNamespaceName(absl::string_view name) {
+  constexpr size_t kLongest = 63;
+  return !name.empty() && name.size() <= kLongest && name.front() != '-' && name.back() != '-' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+         });
+}
+
+absl::Status CheckOptions(const InstallOptions& options) {
+  if (!IsNamespaceName(options.name_space)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", options.name_space,
+        "' cannot be a namespace; expected at most 63 small letters, digits and inner dashes"));
+  }
+  for (const std::string& image : {options.image, options.trainer_image}) {
+    const bool odd = std::any_of(image.begin(), image.end(),
+                                 [](unsigned char c) { return !absl::ascii_isgraph(c); });
+    if (!image.empty() && !odd) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", image, "' is no image; expected one such as registry.example.com/muster:1"));
+  }
+  return absl::OkStatus();
+}
+
+Json WebhookSecret(const InstallOptions& options) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata",
+           {{"name", kWebhookSecret},
+            {"namespace", options.name_space},
+            {"labels", {{"app.kubernetes.io/name", "muster"}}}}},
+          {"type", "kubernetes.io/tls"},
+          {"data",
+           {{"ca.crt", absl::Base64Escape(options.webhook->authority)},
+            {"tls.crt", absl::Base64Escape(options.webhook->certificate)},
+            {"tls.key", absl::Base64Escape(options.webhook->key)}}}};
+}
+
+// Our own files: a mistake in them is one of the build.
+absl::StatusOr<std::vector<Json>> Parse(const EmbeddedFile& file) {
+  codec::Diagnostics diagnostics(absl::StrCat(file.name, ".yaml"));
+  std::vector<Json> objects;
+  for (const codec::Node& node : codec::ParseYaml(file.text, {}, diagnostics)) {
+    objects.push_back(codec::ToJson(node));
+  }
+  MUSTER_RETURN_IF_ERROR(diagnostics.ToStatus());
+  return objects;
+}
+
+void Place(Json& object, const std::string& name_space) {
+  Json& metadata = object["metadata"];
+  if (metadata.contains("namespace")) metadata["namespace"] = name_space;
+  if (object["kind"] == "Namespace") metadata["name"] = name_space;
+  if (object.contains("subjects")) {
+    for (Json& subject : object["subjects"]) subject["namespace"] = name_space;
+  }
+}
+
+void Fit(Json& object, const InstallOptions& options) {
+  Place(object, options.name_space);
+  if (object["kind"] == "Deployment") {
+    Json& container = object["spec"]["template"]["spec"]["containers"][0];
+    container["image"] = options.image;
+    container["args"].push_back(absl::StrCat("--trainer-image=", options.trainer_image));
+  }
+  if (object["kind"] == "ValidatingWebhookConfiguration") {
+    Json& client = object["webhooks"][0]["clientConfig"];
+    client["service"]["namespace"] = options.name_space;
+    client["caBundle"] = absl::Base64Escape(options.webhook->authority);
+  }
+}
+
+std::string Decoded(const Json& secret, absl::string_view key) {
+  const Json* data = k8s::Find(secret, "/data");
+  std::string text;
+  if (data == nullptr || !data->is_object()) return text;
+  const auto found = data->find(std::string(key));
+  if (found == data->end() || !found->is_string()) return text;
+  return absl::Base64Unescape(found->get<std::string>(), &text) ? text : "";
+}
+
+}  // namespace
+
+absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& name_space,
+                                                          absl::Time now) {
+  const net::CertificateRequest request = {
+      .name = kOperator,
+      .hosts =
+          absl::StrCat("DNS:", HostOf(name_space), ",DNS:", HostOf(name_space), ".cluster.local"),
+      .from = now - absl::Hours(1),
+      .until = now + 10 * kYear};
+  net::CertificateRequest authority_request = request;
+  authority_request.name = "muster-operator webhook authority";
+  MUSTER_ASSIGN_OR_RETURN(const net::Authority authority,
+                          net::Authority::Create(authority_request));
+  MUSTER_ASSIGN_OR_RETURN(net::Certificate issued, authority.Issue(request));
+  return WebhookCertificate{.authority = authority.certificate(),
+                            .certificate = std::move(issued.certificate),
+                            .key = std::move(issued.key)};
+}
+
+std::optional<WebhookCertificate> ReadWebhookCertificate(const Json& secret,
+                                                         const std::string& name_space,
+                                                         absl::Time now) {
+  WebhookCertificate found = {.authority = Decoded(secret, "ca.crt"),
+                              .certificate = Decoded(secret, "tls.crt"),
+                              .key = Decoded(secret, "tls.key")};
+  const absl::Status good = net::CheckServer({.certificate = found.certificate, .key = found.key},
+                                             found.authority, HostOf(name_space), now + kYear);
+  if (!good.ok()) return std::nullopt;
+  return found;
+}
+
+absl::StatusOr<std::vector<Json>> OperatorManifests(const InstallOptions& options) {
+  MUSTER_RETURN_IF_ERROR(CheckOptions(options));
+  std::vector<Json> objects;
+  for (const EmbeddedFile& file : kOperatorFiles) {
+    const absl::string_view name = file.name;
+    if (name == "webhook" && !options.webhook) continue;
+    // Before the operator, which looks for it when it starts.
+    if (name == "operator" && options.webhook) objects.push_back(WebhookSecret(options));
+    MUSTER_ASSIGN_OR_RETURN(std::vector<Json> parsed, Parse(file));
+    for (Json& object : parsed) {
+      Fit(object, options);
+      objects.push_back(std::move(object));
+    }
+  }
+  return objects;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,43 @@
+// What `muster operator install` puts into a cluster: the files of deploy/, made to fit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+inline constexpr char kWebhookSecret[] = "muster-webhook";
+
+// By which the API server knows the operator's webhook; PEM.
+struct WebhookCertificate {
+  std::string authority;
+  std::string certificate;
+  std::string key;
+};
+
+// A new one, for ten years.
+absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& name_space,
+                                                          absl::Time now);
+// That of the Secret which an earlier installation left; nullopt when it is not good for another
+// year.
+std::optional<WebhookCertificate> ReadWebhookCertificate(const nlohmann::json& secret,
+                                                         const std::string& name_space,
+                                                         absl::Time now);
+
+struct InstallOptions {
+  std::string name_space;
+  std::string image;
+  std::string trainer_image;                  // which the operator uses
+  std::optional<WebhookCertificate> webhook;  // without it there is no webhook
+};
+
+// In the order in which they must be applied. InvalidArgument when the namespace's name cannot be
+// one, or an image no image.
+absl::StatusOr<std::vector<nlohmann::json>> OperatorManifests(const InstallOptions& options);
+
+}  // namespace muster::cli
