@@ -4,16 +4,20 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/held_signals.h"
+#include "controller/endpoints.h"
 #include "k8s/leader_elector.h"
 
 namespace muster::cli {
@@ -25,6 +29,9 @@ struct OperatorCommand {
   std::string lease_name_space;  // where the operator itself is at home
   bool alone = false;
   controller::TfJobOptions job;
+  int http_port = 0;
+  int webhook_port = 9443;
+  std::string webhook_certificate;
 };
 
 // Unlike every other's: the host's name and something random.
@@ -48,6 +55,18 @@ absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(Context& context,
   return k8s::Client::Create(std::move(config), std::move(options));
 }
 
+// "" where nobody has put a certificate.
+std::string WebhookFolder(Context& context, const OperatorCommand& command) {
+  if (command.webhook_certificate.empty()) return "";
+  std::error_code error;
+  if (std::filesystem::exists(JoinPath(command.webhook_certificate, "tls.crt"), error)) {
+    return command.webhook_certificate;
+  }
+  context.err().Note(absl::StrCat("no certificate in ", command.webhook_certificate,
+                                  ": jobs are not checked before they are kept"));
+  return "";
+}
+
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
   constexpr double kRequestsPerSecond = 500;
   constexpr double kLeaseRequestsPerSecond = 5;
@@ -65,6 +84,16 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
     while (!over.stop_requested() && !signals.Take()) absl::SleepFor(absl::Milliseconds(50));
     stop.request_stop();
   });
+  std::atomic<bool> leading = command.alone;
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto endpoints,
+      controller::Endpoints::Start(
+          {.http_port = command.http_port,
+           .webhook_port = command.webhook_port,
+           .certificate_folder = WebhookFolder(context, command),
+           // Who waits for its turn is ready too: it answers the webhook.
+           .ready = [&] { return !leading || controller.IsReady(); },
+           .metrics = [&] { return controller::Metrics(controller.Counts(), leading); }}));
   if (command.alone) {
     MUSTER_RETURN_IF_ERROR(controller.Run(stop.get_token()));
     return kSuccess;
@@ -76,6 +105,7 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
   absl::Status worked;
   const absl::Status led = elector.Run(stop.get_token(), [&] {
     context.err().Note("leading");
+    leading = true;
     work = std::jthread([&] {
       worked = controller.Run(stop.get_token());
       stop.request_stop();
@@ -105,6 +135,11 @@ void AddOperatorCommand(Command& program, Context& context) {
                  "The cluster's domain, for pods that must say it");
   command.Option("--trainer-image", &options->job.trainer_image,
                  "The image of the built-in trainer");
+  command.Option("--http-port", &options->http_port,
+                 "Answers /healthz, /readyz and /metrics there (default: nowhere)");
+  command.Option("--webhook-certificate", &options->webhook_certificate,
+                 "A folder with tls.crt and tls.key: checks jobs for the API server");
+  command.Option("--webhook-port", &options->webhook_port, "Where it does that");
   command.OnCall([&context, options] { return RunOperator(context, *options); });
 }
 
