@@ -14,7 +14,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kComponent[] = "muster-operator";
 // After that long what was done is looked up again, whatever the copies say.
 constexpr absl::Duration kForgetful = absl::Minutes(2);
 constexpr absl::Duration kSyncPatience = absl::Minutes(2);
@@ -48,7 +47,7 @@ bool IsOlder(const Json& a, const Json& b) {
 }  // namespace
 
 Operator::Operator(k8s::Client& client, OperatorOptions options)
-    : client_(client), options_(std::move(options)) {
+    : client_(client), options_(std::move(options)), teller_(client, options_.log) {
   jobs_ = std::make_unique<k8s::Informer>(
       client_, Follow(kTfJobs, /*owned=*/false),
       k8s::InformerHandler{.added =
@@ -196,7 +195,7 @@ absl::Status Operator::Reconcile(const std::string& key) {
   for (const k8s::Object& one : services_->cache().Indexed(key)) observed.services.push_back(*one);
   const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
   if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
-  for (const Event& event : plan.events) Tell(job, event);
+  for (const Event& event : plan.events) teller_.Tell(job, event);
   absl::Status first;
   for (const Action& action : plan.actions) {
     const absl::Status status = Carry(key, job, action);
@@ -234,17 +233,6 @@ std::map<std::string, JobCounts> Operator::Counts() const {
   return counts_;
 }
 
-void Operator::Tell(const Json& job, const Event& event) {
-  const Json object = k8s::MakeEvent(job, {.warning = event.warning,
-                                           .reason = event.reason,
-                                           .message = event.message,
-                                           .component = kComponent,
-                                           .time = absl::Now()});
-  if (const auto told = client_.Create(k8s::kEvents, object); !told.ok()) {
-    options_.log(absl::StrCat("an event could not be told: ", told.status().message()));
-  }
-}
-
 absl::Status Operator::Carry(const std::string& key, const Json& job, const Action& action) {
   return std::visit([&](const auto& one) { return Do(key, job, one); }, action);
 }
@@ -254,7 +242,10 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
   {
     absl::MutexLock lock(&mutex_);
     Pending& pending = pending_[key];
-    if (!pending.creations.insert(CreationKey(create.kind, name)).second) return absl::OkStatus();
+    if (!pending.creations.insert(CreationKey(create.kind, name)).second) {
+      queue_.AddAt(key, pending.since + 2 * kForgetful);  // should it never show
+      return absl::OkStatus();
+    }
     pending.since = absl::Now();
   }
   const absl::Status status = client_.Create(KindOf(create.kind), create.object).status();
@@ -264,12 +255,12 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
       absl::MutexLock lock(&mutex_);
       pending_[key].creations.erase(CreationKey(create.kind, name));
     }
-    Tell(job, {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
-               absl::StrCat("Error creating: ", status.message())});
+    teller_.Tell(job, {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
+                       absl::StrCat("Error creating: ", status.message())});
     return status;
   }
-  Tell(job, {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
-             absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
+  teller_.Tell(job, {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
+                     absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
   return absl::OkStatus();
 }
 
@@ -278,6 +269,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
     absl::MutexLock lock(&mutex_);
     Pending& pending = pending_[key];
     if (!removal.at_once && !pending.deletions.insert(removal.uid).second) {
+      queue_.AddAt(key, pending.since + 2 * kForgetful);
       return absl::OkStatus();
     }
     pending.since = absl::Now();
@@ -292,12 +284,12 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
       absl::MutexLock lock(&mutex_);
       pending_[key].deletions.erase(removal.uid);
     }
-    Tell(job, {true, absl::StrCat("FailedDelete", WordOf(removal.kind)),
-               absl::StrCat("Error deleting: ", status.message())});
+    teller_.Tell(job, {true, absl::StrCat("FailedDelete", WordOf(removal.kind)),
+                       absl::StrCat("Error deleting: ", status.message())});
     return status;
   }
-  Tell(job, {false, absl::StrCat("SuccessfulDelete", WordOf(removal.kind)),
-             absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name)});
+  teller_.Tell(job, {false, absl::StrCat("SuccessfulDelete", WordOf(removal.kind)),
+                     absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name)});
   return absl::OkStatus();
 }
 

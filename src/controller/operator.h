@@ -1,6 +1,7 @@
 // The operator: sees what happens in a cluster and does what Reconcile() says.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "controller/event_teller.h"
 #include "controller/reconcile.h"
 #include "controller/work_queue.h"
 #include "k8s/client.h"
@@ -70,11 +72,11 @@ class Operator {
   absl::Status Do(const std::string& key, const Json& job, const Delete& removal);
   absl::Status Do(const std::string& key, const Json& job, const Adopt& adopt);
   absl::Status Do(const std::string& key, const Json& job, const DeleteJob& removal);
-  void Tell(const Json& job, const Event& event);
   void CountVerdict(const Json& job, const Plan& plan);
 
   k8s::Client& client_;
   const OperatorOptions options_;
+  EventTeller teller_;
   WorkQueue queue_{WorkQueue::Options()};
   std::unique_ptr<k8s::Informer> jobs_;
   std::unique_ptr<k8s::Informer> pods_;

@@ -38,6 +38,7 @@ class Reconciler {
     const Json before = plan_.status;
     if (!IsTrue(plan_.status, kCreated)) {
       Set({kCreated, true, "TFJobCreated", absl::StrCat("TFJob ", job_.name(), " is created.")});
+      WarnOfPolicies();
     }
     if (IsFinished(plan_.status)) {
       CleanUp();
@@ -56,6 +57,17 @@ class Reconciler {
     plan_.events.push_back({warning, std::move(reason), std::move(message)});
   }
   void Wake(absl::Time time) { plan_.wake = std::min(plan_.wake, time); }
+
+  // What a template says of restarts has no effect, which its author may not know.
+  void WarnOfPolicies() {
+    for (const RoleSpec* role : job_.roles()) {
+      const std::string policy = TextAt(ObjectAt(role->pod, "spec"), "restartPolicy");
+      if (policy.empty()) continue;
+      Tell(true, "SetPodTemplateRestartPolicy",
+           absl::StrCat("Restart policy ", policy, " in the pod template of ", Title(role->name),
+                        " is overwritten by that of its replica spec"));
+    }
+  }
 
   // Unless that is under way. One whose node is lost does not go by itself.
   void Remove(Kind kind, const Child& child) {

@@ -202,6 +202,15 @@ TEST(RestartTest, ByExitCode) {
   EXPECT_EQ(world.Conditions(), "Created Failed");
 }
 
+TEST(RestartTest, APolicyOfTheTemplateIsWarnedOf) {
+  Json worker = Replicas(1, "OnFailure");
+  worker["template"]["spec"]["restartPolicy"] = "Always";
+  World world(Job({{"Worker", worker}}));
+  world.Settle();
+  EXPECT_EQ(world.pods()["j-worker-0"]["spec"]["restartPolicy"], "OnFailure");
+  EXPECT_TRUE(world.HasEvent("SetPodTemplateRestartPolicy"));
+}
+
 TEST(RestartTest, ByPolicy) {
   for (const char* policy : {"OnFailure", "Always"}) {
     World world(Job({{"Worker", Replicas(1, policy)}}));

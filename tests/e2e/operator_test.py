@@ -57,6 +57,10 @@ class OperatorTest(MusterTest):
     def wait_conditions(self, name, *conditions):
         wait_until(lambda: self.conditions(name) == list(conditions), f"{name} is {conditions}", 30)
 
+    def reasons(self):
+        """Of the events that tell of jobs."""
+        return {event["reason"] for event in self.ask("GET", "events")[1]["items"] if event["involvedObject"]["kind"] == "TFJob"}
+
     def set_phase(self, pod, phase, code=None):
         status = {"phase": phase}
         if code is not None:
@@ -90,8 +94,8 @@ class LifeTest(OperatorTest):
         self.set_phase("dist-chief-0", "Succeeded")
         self.wait_conditions("dist", "Created", "Succeeded")
         self.wait_pods("dist-chief-0")
-        reasons = {event["reason"] for event in self.ask("GET", "events")[1]["items"] if event["involvedObject"]["kind"] == "TFJob"}
-        self.assertLessEqual({"SuccessfulCreatePod", "SuccessfulCreateService", "SuccessfulDeletePod", "TFJobSucceeded"}, reasons)
+        wait_until(lambda: {"SuccessfulCreatePod", "SuccessfulCreateService", "SuccessfulDeletePod", "TFJobSucceeded"} <= self.reasons(),
+                   "all of it is told")
 
     def test_restarts_and_their_limit(self):
         self.operate()

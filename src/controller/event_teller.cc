@@ -1,0 +1,61 @@
+#include "controller/event_teller.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "k8s/resource.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kComponent[] = "muster-operator";
+constexpr size_t kMostWaiting = 10'000;
+constexpr absl::Duration kLastWords = absl::Seconds(2);
+
+}  // namespace
+
+EventTeller::EventTeller(k8s::Client& client, std::function<void(const std::string&)> log)
+    : client_(client),
+      log_(std::move(log)),
+      thread_([this](const std::stop_token& stop) { Work(stop); }) {}
+
+EventTeller::~EventTeller() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return waiting_.empty(); };
+  mutex_.AwaitWithTimeout(absl::Condition(&told), kLastWords);
+  thread_.request_stop();
+}
+
+void EventTeller::Tell(const Json& job, const Event& event) {
+  Json object = k8s::MakeEvent(job, {.warning = event.warning,
+                                     .reason = event.reason,
+                                     .message = event.message,
+                                     .component = kComponent,
+                                     .time = absl::Now()});
+  absl::MutexLock lock(&mutex_);
+  if (waiting_.size() >= kMostWaiting) waiting_.pop_front();
+  waiting_.push_back(std::move(object));
+}
+
+void EventTeller::Work(const std::stop_token& stop) {
+  for (;;) {
+    Json object;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return closed_ || !waiting_.empty();
+      };
+      mutex_.Await(absl::Condition(&news));
+      if (waiting_.empty() || stop.stop_requested()) return;
+      object = waiting_.front();
+    }
+    const auto told = client_.Create(k8s::kEvents, object, {.stop = stop});
+    if (!told.ok() && !absl::IsCancelled(told.status())) {
+      log_(absl::StrCat("an event could not be told: ", told.status().message()));
+    }
+    absl::MutexLock lock(&mutex_);
+    if (!waiting_.empty()) waiting_.pop_front();
+  }
+}
+
+}  // namespace muster::controller
