@@ -232,6 +232,9 @@ class InstallTest(MusterTest):
         self.assertEqual(hook["clientConfig"]["service"]["namespace"], "mine")
         self.assertEqual({(group, kind) for rule in hook["rules"] for group in rule["apiGroups"] for kind in rule["resources"]},
                          {("kubeflow.org", "tfjobs"), ("tensorflow.org", "tfjobs")})
+        without = self.install("--namespace=mine", "--image=r.example/muster:2", "--no-webhook").stdout.splitlines()
+        self.assertEqual([line for line in without if not line.endswith(" unchanged")],
+                         ["validatingwebhookconfiguration/muster-operator deleted", "secret/muster-webhook deleted"])
 
     def test_what_another_operator_has_is_not_taken(self):
         definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "tfjobs.kubeflow.org"},
