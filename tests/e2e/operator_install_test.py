@@ -11,7 +11,8 @@ from support import SOURCE, MusterTest, wait_until
 DEPLOY = SOURCE / "deploy"
 EXAMPLES = SOURCE / "examples"
 RENDERED = SOURCE / "src" / "launch" / "kubernetes" / "testdata"
-JOBS = [*sorted((EXAMPLES / "kubernetes").glob("*.yaml")), EXAMPLES / "tfjob.yaml", EXAMPLES / "tfjob_v1alpha1.yaml", RENDERED / "tfjob.job.yaml"]
+JOBS = [*sorted((EXAMPLES / "kubernetes").glob("*.yaml")), *sorted(EXAMPLES.glob("tfjob*.yaml")), RENDERED / "tfjob.job.yaml",
+        *sorted((SOURCE / "tests" / "fuzz" / "corpus" / "job").glob("tfjob*.yaml"))]
 CONTAINER = {"name": "tensorflow", "image": "tf:1"}
 REPLICA = {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
 TFJOB = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "a"}, "spec": {"tfReplicaSpecs": {"Worker": REPLICA}}}
@@ -108,7 +109,7 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(json.loads(taken.stdout)["spec"], job["spec"])
 
     def test_examples_are_taken(self):
-        self.assertGreater(len(JOBS), 8)
+        self.assertGreater(len(JOBS), 10)
         for path in JOBS:
             with self.subTest(path.name):
                 text = path.read_text().replace("namespace: kubeflow", f"namespace: {self.cluster.namespace}")
