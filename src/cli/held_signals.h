@@ -18,6 +18,12 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
+  // Takes one of them, so that it has no effect any more. False when there is none.
+  bool Take() const {
+    const timespec at_once = {};
+    return ::sigtimedwait(&held_, nullptr, &at_once) > 0;
+  }
+
   bool any() const {
     sigset_t pending;
     ::sigpending(&pending);

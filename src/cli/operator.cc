@@ -1,16 +1,146 @@
-// muster operator: what runs TFJobs in a cluster.
+// muster operator: runs TFJobs in a Kubernetes cluster.
+#include "controller/operator.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/files.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/held_signals.h"
+#include "controller/endpoints.h"
+#include "k8s/leader_elector.h"
 
 namespace muster::cli {
+namespace {
+
+struct OperatorCommand {
+  std::string context;
+  std::string name_space;        // that is watched
+  std::string lease_name_space;  // where the operator itself is at home
+  bool alone = false;
+  controller::TfJobOptions job;
+  int http_port = 0;
+  int webhook_port = 9443;
+  std::string webhook_certificate;
+};
+
+// Unlike every other's: the host's name and something random.
+std::string Identity() {
+  char host[256] = "muster";
+  ::gethostname(host, sizeof(host) - 1);
+  std::random_device random;
+  return absl::StrCat(host, "_", absl::StrFormat("%08x%08x", random(), random()));
+}
+
+absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(Context& context,
+                                                     const OperatorCommand& command,
+                                                     double requests_per_second) {
+  MUSTER_ASSIGN_OR_RETURN(k8s::ClusterConfig config,
+                          k8s::FindCluster(ProcessVariables(), command.context));
+  k8s::ClientOptions options{.requests_per_second = requests_per_second,
+                             .burst = static_cast<int>(2 * requests_per_second),
+                             .field_manager = "muster-operator"};
+  options.http = net::HttpOptions::FromEnvironment();
+  options.on_warning = [&context](const std::string& text) { context.err().Note(text); };
+  return k8s::Client::Create(std::move(config), std::move(options));
+}
+
+// "" where nobody has put a certificate.
+std::string WebhookFolder(Context& context, const OperatorCommand& command) {
+  if (command.webhook_certificate.empty()) return "";
+  std::error_code error;
+  if (std::filesystem::exists(JoinPath(command.webhook_certificate, "tls.crt"), error)) {
+    return command.webhook_certificate;
+  }
+  context.err().Note(absl::StrCat("no certificate in ", command.webhook_certificate,
+                                  ": jobs are not checked before they are kept"));
+  return "";
+}
+
+absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
+  constexpr double kRequestsPerSecond = 500;
+  constexpr double kLeaseRequestsPerSecond = 5;
+  const HeldSignals signals;
+  MUSTER_ASSIGN_OR_RETURN(const auto client, Connect(context, command, kRequestsPerSecond));
+  MUSTER_ASSIGN_OR_RETURN(const auto leases, Connect(context, command, kLeaseRequestsPerSecond));
+  controller::Operator controller(*client, {.name_space = command.name_space,
+                                            .job = command.job,
+                                            .log = [&context](const std::string& text) {
+                                              context.err().Note(text);
+                                              context.err().Flush();
+                                            }});
+  std::stop_source stop;
+  std::jthread watch([&](const std::stop_token& over) {
+    while (!over.stop_requested() && !signals.Take()) absl::SleepFor(absl::Milliseconds(50));
+    stop.request_stop();
+  });
+  std::atomic<bool> leading = command.alone;
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto endpoints,
+      controller::Endpoints::Start(
+          {.http_port = command.http_port,
+           .webhook_port = command.webhook_port,
+           .certificate_folder = WebhookFolder(context, command),
+           // Who waits for its turn is ready too: it answers the webhook.
+           .ready = [&] { return !leading || controller.IsReady(); },
+           .metrics = [&] { return controller::Metrics(controller.Counts(), leading); }}));
+  if (command.alone) {
+    MUSTER_RETURN_IF_ERROR(controller.Run(stop.get_token()));
+    return kSuccess;
+  }
+  const std::string home =
+      command.lease_name_space.empty() ? client->name_space() : command.lease_name_space;
+  k8s::LeaderElector elector(*leases, {.lease = {home, "muster-operator"}, .identity = Identity()});
+  std::jthread work;
+  absl::Status worked;
+  const absl::Status led = elector.Run(stop.get_token(), [&] {
+    context.err().Note("leading");
+    leading = true;
+    work = std::jthread([&] {
+      worked = controller.Run(stop.get_token());
+      stop.request_stop();
+    });
+  });
+  stop.request_stop();
+  if (work.joinable()) work.join();
+  MUSTER_RETURN_IF_ERROR(worked);
+  MUSTER_RETURN_IF_ERROR(led);
+  return kSuccess;
+}
+
+}  // namespace
 
 void AddOperatorCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("operator", "Run TFJobs in a Kubernetes cluster");
+  auto options = std::make_shared<OperatorCommand>();
+  options->job.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
   AddOperatorInstallCommand(command, context);
-  command.OnCall([&context, &command]() -> absl::StatusOr<int> {
-    context.out().Print(command.Help());
-    return kUsage;
-  });
+  command.Option("--context", &options->context, "The context of the kubeconfig file");
+  command.Option("-n,--namespace", &options->name_space,
+                 "The namespace whose jobs it runs (default: all)");
+  command.Option("--lease-namespace", &options->lease_name_space,
+                 "Where several of them agree on who works (default: its own)");
+  command.Flag("--alone", &options->alone, "There is no other: works without a lease");
+  command.Option("--domain", &options->job.domain,
+                 "The cluster's domain, for pods that must say it");
+  command.Option("--trainer-image", &options->job.trainer_image,
+                 "The image of the built-in trainer");
+  command.Option("--http-port", &options->http_port,
+                 "Answers /healthz, /readyz and /metrics there (default: nowhere)");
+  command.Option("--webhook-certificate", &options->webhook_certificate,
+                 "A folder with tls.crt and tls.key: checks jobs for the API server");
+  command.Option("--webhook-port", &options->webhook_port, "Where it does that");
+  command.OnCall([&context, options] { return RunOperator(context, *options); });
 }
 
 }  // namespace muster::cli

@@ -11,6 +11,7 @@ namespace muster::cli {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);

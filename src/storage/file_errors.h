@@ -1,12 +1,8 @@
 // What every storage says in the same words.
 #pragma once
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "base/terminal_text.h"
 #include "storage/url.h"
 
 namespace muster::storage {
@@ -39,9 +35,6 @@ inline absl::Status Replaced(const Url& url) {
   return absl::AbortedError(
       absl::StrCat(url.ToString(), ": was replaced while it was read; begin again"));
 }
-
-// At most a line of what a server says.
-inline std::string ServerWords(absl::string_view text) { return Ellipsize(Printable(text), 200); }
 
 inline absl::Status NegativeOffset() {
   return absl::InvalidArgumentError("a file was to be read before its begin");

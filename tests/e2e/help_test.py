@@ -4,7 +4,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "render", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
+COMMANDS = ["init", "run", "render", "operator", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
 
 
 class HelpTest(MusterTest):

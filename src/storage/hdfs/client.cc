@@ -126,7 +126,7 @@ absl::Status CheckName(const Url& url) {
 // "host:port" of a URL, which says nothing secret.
 std::string ServerOf(absl::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
-  return ServerWords(url.substr(0, url.find_first_of("/?#")));
+  return net::ServerWords(url.substr(0, url.find_first_of("/?#")));
 }
 
 // Of this process; "" when it has none.
@@ -146,7 +146,7 @@ absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
     nodes = absl::StrSplit(parts.second, ',', absl::SkipEmpty());
     if (parts.first.empty() || nodes.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("MUSTER_HDFS_NAMENODES says '",
-                                                     ServerWords(cluster),
+                                                     net::ServerWords(cluster),
                                                      "'; write it as cluster=host:9870,host:9870"));
     }
   }
@@ -163,8 +163,8 @@ absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const Variables& variable
   options.token_file = variables("MUSTER_HDFS_TOKEN_FILE");
   const std::string https = variables("MUSTER_HDFS_HTTPS");
   if (!https.empty() && https != "true" && https != "false") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("MUSTER_HDFS_HTTPS is '", ServerWords(https), "'; set it to true or false"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "MUSTER_HDFS_HTTPS is '", net::ServerWords(https), "'; set it to true or false"));
   }
   options.https = https == "true";
   MUSTER_RETURN_IF_ERROR(ParseNamenodes(variables("MUSTER_HDFS_NAMENODES"), options));
@@ -338,7 +338,7 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
   if (exception->name == "FileNotFoundException") return Absent(url);
   const std::string token = Token().value_or("");
   const bool secret = !token.empty() && absl::StrContains(exception->message, token);
-  const std::string words = secret ? "" : ServerWords(exception->message);
+  const std::string words = secret ? "" : net::ServerWords(exception->message);
   const auto* meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
                                      [&](const auto& m) { return m.exception == exception->name; });
   if (meaning != std::end(kMeanings)) {
@@ -347,7 +347,7 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
                                      words.empty() ? "" : ": ", words, ")"));
   }
   return absl::UnavailableError(absl::StrCat(name, ": the server answers ",
-                                             ServerWords(exception->name),
+                                             net::ServerWords(exception->name),
                                              words.empty() ? "" : ": ", words));
 }
 

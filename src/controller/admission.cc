@@ -1,0 +1,47 @@
+#include "controller/admission.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "controller/tfjob.h"
+
+namespace muster::controller {
+namespace {
+
+std::string ManagerOf(const Json& job) {
+  return TextAt(ObjectAt(ObjectAt(job, "spec"), "runPolicy"), "managedBy");
+}
+
+absl::Status Check(const Json& request) {
+  const std::string operation = TextAt(request, "operation");
+  if (operation != "CREATE" && operation != "UPDATE") return absl::OkStatus();
+  const Json job = ObjectAt(request, "object");
+  const Json before = ObjectAt(request, "oldObject");
+  // What is going needs no right spec any more: else its finalizers could not be taken off.
+  if (ObjectAt(job, "metadata").contains("deletionTimestamp")) return absl::OkStatus();
+  if (operation == "UPDATE" && ManagerOf(job) != ManagerOf(before)) {
+    return absl::InvalidArgumentError(
+        "runPolicy.managedBy cannot be changed; delete the job and create it anew");
+  }
+  // One that was there with mistakes before can be labelled, and deleted.
+  if (operation == "UPDATE" && job.value("spec", Json()) == before.value("spec", Json())) {
+    return absl::OkStatus();
+  }
+  return TfJob::Parse(job, {}).status();
+}
+
+}  // namespace
+
+Json Review(const Json& review) {
+  const Json request = ObjectAt(review, "request");
+  const absl::Status status = Check(request);
+  Json response = {{"uid", TextAt(request, "uid")}, {"allowed", status.ok()}};
+  if (!status.ok()) {
+    response["status"] = {
+        {"code", 422}, {"reason", "Invalid"}, {"message", std::string(status.message())}};
+  }
+  return {{"apiVersion", "admission.k8s.io/v1"},
+          {"kind", "AdmissionReview"},
+          {"response", std::move(response)}};
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,70 @@
+#include "controller/admission.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::controller {
+namespace {
+
+using testing::HasSubstr;
+
+Json Job(const char* role = "Worker") {
+  return {
+      {"apiVersion", "kubeflow.org/v1"},
+      {"kind", "TFJob"},
+      {"metadata", {{"name", "j"}, {"namespace", "n"}}},
+      {"spec",
+       {{"tfReplicaSpecs",
+         {{role,
+           {{"template",
+             {{"spec",
+               {{"containers", Json::array({{{"name", "tensorflow"}, {"image", "i"}}})}}}}}}}}}}}};
+}
+
+// "" when it may be.
+std::string Refusal(const char* operation, const Json& job, const Json& before = nullptr) {
+  const Json answer = Review(
+      {{"kind", "AdmissionReview"},
+       {"request",
+        {{"uid", "u-1"}, {"operation", operation}, {"object", job}, {"oldObject", before}}}});
+  EXPECT_EQ(answer["response"]["uid"], "u-1");
+  EXPECT_EQ(answer["apiVersion"], "admission.k8s.io/v1");
+  if (answer["response"]["allowed"].get<bool>()) return "";
+  return answer["response"]["status"]["message"];
+}
+
+TEST(AdmissionTest, MistakesAreNamed) {
+  EXPECT_EQ(Refusal("CREATE", Job()), "");
+  EXPECT_THAT(Refusal("CREATE", Job("Wroker")), HasSubstr("unknown role 'Wroker'"));
+  Json other = Job();
+  other["metadata"]["name"] = "0j";
+  EXPECT_THAT(Refusal("CREATE", other), HasSubstr("begins with a digit"));
+  Json named = Job();
+  named["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main";
+  EXPECT_THAT(Refusal("CREATE", named), HasSubstr("tensorflow"));
+}
+
+TEST(AdmissionTest, WhoManagesAJobIsForGood) {
+  Json managed = Job();
+  managed["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue";
+  EXPECT_THAT(Refusal("UPDATE", managed, Job()), HasSubstr("managedBy cannot be changed"));
+  EXPECT_EQ(Refusal("UPDATE", managed, managed), "");
+}
+
+TEST(AdmissionTest, WhatIsThereAlreadyCanBeLabelledAndDeleted) {
+  const Json wrong = Job("Wroker");
+  EXPECT_EQ(Refusal("UPDATE", wrong, wrong), "");
+  Json going = Job("Wroker");
+  going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_EQ(Refusal("UPDATE", going, Job()), "");
+  EXPECT_EQ(Refusal("DELETE", nullptr, wrong), "");
+}
+
+TEST(AdmissionTest, GarbageIsAnsweredToo) {
+  for (const Json& review : {Json(), Json(1), Json::array(), Json{{"request", 1}}}) {
+    EXPECT_EQ(Review(review)["response"]["allowed"], true);  // it asks for nothing
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller

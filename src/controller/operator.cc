@@ -1,0 +1,320 @@
+#include "controller/operator.h"
+
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "controller/conditions.h"
+#include "k8s/error.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr char kComponent[] = "muster-operator";
+// After that long what was done is looked up again, whatever the copies say.
+constexpr absl::Duration kForgetful = absl::Minutes(2);
+constexpr absl::Duration kSyncPatience = absl::Minutes(2);
+
+const k8s::ResourceKind& KindOf(Kind kind) {
+  return kind == Kind::kPod ? k8s::kPods : k8s::kServices;
+}
+const char* WordOf(Kind kind) { return kind == Kind::kPod ? "Pod" : "Service"; }
+
+std::string Key(const std::string& name_space, const std::string& name) {
+  return absl::StrCat(name_space, "/", name);
+}
+
+// The job that an object belongs to, by its labels.
+std::string JobKeyOf(const Json& object) {
+  const std::string name = k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "job-name"));
+  return name.empty() ? "" : Key(k8s::KeyOf(object).name_space, name);
+}
+
+std::string CreationKey(Kind kind, const std::string& name) {
+  return absl::StrCat(WordOf(kind), "/", name);
+}
+
+// Versions are numbers that grow, in every server there is.
+bool IsOlder(const Json& a, const Json& b) {
+  uint64_t first = 0, second = 0;
+  return absl::SimpleAtoi(k8s::ResourceVersionOf(a), &first) &&
+         absl::SimpleAtoi(k8s::ResourceVersionOf(b), &second) && first < second;
+}
+
+}  // namespace
+
+Operator::Operator(k8s::Client& client, OperatorOptions options)
+    : client_(client), options_(std::move(options)) {
+  jobs_ = std::make_unique<k8s::Informer>(
+      client_, Follow(kTfJobs, /*owned=*/false),
+      k8s::InformerHandler{.added =
+                               [this](const k8s::Object& job) {
+                                 if (ready_) {
+                                   absl::MutexLock lock(&mutex_);
+                                   ++counts_[k8s::KeyOf(*job).name_space].created;
+                                 }
+                                 Look(Key(k8s::KeyOf(*job).name_space, k8s::NameOf(*job)));
+                               },
+                           .updated =
+                               [this](const k8s::Object&, const k8s::Object& job) {
+                                 Look(Key(k8s::KeyOf(*job).name_space, k8s::NameOf(*job)));
+                               },
+                           .deleted =
+                               [this](const k8s::Object& job) {
+                                 const std::string key =
+                                     Key(k8s::KeyOf(*job).name_space, k8s::NameOf(*job));
+                                 absl::MutexLock lock(&mutex_);
+                                 ++counts_[k8s::KeyOf(*job).name_space].deleted;
+                                 pending_.erase(key);
+                                 queue_.Forget(key);
+                               }});
+  const auto follow = [this](Kind kind) {
+    return std::make_unique<k8s::Informer>(
+        client_, Follow(KindOf(kind), /*owned=*/true),
+        k8s::InformerHandler{
+            .added = [this, kind](const k8s::Object& object) { Seen(kind, *object, false); },
+            .updated = [this, kind](const k8s::Object&,
+                                    const k8s::Object& object) { Seen(kind, *object, false); },
+            .deleted = [this, kind](const k8s::Object& object) { Seen(kind, *object, true); }});
+  };
+  pods_ = follow(Kind::kPod);
+  services_ = follow(Kind::kService);
+}
+
+k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind, bool owned) {
+  k8s::InformerOptions options{.kind = kind};
+  options.selection.name_space = options_.name_space;
+  if (owned) {
+    options.selection.labels = absl::StrCat(kLabelPrefix, "operator-name=tfjob-controller");
+    options.index = JobKeyOf;
+  }
+  options.transform = [owned, is_pod = kind.plural == k8s::kPods.plural](Json& object) {
+    if (object.contains("metadata")) object["metadata"].erase("managedFields");
+    // What a pod runs is in its job; of it only what became of it counts.
+    if (owned) object.erase("spec");
+    if (is_pod && object.contains("status")) {
+      for (const char* key : {"conditions", "hostIP", "podIP", "podIPs", "qosClass"}) {
+        object["status"].erase(key);
+      }
+    }
+  };
+  options.on_error = [this, plural = std::string(kind.plural)](const absl::Status& status) {
+    options_.log(absl::StrCat(plural, ": ", status.message()));
+    if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status)) {
+      absl::MutexLock lock(&mutex_);
+      broken_ = status;
+    }
+  };
+  return options;
+}
+
+void Operator::Look(const std::string& key) {
+  if (!key.empty()) queue_.Add(key);
+}
+
+void Operator::Seen(Kind kind, const Json& object, bool gone) {
+  const std::string key = JobKeyOf(object);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto pending = pending_.find(key); pending != pending_.end()) {
+      if (gone) {
+        pending->second.deletions.erase(k8s::UidOf(object));
+      } else {
+        pending->second.creations.erase(CreationKey(kind, k8s::NameOf(object)));
+      }
+    }
+  }
+  Look(key);
+}
+
+absl::Status Operator::Run(const std::stop_token& stop) {
+  for (k8s::Informer* informer : {jobs_.get(), pods_.get(), services_.get()}) informer->Start();
+  const absl::Time limit = absl::Now() + kSyncPatience;
+  for (k8s::Informer* informer : {jobs_.get(), pods_.get(), services_.get()}) {
+    while (!informer->WaitUntilSynced(absl::Milliseconds(100))) {
+      if (stop.stop_requested()) return absl::OkStatus();
+      absl::MutexLock lock(&mutex_);
+      MUSTER_RETURN_IF_ERROR(broken_);
+      if (absl::Now() > limit) return absl::UnavailableError("the cluster does not answer");
+    }
+  }
+  ready_ = true;
+  options_.log(absl::StrCat("ready: ", jobs_->cache().All().size(), " jobs"));
+  {
+    const std::stop_callback close(stop, [this] { queue_.Close(); });
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < options_.workers; ++i) {
+      workers.emplace_back([this] {
+        while (const auto key = queue_.Take()) {
+          const absl::Status status = Reconcile(*key);
+          if (status.ok()) {
+            queue_.Forget(*key);
+          } else {
+            if (!k8s::IsConflict(status)) {
+              options_.log(absl::StrCat(*key, ": ", status.message()));
+            }
+            queue_.AddAfterFailure(*key);
+          }
+          queue_.Done(*key);
+        }
+      });
+    }
+  }
+  for (k8s::Informer* informer : {jobs_.get(), pods_.get(), services_.get()}) informer->Stop();
+  return absl::OkStatus();
+}
+
+// Null when there is none any more.
+absl::StatusOr<Json> Operator::JobOf(const std::string& key) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(key, '/');
+  const k8s::Object cached = jobs_->cache().Get({parts.first, parts.second});
+  if (cached == nullptr) return Json();
+  absl::MutexLock lock(&mutex_);
+  Pending& pending = pending_[key];
+  // The copy may lag behind what we have written ourselves.
+  if (pending.written.is_object() && k8s::UidOf(pending.written) == k8s::UidOf(*cached) &&
+      IsOlder(*cached, pending.written)) {
+    return pending.written;
+  }
+  pending.written = nullptr;
+  if (absl::Now() - pending.since > kForgetful) {
+    pending.creations.clear();
+    pending.deletions.clear();
+  }
+  return *cached;
+}
+
+absl::Status Operator::Reconcile(const std::string& key) {
+  MUSTER_ASSIGN_OR_RETURN(const Json job, JobOf(key));
+  if (job.is_null()) return absl::OkStatus();
+  Observed observed{.job = job};
+  for (const k8s::Object& pod : pods_->cache().Indexed(key)) observed.pods.push_back(*pod);
+  for (const k8s::Object& one : services_->cache().Indexed(key)) observed.services.push_back(*one);
+  const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
+  if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
+  for (const Event& event : plan.events) Tell(job, event);
+  absl::Status first;
+  for (const Action& action : plan.actions) {
+    const absl::Status status = Carry(key, job, action);
+    if (first.ok()) first = status;
+  }
+  if (plan.wake != absl::InfiniteFuture()) queue_.AddAt(key, plan.wake);
+  // What the verdict leaves to be done is done at once, not when the copy shows it.
+  if (plan.status_changed && IsFinished(plan.status)) queue_.Add(key);
+  return first;
+}
+
+absl::Status Operator::WriteStatus(const std::string& key, const Json& job, const Plan& plan) {
+  Json changed = job;
+  changed["status"] = plan.status;
+  MUSTER_ASSIGN_OR_RETURN(Json written,
+                          client_.Update(kTfJobs, changed, {.subresource = "status"}));
+  if (written.contains("metadata")) written["metadata"].erase("managedFields");
+  CountVerdict(job, plan);
+  absl::MutexLock lock(&mutex_);
+  pending_[key].written = std::move(written);
+  return absl::OkStatus();
+}
+
+void Operator::CountVerdict(const Json& job, const Plan& plan) {
+  const Json before = ObjectAt(job, "status");
+  absl::MutexLock lock(&mutex_);
+  JobCounts& counts = counts_[k8s::KeyOf(job).name_space];
+  if (!IsTrue(before, kSucceeded) && IsTrue(plan.status, kSucceeded)) ++counts.succeeded;
+  if (!IsTrue(before, kFailed) && IsTrue(plan.status, kFailed)) ++counts.failed;
+  if (!IsTrue(before, kRestarting) && IsTrue(plan.status, kRestarting)) ++counts.restarted;
+}
+
+std::map<std::string, JobCounts> Operator::Counts() const {
+  absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
+void Operator::Tell(const Json& job, const Event& event) {
+  const Json object = k8s::MakeEvent(job, {.warning = event.warning,
+                                           .reason = event.reason,
+                                           .message = event.message,
+                                           .component = kComponent,
+                                           .time = absl::Now()});
+  if (const auto told = client_.Create(k8s::kEvents, object); !told.ok()) {
+    options_.log(absl::StrCat("an event could not be told: ", told.status().message()));
+  }
+}
+
+absl::Status Operator::Carry(const std::string& key, const Json& job, const Action& action) {
+  return std::visit([&](const auto& one) { return Do(key, job, one); }, action);
+}
+
+absl::Status Operator::Do(const std::string& key, const Json& job, const Create& create) {
+  const std::string name = k8s::NameOf(create.object);
+  {
+    absl::MutexLock lock(&mutex_);
+    Pending& pending = pending_[key];
+    if (!pending.creations.insert(CreationKey(create.kind, name)).second) return absl::OkStatus();
+    pending.since = absl::Now();
+  }
+  const absl::Status status = client_.Create(KindOf(create.kind), create.object).status();
+  if (k8s::IsExistingObject(status)) return absl::OkStatus();  // made before we were started again
+  if (!status.ok()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      pending_[key].creations.erase(CreationKey(create.kind, name));
+    }
+    Tell(job, {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
+               absl::StrCat("Error creating: ", status.message())});
+    return status;
+  }
+  Tell(job, {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
+             absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
+  return absl::OkStatus();
+}
+
+absl::Status Operator::Do(const std::string& key, const Json& job, const Delete& removal) {
+  {
+    absl::MutexLock lock(&mutex_);
+    Pending& pending = pending_[key];
+    if (!removal.at_once && !pending.deletions.insert(removal.uid).second) {
+      return absl::OkStatus();
+    }
+    pending.since = absl::Now();
+  }
+  k8s::DeleteOptions options{.uid = removal.uid};
+  if (removal.at_once) options.grace_seconds = 0;
+  const absl::Status status =
+      client_.Delete(KindOf(removal.kind), {k8s::KeyOf(job).name_space, removal.name}, options);
+  if (k8s::IsNoSuchObject(status) || k8s::IsConflict(status)) return absl::OkStatus();
+  if (!status.ok()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      pending_[key].deletions.erase(removal.uid);
+    }
+    Tell(job, {true, absl::StrCat("FailedDelete", WordOf(removal.kind)),
+               absl::StrCat("Error deleting: ", status.message())});
+    return status;
+  }
+  Tell(job, {false, absl::StrCat("SuccessfulDelete", WordOf(removal.kind)),
+             absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name)});
+  return absl::OkStatus();
+}
+
+absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Adopt& adopt) {
+  const auto parsed = TfJob::Parse(job, options_.job);
+  MUSTER_RETURN_IF_ERROR(parsed.status());
+  const Json patch = {
+      {"metadata",
+       {{"uid", adopt.uid}, {"ownerReferences", Json::array({parsed->OwnerReference()})}}}};
+  const absl::Status status =
+      client_.Patch(KindOf(adopt.kind), {k8s::KeyOf(job).name_space, adopt.name}, patch).status();
+  return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
+}
+
+absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const DeleteJob&) {
+  const absl::Status status = client_.Delete(kTfJobs, k8s::KeyOf(job), {.uid = k8s::UidOf(job)});
+  return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,89 @@
+// The operator: sees what happens in a cluster and does what Reconcile() says.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <stop_token>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "controller/reconcile.h"
+#include "controller/work_queue.h"
+#include "k8s/client.h"
+#include "k8s/informer.h"
+
+namespace muster::controller {
+
+inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
+
+struct OperatorOptions {
+  std::string name_space;  // "": all of them
+  int workers = 8;
+  TfJobOptions job;
+  std::function<void(const std::string&)> log;
+};
+
+// What has been counted since the start, by namespace.
+struct JobCounts {
+  int64_t created = 0;
+  int64_t deleted = 0;
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  int64_t restarted = 0;
+};
+
+class Operator {
+ public:
+  // `client` outlives it.
+  Operator(k8s::Client& client, OperatorOptions options);
+
+  // Works until `stop` is requested; what was begun is finished. An error when it cannot begin: the
+  // CRD is missing, or a right.
+  absl::Status Run(const std::stop_token& stop);
+
+  // Whether it has seen all there is.
+  bool IsReady() const { return ready_; }
+  std::map<std::string, JobCounts> Counts() const;
+  int waiting() const { return queue_.size(); }
+
+ private:
+  // What was done and has not shown in the copies yet: it is not done again.
+  struct Pending {
+    std::set<std::string> creations;  // "pod/name"
+    std::set<std::string> deletions;  // uids
+    Json written;                     // the job, as it was last written
+    absl::Time since;
+  };
+
+  k8s::InformerOptions Follow(const k8s::ResourceKind& kind, bool owned);
+  void Seen(Kind kind, const Json& object, bool gone);
+  void Look(const std::string& key);
+  absl::Status Reconcile(const std::string& key);
+  absl::StatusOr<Json> JobOf(const std::string& key);
+  absl::Status WriteStatus(const std::string& key, const Json& job, const Plan& plan);
+  absl::Status Carry(const std::string& key, const Json& job, const Action& action);
+  absl::Status Do(const std::string& key, const Json& job, const Create& create);
+  absl::Status Do(const std::string& key, const Json& job, const Delete& removal);
+  absl::Status Do(const std::string& key, const Json& job, const Adopt& adopt);
+  absl::Status Do(const std::string& key, const Json& job, const DeleteJob& removal);
+  void Tell(const Json& job, const Event& event);
+  void CountVerdict(const Json& job, const Plan& plan);
+
+  k8s::Client& client_;
+  const OperatorOptions options_;
+  WorkQueue queue_{WorkQueue::Options()};
+  std::unique_ptr<k8s::Informer> jobs_;
+  std::unique_ptr<k8s::Informer> pods_;
+  std::unique_ptr<k8s::Informer> services_;
+  std::atomic<bool> ready_ = false;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, JobCounts> counts_ ABSL_GUARDED_BY(mutex_);
+  absl::Status broken_ ABSL_GUARDED_BY(mutex_);  // why it cannot begin
+};
+
+}  // namespace muster::controller
