@@ -16,7 +16,7 @@ build_packages=(
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
   zlib1g-dev libjpeg-dev libpng-dev libcurl4-openssl-dev libexpat1-dev libcpp-httplib-dev ca-certificates
   "${trainer_packages[@]}"
-  libgrpc++-dev libprotobuf-dev protobuf-compiler
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
 )
 # What the tests need besides.
 test_packages=(

@@ -79,6 +79,21 @@ absl::StatusOr<std::string> Apply(Client& client, const Json& object, bool force
                                                                            : "configured";
 }
 
+// What an earlier installation had for the webhook.
+absl::Status RemoveWebhook(Context& context, Client& client, const std::string& name_space) {
+  const std::pair<const k8s::ResourceKind*, k8s::ObjectKey> objects[] = {
+      {&k8s::kValidatingWebhooks, {.name = kWebhookConfiguration}},
+      {&k8s::kSecrets, {.name_space = name_space, .name = kWebhookSecret}}};
+  for (const auto& [kind, key] : objects) {
+    const absl::Status done = client.Delete(*kind, key);
+    if (k8s::IsNoSuchObject(done)) continue;
+    MUSTER_RETURN_IF_ERROR(done);
+    context.out().PrintLine(
+        absl::StrCat(absl::AsciiStrToLower(kind->kind), "/", key.name, " deleted"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
   if (command.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::nullopt));
@@ -101,6 +116,9 @@ absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
     MUSTER_ASSIGN_OR_RETURN(const std::string done, Apply(*client, object, command.force));
     context.out().PrintLine(absl::StrCat(absl::AsciiStrToLower(k8s::TextAt(object, "/kind")), "/",
                                          k8s::NameOf(object), " ", done));
+  }
+  if (command.no_webhook) {
+    MUSTER_RETURN_IF_ERROR(RemoveWebhook(context, *client, command.options.name_space));
   }
   context.err().Note(
       absl::StrCat("kubectl -n ", command.options.name_space,

@@ -12,6 +12,7 @@
 namespace muster::cli {
 
 inline constexpr char kWebhookSecret[] = "muster-webhook";
+inline constexpr char kWebhookConfiguration[] = "muster-operator";
 
 // By which the API server knows the operator's webhook; PEM.
 struct WebhookCertificate {

@@ -11,6 +11,7 @@ namespace muster::cli {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
@@ -66,9 +67,9 @@ TEST(OperatorManifestsTest, TheyFit) {
   EXPECT_EQ(Only(objects, "Namespace")["metadata"]["name"], "mine");
   const Json& container = Only(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];
   EXPECT_EQ(container["image"], "r.example/m:2");
-  EXPECT_THAT(
-      container["args"],
-      ElementsAre("operator", "--webhook-certificate=/etc/muster/webhook", "--trainer-image=t"));
+  EXPECT_EQ(container["args"].front(), "operator");
+  EXPECT_THAT(container["args"], Contains(Json("--webhook-certificate=/etc/muster/webhook")));
+  EXPECT_THAT(container["args"], Contains(Json("--trainer-image=t")));
   EXPECT_EQ(Only(objects, "ValidatingWebhookConfiguration")["webhooks"][0]["clientConfig"],
             Json({{"service",
                    {{"name", "muster-operator"},

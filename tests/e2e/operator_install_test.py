@@ -11,7 +11,8 @@ from support import SOURCE, MusterTest, wait_until
 DEPLOY = SOURCE / "deploy"
 EXAMPLES = SOURCE / "examples"
 RENDERED = SOURCE / "src" / "launch" / "kubernetes" / "testdata"
-JOBS = [*sorted((EXAMPLES / "kubernetes").glob("*.yaml")), EXAMPLES / "tfjob.yaml", EXAMPLES / "tfjob_v1alpha1.yaml", RENDERED / "tfjob.job.yaml"]
+JOBS = [*sorted((EXAMPLES / "kubernetes").glob("*.yaml")), *sorted(EXAMPLES.glob("tfjob*.yaml")), RENDERED / "tfjob.job.yaml",
+        *sorted((SOURCE / "tests" / "fuzz" / "corpus" / "job").glob("tfjob*.yaml"))]
 CONTAINER = {"name": "tensorflow", "image": "tf:1"}
 REPLICA = {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
 TFJOB = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "a"}, "spec": {"tfReplicaSpecs": {"Worker": REPLICA}}}
@@ -108,7 +109,7 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(json.loads(taken.stdout)["spec"], job["spec"])
 
     def test_examples_are_taken(self):
-        self.assertGreater(len(JOBS), 8)
+        self.assertGreater(len(JOBS), 10)
         for path in JOBS:
             with self.subTest(path.name):
                 text = path.read_text().replace("namespace: kubeflow", f"namespace: {self.cluster.namespace}")
@@ -232,6 +233,9 @@ class InstallTest(MusterTest):
         self.assertEqual(hook["clientConfig"]["service"]["namespace"], "mine")
         self.assertEqual({(group, kind) for rule in hook["rules"] for group in rule["apiGroups"] for kind in rule["resources"]},
                          {("kubeflow.org", "tfjobs"), ("tensorflow.org", "tfjobs")})
+        without = self.install("--namespace=mine", "--image=r.example/muster:2", "--no-webhook").stdout.splitlines()
+        self.assertEqual([line for line in without if not line.endswith(" unchanged")],
+                         ["validatingwebhookconfiguration/muster-operator deleted", "secret/muster-webhook deleted"])
 
     def test_what_another_operator_has_is_not_taken(self):
         definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "tfjobs.kubeflow.org"},
