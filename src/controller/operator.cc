@@ -146,6 +146,7 @@ absl::Status Operator::Run(const std::stop_token& stop) {
   {
     const std::stop_callback close(stop, [this] { queue_.Close(); });
     std::vector<std::jthread> workers;
+    workers.reserve(static_cast<size_t>(options_.workers));
     for (int i = 0; i < options_.workers; ++i) {
       workers.emplace_back([this] {
         while (const auto key = queue_.Take()) {
