@@ -12,8 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "cli/cluster.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/held_signals.h"
@@ -42,19 +44,6 @@ std::string Identity() {
   return absl::StrCat(host, "_", absl::StrFormat("%08x%08x", random(), random()));
 }
 
-absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(Context& context,
-                                                     const OperatorCommand& command,
-                                                     double requests_per_second) {
-  MUSTER_ASSIGN_OR_RETURN(k8s::ClusterConfig config,
-                          k8s::FindCluster(ProcessVariables(), command.context));
-  k8s::ClientOptions options{.requests_per_second = requests_per_second,
-                             .burst = static_cast<int>(2 * requests_per_second),
-                             .field_manager = "muster-operator"};
-  options.http = net::HttpOptions::FromEnvironment();
-  options.on_warning = [&context](const std::string& text) { context.err().Note(text); };
-  return k8s::Client::Create(std::move(config), std::move(options));
-}
-
 // "" where nobody has put a certificate.
 std::string WebhookFolder(Context& context, const OperatorCommand& command) {
   if (command.webhook_certificate.empty()) return "";
@@ -71,14 +60,23 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
   constexpr double kRequestsPerSecond = 500;
   constexpr double kLeaseRequestsPerSecond = 5;
   const HeldSignals signals;
-  MUSTER_ASSIGN_OR_RETURN(const auto client, Connect(context, command, kRequestsPerSecond));
-  MUSTER_ASSIGN_OR_RETURN(const auto leases, Connect(context, command, kLeaseRequestsPerSecond));
-  controller::Operator controller(*client, {.name_space = command.name_space,
-                                            .job = command.job,
-                                            .log = [&context](const std::string& text) {
-                                              context.err().Note(text);
-                                              context.err().Flush();
-                                            }});
+  absl::Mutex mutex;
+  const auto log = [&](const std::string& text) {
+    absl::MutexLock lock(&mutex);  // many threads have something to say
+    context.err().Note(text);
+    context.err().Flush();
+  };
+  const auto connect = [&](double requests_per_second) {
+    return ConnectToCluster(context, command.context,
+                            {.requests_per_second = requests_per_second,
+                             .burst = static_cast<int>(2 * requests_per_second),
+                             .field_manager = "muster-operator",
+                             .on_warning = log});
+  };
+  MUSTER_ASSIGN_OR_RETURN(const auto client, connect(kRequestsPerSecond));
+  MUSTER_ASSIGN_OR_RETURN(const auto leases, connect(kLeaseRequestsPerSecond));
+  controller::Operator controller(
+      *client, {.name_space = command.name_space, .job = command.job, .log = log});
   std::stop_source stop;
   std::jthread watch([&](const std::stop_token& over) {
     while (!over.stop_requested() && !signals.Take()) absl::SleepFor(absl::Milliseconds(50));
@@ -104,7 +102,7 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
   std::jthread work;
   absl::Status worked;
   const absl::Status led = elector.Run(stop.get_token(), [&] {
-    context.err().Note("leading");
+    log("leading");
     leading = true;
     work = std::jthread([&] {
       worked = controller.Run(stop.get_token());

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "base/variables.h"
+#include "cli/cluster.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/operator_manifests.h"
@@ -40,14 +40,6 @@ absl::StatusOr<std::vector<Json>> Manifests(const InstallCommand& command,
     }
   }
   return OperatorManifests(options);
-}
-
-int Print(Context& context, const std::vector<Json>& objects) {
-  for (const Json& object : objects) {
-    context.out().Print(absl::StrCat(&object == objects.data() ? "" : "---\n",
-                                     codec::ToYaml(nlohmann::ordered_json(object))));
-  }
-  return kSuccess;
 }
 
 // That of an earlier installation, so that a second one changes nothing.
@@ -97,16 +89,11 @@ absl::Status RemoveWebhook(Context& context, Client& client, const std::string& 
 absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
   if (command.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::nullopt));
-    return Print(context, objects);
+    context.out().Print(codec::ToYamlDocuments({objects.begin(), objects.end()}));
+    return kSuccess;
   }
   MUSTER_RETURN_IF_ERROR(OperatorManifests(command.options).status());
-  MUSTER_ASSIGN_OR_RETURN(k8s::ClusterConfig cluster,
-                          k8s::FindCluster(ProcessVariables(), command.context));
-  k8s::ClientOptions client_options;
-  client_options.http = net::HttpOptions::FromEnvironment();
-  client_options.on_warning = [&context](const std::string& text) { context.err().Note(text); };
-  MUSTER_ASSIGN_OR_RETURN(const auto client,
-                          Client::Create(std::move(cluster), std::move(client_options)));
+  MUSTER_ASSIGN_OR_RETURN(const auto client, ConnectToCluster(context, command.context));
   std::optional<WebhookCertificate> certificate;
   if (!command.no_webhook) {
     MUSTER_ASSIGN_OR_RETURN(certificate, ExistingCertificate(*client, command.options.name_space));

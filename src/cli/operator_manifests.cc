@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "cli/operator_files.h"
 #include "codec/yaml.h"
+#include "job/job_rules.h"
 #include "k8s/resource.h"
 #include "net/authority.h"
 
@@ -23,17 +24,8 @@ std::string HostOf(const std::string& name_space) {
   return absl::StrCat(kOperator, ".", name_space, ".svc");
 }
 
-// RFC 1123's label.
-bool IsNamespaceName(absl::string_view name) {
-  constexpr size_t kLongest = 63;
-  return !name.empty() && name.size() <= kLongest && name.front() != '-' && name.back() != '-' &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
-         });
-}
-
 absl::Status CheckOptions(const InstallOptions& options) {
-  if (!IsNamespaceName(options.name_space)) {
+  if (!IsLabel(options.name_space)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", options.name_space,
         "' cannot be a namespace; expected at most 63 small letters, digits and inner dashes"));

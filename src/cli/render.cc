@@ -31,10 +31,7 @@ absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   kubernetes::RenderOptions options = command.options;
   options.salt = RandomSalt();
   MUSTER_ASSIGN_OR_RETURN(const auto objects, kubernetes::RenderJob(submission.spec, options));
-  std::string text;
-  for (const kubernetes::Object& object : objects) {
-    absl::StrAppend(&text, text.empty() ? "" : "---\n", codec::ToYaml(object));
-  }
+  const std::string text = codec::ToYamlDocuments(objects);
   if (command.output.empty() || command.output == "-") {
     context.out().Print(text);
     return kSuccess;

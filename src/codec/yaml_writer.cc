@@ -118,4 +118,11 @@ std::string ToYaml(const Json& value) {
   return text;
 }
 
+std::string ToYamlDocuments(const std::vector<Json>& values) {
+  std::string text;
+  for (const Json& value : values)
+    absl::StrAppend(&text, text.empty() ? "" : "---\n", ToYaml(value));
+  return text;
+}
+
 }  // namespace muster::codec

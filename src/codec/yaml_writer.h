@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 
@@ -11,5 +12,8 @@ namespace muster::codec {
 // 1e3,
 // ~) is quoted; one of several lines is a literal block. Texts must be UTF-8.
 std::string ToYaml(const nlohmann::ordered_json& value);
+
+// The same of several, each a document of its own.
+std::string ToYamlDocuments(const std::vector<nlohmann::ordered_json>& values);
 
 }  // namespace muster::codec

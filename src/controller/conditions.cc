@@ -5,8 +5,6 @@
 namespace muster::controller {
 namespace {
 
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
-
 Json* Find(Json& conditions, absl::string_view type) {
   for (Json& condition : conditions) {
     if (condition.value("type", "") == type) return &condition;
@@ -20,15 +18,11 @@ void MakeFalse(Json& conditions, absl::string_view type, const Condition& becaus
   (*condition)["status"] = "False";
   (*condition)["reason"] = because.reason;
   (*condition)["message"] = because.message;
-  (*condition)["lastUpdateTime"] = TimeToText(now);
-  (*condition)["lastTransitionTime"] = TimeToText(now);
+  (*condition)["lastUpdateTime"] = k8s::Timestamp(now);
+  (*condition)["lastTransitionTime"] = k8s::Timestamp(now);
 }
 
 }  // namespace
-
-std::string TimeToText(absl::Time time) {
-  return absl::FormatTime(kTimeFormat, time, absl::UTCTimeZone());
-}
 
 absl::Time TimeFromText(const Json& text) {
   absl::Time time;
@@ -62,15 +56,15 @@ void SetCondition(Json& status, const Condition& condition, absl::Time now) {
                 {"status", value},
                 {"reason", condition.reason},
                 {"message", condition.message},
-                {"lastUpdateTime", TimeToText(now)},
-                {"lastTransitionTime", TimeToText(now)}};
+                {"lastUpdateTime", k8s::Timestamp(now)},
+                {"lastTransitionTime", k8s::Timestamp(now)}};
   if (Json* old = Find(conditions, condition.type)) {
     const bool same = old->value("status", "") == value;
     if (same && old->value("reason", "") == condition.reason &&
         old->value("message", "") == condition.message) {
       return;
     }
-    if (same) fresh["lastTransitionTime"] = old->value("lastTransitionTime", TimeToText(now));
+    if (same) fresh["lastTransitionTime"] = old->value("lastTransitionTime", k8s::Timestamp(now));
     conditions.erase(conditions.begin() + (old - &conditions[0]));
   }
   if (condition.value) {

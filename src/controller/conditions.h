@@ -5,11 +5,11 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "nlohmann/json.hpp"
+#include "k8s/resource.h"
 
 namespace muster::controller {
 
-using Json = nlohmann::json;
+using k8s::Json;
 
 inline constexpr char kCreated[] = "Created";
 inline constexpr char kRunning[] = "Running";
@@ -18,8 +18,7 @@ inline constexpr char kSucceeded[] = "Succeeded";
 inline constexpr char kSuspended[] = "Suspended";
 inline constexpr char kFailed[] = "Failed";
 
-// "2026-11-16T10:00:00Z", as Kubernetes writes times. InfinitePast for what is none.
-std::string TimeToText(absl::Time time);
+// A time as Kubernetes writes it. InfinitePast for what is none.
 absl::Time TimeFromText(const Json& text);
 
 // Whether the condition of that type is True.

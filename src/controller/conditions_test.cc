@@ -8,7 +8,7 @@ namespace {
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
 TEST(ConditionsTest, TimesAreThoseOfKubernetes) {
-  EXPECT_EQ(TimeToText(kNow), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(k8s::Timestamp(kNow), "2027-01-15T08:00:00Z");
   EXPECT_EQ(TimeFromText("2027-01-15T08:00:00Z"), kNow);
   EXPECT_EQ(TimeFromText(nullptr), absl::InfinitePast());
   EXPECT_EQ(TimeFromText("yesterday"), absl::InfinitePast());
@@ -34,8 +34,8 @@ TEST(ConditionsTest, WhatSaysNothingNewIsNoChange) {
   SetCondition(status, {kRunning, true, "r", "m"}, kNow + absl::Hours(1));
   EXPECT_EQ(status, before);
   SetCondition(status, {kRunning, true, "r", "other"}, kNow + absl::Hours(1));
-  EXPECT_EQ(status["conditions"][0]["lastTransitionTime"], TimeToText(kNow));
-  EXPECT_EQ(status["conditions"][0]["lastUpdateTime"], TimeToText(kNow + absl::Hours(1)));
+  EXPECT_EQ(status["conditions"][0]["lastTransitionTime"], k8s::Timestamp(kNow));
+  EXPECT_EQ(status["conditions"][0]["lastUpdateTime"], k8s::Timestamp(kNow + absl::Hours(1)));
 }
 
 TEST(ConditionsTest, TheFirstVerdictStands) {

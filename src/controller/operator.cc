@@ -88,7 +88,7 @@ k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind, bool owned)
   k8s::InformerOptions options{.kind = kind};
   options.selection.name_space = options_.name_space;
   if (owned) {
-    options.selection.labels = absl::StrCat(kLabelPrefix, "operator-name=tfjob-controller");
+    options.selection.labels = absl::StrCat(kLabelPrefix, "operator-name=", kOperatorName);
     options.index = JobKeyOf;
   }
   options.transform = [owned, is_pod = kind.plural == k8s::kPods.plural](Json& object) {

@@ -127,7 +127,7 @@ class Reconciler {
       Set({kSuspended, false, "TFJobResumed", message});
       Tell(false, "TFJobResumed", message);
     }
-    if (!plan_.status.contains("startTime")) plan_.status["startTime"] = TimeToText(now_);
+    if (!plan_.status.contains("startTime")) plan_.status["startTime"] = k8s::Timestamp(now_);
     for (const Child& orphan : pods_.orphans) {
       plan_.actions.push_back(Adopt{Kind::kPod, orphan.name(), orphan.uid()});
     }
@@ -187,7 +187,7 @@ class Reconciler {
     const bool failed = type == kFailed;
     Tell(failed, failed ? "TFJobFailed" : "TFJobSucceeded", message);
     Set({type, true, std::move(reason), std::move(message)});
-    plan_.status["completionTime"] = TimeToText(now_);
+    plan_.status["completionTime"] = k8s::Timestamp(now_);
     plan_.actions.clear();
     return true;
   }
@@ -354,7 +354,7 @@ Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time n
   }
   SetCondition(plan.status, {kFailed, true, "FailedValidation", std::string(mistakes.message())},
                now);
-  if (plan.status != before) plan.status["completionTime"] = TimeToText(now);
+  if (plan.status != before) plan.status["completionTime"] = k8s::Timestamp(now);
   plan.status_changed = plan.status != before;
   return plan;
 }

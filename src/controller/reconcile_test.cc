@@ -239,7 +239,7 @@ TEST(RestartTest, WhatIsLostWithItsNodeComesBack) {
   EXPECT_EQ(world.pods()["j-worker-0"].value("status", Json()), Json());
   // A pod that does not go, because its node does not answer, is taken off the books in the end.
   const absl::Time gone = world.now() + absl::Seconds(30);
-  world.pods()["j-worker-0"]["metadata"]["deletionTimestamp"] = TimeToText(gone);
+  world.pods()["j-worker-0"]["metadata"]["deletionTimestamp"] = k8s::Timestamp(gone);
   const Json old = world.pods()["j-worker-0"]["metadata"]["uid"];
   world.Settle();
   EXPECT_EQ(world.pods()["j-worker-0"]["metadata"]["uid"], old);
@@ -362,7 +362,7 @@ TEST(OtherTest, OrphansAndForeigners) {
   EXPECT_EQ(world.pods()["j-worker-0"]["metadata"]["ownerReferences"][0]["uid"], "uid-job");
   EXPECT_EQ(world.pods()["j-worker-1"]["metadata"]["ownerReferences"][0]["uid"], "another");
   const int writes = world.writes();
-  world.job()["metadata"]["deletionTimestamp"] = TimeToText(world.now());
+  world.job()["metadata"]["deletionTimestamp"] = k8s::Timestamp(world.now());
   world.pods().clear();
   world.Settle();
   EXPECT_EQ(world.writes(), writes);

@@ -7,12 +7,6 @@
 #include "launch/kubernetes/pods.h"
 
 namespace muster::controller {
-namespace {
-
-constexpr char kOperatorName[] = "tfjob-controller";
-
-}  // namespace
-
 Json ObjectAt(const Json& json, absl::string_view key) {
   if (!json.is_object()) return Json::object();
   const auto found = json.find(std::string(key));
@@ -56,11 +50,6 @@ std::vector<const RoleSpec*> TfJob::roles() const {
     if (const RoleSpec* role = spec_.FindRole(name)) roles.push_back(role);
   }
   return roles;
-}
-
-std::string TfJob::Selector() const {
-  return absl::StrCat(kLabelPrefix, "operator-name=", kOperatorName, ",", kLabelPrefix,
-                      "job-name=", name());
 }
 
 std::string TfJob::NameOf(const TaskId& task) const { return kubernetes::TaskName(spec_, task); }

@@ -11,6 +11,7 @@
 namespace muster::controller {
 
 inline constexpr char kLabelPrefix[] = "training.kubeflow.org/";
+inline constexpr char kOperatorName[] = "tfjob-controller";
 inline constexpr char kContainer[] = "tensorflow";  // the one whose exit code counts
 
 // What a member that holds an object, or nothing, holds.
@@ -42,8 +43,6 @@ class TfJob {
   // Chief, Master, PS, Worker, Evaluator, as far as the job has them.
   std::vector<const RoleSpec*> roles() const;
 
-  // Of what the job owns: job-name and operator-name.
-  std::string Selector() const;
   std::string NameOf(const TaskId& task) const;
   Json OwnerReference() const;
   absl::StatusOr<Json> PodOf(const TaskId& task) const;
