@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/spelling.h"
@@ -77,7 +78,33 @@ class ManifestReader {
     }
     spec_.kubernetes_namespace = metadata.String("namespace").value_or(spec_.kubernetes_namespace);
     Keep("labels", metadata.Find("labels"));
-    Keep("annotations", metadata.Find("annotations"));
+    if (const Node* annotations = metadata.Find("annotations")) {
+      Keep("annotations", annotations);
+      ReadAnnotations(*annotations);
+    }
+  }
+
+  // Those that are ours; anything else is anybody's.
+  void ReadAnnotations(const Node& annotations) {
+    for (const auto& [key, value] : annotations.entries) {
+      if (key.name == kFormatAnnotation && value.scalar == kNativeFormat) {
+        spec_.format = JobFormat::kNative;
+      } else if (key.name == kModelDirAnnotation) {
+        spec_.model_dir = value.scalar;
+      } else if (key.name == kMaxRestartsAnnotation) {
+        ReadMaxRestarts(value);
+      }
+    }
+  }
+
+  void ReadMaxRestarts(const Node& value) {
+    if (absl::SimpleAtoi(value.scalar, &spec_.policies.max_restarts) &&
+        spec_.policies.max_restarts >= 0) {
+      return;
+    }
+    diagnostics_.Add(
+        value.mark, absl::StrCat("the annotation ", kMaxRestartsAnnotation,
+                                 " must be a number from 0 on, not ", codec::Quoted(value.scalar)));
   }
 
   // DNS-1035: the name begins those of services, which may not begin with a digit.
