@@ -31,13 +31,14 @@ absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, command.job));
   kubernetes::RenderOptions options = command.options;
   options.salt = RandomSalt();
+  MUSTER_ASSIGN_OR_RETURN(options.tls, MakeJobTls(submission.spec.name));
   MUSTER_ASSIGN_OR_RETURN(const auto objects, kubernetes::RenderJob(submission.spec, options));
   const std::string text = codec::ToYamlDocuments(objects);
   if (command.output.empty() || command.output == "-") {
     context.out().Print(text);
     return kSuccess;
   }
-  // A notebook's password can be guessed from its hash.
+  // A notebook's password can be guessed from its hash, and the job's key is in it.
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(command.output, text, 0600));
   context.err().Note(
       absl::StrCat("wrote ", objects.size(), " objects; kubectl apply -f ", command.output));

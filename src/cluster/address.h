@@ -8,6 +8,9 @@
 
 namespace muster {
 
+// What the certificates of a job's tasks are for, whatever their addresses are.
+inline constexpr char kTaskTlsName[] = "task.muster";
+
 struct Address {
   std::string host;  // an IPv6 address without its brackets
   int port = 0;

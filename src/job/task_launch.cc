@@ -202,6 +202,7 @@ Environment MusterVariables(const Launch& launch) {
   env["MUSTER_START_TIMEOUT"] = absl::StrCat(std::max<int64_t>(
       1, absl::ToInt64Seconds(absl::Ceil(launch.spec.policies.start_timeout, absl::Seconds(1)))));
   if (!context.socket_dir.empty()) env["MUSTER_SOCKET_DIR"] = context.socket_dir;
+  if (!context.tls_dir.empty()) env["MUSTER_TLS_DIR"] = context.tls_dir;
   if (!launch.spec.model_dir.empty()) env["MUSTER_MODEL_DIR"] = launch.spec.model_dir;
   if (!launch.spec.train.is_null()) env["MUSTER_TRAIN_CONFIG"] = context.train_config;
   if (context.resumed) env["MUSTER_RESUME"] = "1";

@@ -23,6 +23,7 @@ struct LaunchContext {
   std::string run_dir;       // private folder of the attempt, for MUSTER_PROGRESS_FILE and the like
   // Private folder for Unix sockets of the job's tasks; "" when they are not all on one machine.
   std::string socket_dir;
+  std::string tls_dir;  // the job's certificates; "" when its tasks are not asked for any
   int attempt = 0;
   int restart_count = 0;
   int cpus = 1;  // of this task's host

@@ -58,8 +58,16 @@ void KeepMemory() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
+absl::StatusOr<std::optional<wire::Tls>> TlsOf(const Environment& environment) {
+  if (environment.tls_dir.empty()) return std::nullopt;
+  auto tls = wire::Tls::Read(environment.tls_dir);
+  if (!tls.ok()) return Annotate(tls.status(), "the job's certificates (MUSTER_TLS_DIR)");
+  return *std::move(tls);
+}
+
 absl::Status Serve(const Environment& environment) {
-  wire::GrpcTransport transport;
+  MUSTER_ASSIGN_OR_RETURN(const auto tls, TlsOf(environment));
+  wire::GrpcTransport transport(tls);
   ParameterServer server({.self = environment.self,
                           .training_tasks = environment.TrainingTasks(),
                           .cluster = ClusterText(environment),
@@ -98,7 +106,8 @@ absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
   if (experiment.train.strategy.empty()) {
     experiment.train.strategy = environment.Servers() > 0 ? "sync" : "allreduce";
   }
-  wire::GrpcTransport transport;
+  MUSTER_ASSIGN_OR_RETURN(const auto tls, TlsOf(environment));
+  wire::GrpcTransport transport(tls);
   return Trainer(experiment, environment, *model_dir, transport, Log).Run();
 }
 

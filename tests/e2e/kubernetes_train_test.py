@@ -34,18 +34,23 @@ class KubernetesTrainTest(MusterTest):
         os.chmod(self.data / "runs", 0o777)
         os.chmod(self.dir, 0o755)
 
-    def example(self, steps):
+    def example(self, name, steps):
         text = (SOURCE / "examples" / "mnist.yaml").read_text()
         text = text.replace("runs/mnist", "/data/runs/mnist").replace("path: data/mnist", "path: /data/mnist").replace("  evaluator: {}\n", "")
         text = text.replace("model: cnn", "model: mlp").replace("worker: {replicas: 2}", "worker: {replicas: 1}")
         text = re.sub(r"\bsteps: \d+", f"steps: {steps}", re.sub(r"every_steps: \d+", "every_steps: 50", text))
+        text = text.replace("name: mnist\n", f"name: {name}\n").replace("/data/runs/mnist", f"/data/runs/{name}")
         return self.write("mnist.yaml", text + VOLUME.format(path=self.data))
 
     def run_it(self, file, *options):
         return "run", "--on", "kubernetes", "--trainer-image", IMAGE, *options, file
 
-    def test_mnist_trains_to_success(self):
-        done = self.muster(*self.run_it(self.example(100)), timeout=240)
+    def test_mnist_trains_stops_and_goes_on(self):
+        self.train()
+        self.stop_and_resume()
+
+    def train(self):
+        done = self.muster(*self.run_it(self.example("mnist", 100)), timeout=240)
         self.assertIn("Succeeded", done.stderr)
         job = self.jobs()[0]["id"]
         self.assertEqual({task["task"]: task["state"] for task in self.show(job)["tasks"]},
@@ -62,8 +67,8 @@ class KubernetesTrainTest(MusterTest):
         wait_until(lambda: not self.cluster.kubectl.get("pods")["items"], "the pods are gone", 60)
         self.assertEqual(self.muster("logs", job, "chief:0").stdout, logs)
 
-    def test_stopped_and_resumed_it_goes_on(self):
-        file = self.example(100000)
+    def stop_and_resume(self):
+        file = self.example("long", 100000)
         self.muster(*self.run_it(file, "-d"))
         job = self.jobs()[0]["id"]
         follower = self.start("logs", "-f", job, "chief:0")
@@ -73,7 +78,7 @@ class KubernetesTrainTest(MusterTest):
         self.assertEqual(self.cluster.kubectl.get("pods")["items"], [])
         self.muster("resume", "-d", job)
         later = self.jobs()[0]["id"]
-        wait_until(lambda: re.search(r"(?i)resum|step \d+", self.muster("logs", later, "chief:0").stdout), "it goes on", 120)
+        wait_until(lambda: "restored step" in self.muster("logs", later, "chief:0").stdout, "it goes on", 120)
         self.muster("stop", "--yes", "--now", later)
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
@@ -76,6 +77,7 @@ class Renderer {
           {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", namespace_}}}});
     }
     if (!spec_.train.is_null()) AddConfig();
+    if (HasTls(spec_) && options_.tls) AddTls(*options_.tls);
     AddNetworkPolicy();
   }
 
@@ -90,7 +92,18 @@ class Renderer {
                         {"data", {{kTrainFile, spec_.train.dump(2)}}}});
   }
 
-  // Tasks speak without asking who is there: nobody else may speak to them.
+  void AddTls(const JobTls& tls) {
+    objects_.push_back({{"apiVersion", "v1"},
+                        {"kind", "Secret"},
+                        {"metadata", Metadata(TlsName(spec_))},
+                        {"type", "kubernetes.io/tls"},
+                        {"data",
+                         {{"ca.crt", absl::Base64Escape(tls.authority)},
+                          {"tls.crt", absl::Base64Escape(tls.certificate)},
+                          {"tls.key", absl::Base64Escape(tls.key)}}}});
+  }
+
+  // Programs of the user's, and all-reduce, ask nobody who he is: nobody else may speak to them.
   void AddNetworkPolicy() {
     const Object tasks = {{"matchLabels", {{kJobLabel, spec_.name}}},
                           {"matchExpressions", {{{"key", kRoleLabel}, {"operator", "Exists"}}}}};

@@ -1,11 +1,13 @@
 // A job as manifests.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "job/job_spec.h"
+#include "launch/job_tls.h"
 #include "launch/kubernetes/pods.h"
 
 namespace muster::kubernetes {
@@ -16,7 +18,8 @@ struct RenderOptions {
   std::string domain = "cluster.local";
   std::string trainer_image;
   std::string notebook_image;
-  std::string salt;  // of the notebook's password; unlike for every rendering
+  std::string salt;           // of the notebook's password; unlike for every rendering
+  std::optional<JobTls> tls;  // of a job whose tasks speak by TLS; absent: its secret is there
 };
 
 // In the order in which they are to be made. For every task a headless service and a Job, which

@@ -20,7 +20,8 @@ RenderOptions Options() {
   return {.create_namespace = true,
           .trainer_image = "muster-trainer:1",
           .notebook_image = "notebook:1",
-          .salt = "5a17"};
+          .salt = "5a17",
+          .tls = JobTls{"authority", "certificate", "key"}};
 }
 
 std::string Rendered(const JobSpec& spec) {

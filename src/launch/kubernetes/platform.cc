@@ -169,21 +169,24 @@ absl::StatusOr<TaskLaunch> KubernetesPlatform::LaunchOf(const Submission& submis
   return PodLaunch(SpecInCluster(submission), cluster, task, {.job_id = submission.id});
 }
 
-absl::StatusOr<std::vector<Object>> KubernetesPlatform::Render(const Submission& submission) const {
+absl::StatusOr<std::vector<Object>> KubernetesPlatform::Render(const Submission& submission,
+                                                               std::optional<JobTls> tls) const {
   const Place place = Place::Of(submission);
   return RenderTfJob(
       SpecInCluster(submission),
       {.kubernetes_namespace = place.name_space,
        .trainer_image = place.trainer_image.empty() ? options_.trainer_image : place.trainer_image,
        .notebook_image = options_.notebook_image,
-       .salt = Sha256Hex(submission.id).substr(0, 16)});
+       .salt = Sha256Hex(submission.id).substr(0, 16),
+       .tls = std::move(tls)});
 }
 
 // The TFJob comes last, and only then owns the others: a job that exists has all that it needs.
 absl::Status KubernetesPlatform::Submit(const Submission& submission, const JobRecord& record) {
   MUSTER_RETURN_IF_ERROR(JobDir(record.directory).SaveSubmission(submission));
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(Place::Of(submission)));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> objects, Render(submission));
+  MUSTER_ASSIGN_OR_RETURN(JobTls tls, MakeJobTls(submission.id));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> objects, Render(submission, std::move(tls)));
   std::vector<std::pair<const k8s::ResourceKind*, k8s::ObjectKey>> made;
   absl::Status status;
   Json job;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "k8s/client.h"
+#include "launch/job_tls.h"
 #include "launch/kubernetes/follower.h"
 #include "launch/kubernetes/observe.h"
 #include "launch/kubernetes/place.h"
@@ -63,7 +64,8 @@ class KubernetesPlatform final : public Platform {
   absl::StatusOr<Connection*> ConnectionFor(const Place& place);
   absl::StatusOr<k8s::Client*> ClientFor(const Place& place);
   static absl::StatusOr<Sight> Look(k8s::Client& client, const k8s::ObjectKey& job);
-  absl::StatusOr<std::vector<Object>> Render(const Submission& submission) const;
+  absl::StatusOr<std::vector<Object>> Render(const Submission& submission,
+                                             std::optional<JobTls> tls = std::nullopt) const;
   absl::StatusOr<std::shared_ptr<Follower>> Follow(const JobRecord& job);
 
   const PlatformOptions options_;

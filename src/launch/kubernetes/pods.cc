@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kRunFolder[] = "/run/muster";
 constexpr char kScratchFolder[] = "/tmp";
+constexpr char kTlsFolder[] = "/etc/muster-tls";
 constexpr char kTrainPath[] = "/etc/muster/train.json";  // kTrainFile in kConfigFolder
 constexpr char kTrainer[] = "muster-trainer";
 constexpr int kUser = 65532;  // nobody's, by the custom of small images
@@ -74,6 +75,7 @@ TaskLaunch RoleLaunch(const JobSpec& spec, const RoleSpec& role) {
   if (launch.argv.empty()) launch.argv = {kTrainer};
   for (const auto& [name, value] : role.env) launch.env[name] = value;
   if (!spec.train.is_null()) launch.env["MUSTER_TRAIN_CONFIG"] = kTrainPath;
+  if (HasTls(spec)) launch.env["MUSTER_TLS_DIR"] = kTlsFolder;
   AddFolders(launch.env);
   return launch;
 }
@@ -173,6 +175,10 @@ absl::StatusOr<Object> OwnContainer(const JobSpec& spec, const RoleSpec& role,
     container["volumeMounts"].push_back(
         {{"name", "config"}, {"mountPath", kConfigFolder}, {"readOnly", true}});
   }
+  if (HasTls(spec)) {
+    container["volumeMounts"].push_back(
+        {{"name", "tls"}, {"mountPath", kTlsFolder}, {"readOnly", true}});
+  }
   MergeFragment(container, spec.kubernetes, "container");
   MergeFragment(container, role.kubernetes, "container");
   MUSTER_RETURN_IF_ERROR(CheckPaths(spec, container));
@@ -193,6 +199,9 @@ absl::StatusOr<Object> OwnTemplate(const JobSpec& spec, const RoleSpec& role,
   pod["containers"].push_back(std::move(container));
   if (!spec.train.is_null()) {
     pod["volumes"].push_back({{"name", "config"}, {"configMap", {{"name", ConfigName(spec)}}}});
+  }
+  if (HasTls(spec)) {
+    pod["volumes"].push_back({{"name", "tls"}, {"secret", {{"secretName", TlsName(spec)}}}});
   }
   MergeFragment(pod, spec.kubernetes, "pod");
   MergeFragment(pod, role.kubernetes, "pod");
@@ -250,6 +259,8 @@ Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLau
 }  // namespace
 
 std::string ConfigName(const JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
+std::string TlsName(const JobSpec& spec) { return absl::StrCat(spec.name, "-tls"); }
+bool HasTls(const JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
 
 absl::StatusOr<TaskLaunch> PodLaunch(const JobSpec& spec, const ClusterSpec& cluster,
                                      const TaskId& task, const PodOptions& options) {
@@ -258,7 +269,8 @@ absl::StatusOr<TaskLaunch> PodLaunch(const JobSpec& spec, const ClusterSpec& clu
                         .working_dir = "/",
                         .trainer = kTrainer,
                         .train_config = kTrainPath,
-                        .run_dir = kRunFolder};
+                        .run_dir = kRunFolder,
+                        .tls_dir = HasTls(spec) ? kTlsFolder : ""};
   if (role.resources.cpus) {
     context.cpus = std::max(1, static_cast<int>(std::floor(*role.resources.cpus)));
   } else {

@@ -20,6 +20,11 @@ inline constexpr char kTrainFile[] = "train.json";
 // The name of the config map that holds it.
 std::string ConfigName(const JobSpec& spec);
 
+// Tasks of the built-in trainer speak to each other by TLS: the name of the secret that holds the
+// job's certificates.
+std::string TlsName(const JobSpec& spec);
+bool HasTls(const JobSpec& spec);
+
 // The container of a TFJob's pod that its rules are about.
 inline constexpr char kTfContainer[] = "tensorflow";
 

@@ -14,8 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "cluster/address.h"
 #include "train/wire/unix_socket.h"
 
 namespace muster::train::wire {
@@ -121,6 +123,22 @@ struct BuilderArguments {
   void SetInt(const std::string& name, int value) { builder.AddChannelArgument(name, value); }
 };
 
+std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const std::optional<Tls>& tls) {
+  if (!tls) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = tls->authority;
+  options.pem_key_cert_pairs.push_back({tls->key, tls->certificate});
+  return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> ClientCredentials(const std::optional<Tls>& tls) {
+  if (!tls) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({.pem_root_certs = tls->authority,
+                               .pem_private_key = tls->key,
+                               .pem_cert_chain = tls->certificate});
+}
+
 std::string PathOf(const std::string& address) {
   return absl::StartsWith(address, kUnixPrefix) ? address.substr(kUnixPrefix.size()) : "";
 }
@@ -184,7 +202,7 @@ class GrpcListener final : public Listener {
     server_->Wait();
   }
 
-  absl::Status Start(const std::string& address) {
+  absl::Status Start(const std::string& address, const std::optional<Tls>& tls) {
     const std::string path = PathOf(address);
     grpc::ServerBuilder builder;
     BuilderArguments arguments{builder};
@@ -192,7 +210,7 @@ class GrpcListener final : public Listener {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
     if (path.empty()) {
-      builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+      builder.AddListeningPort(address, ServerCredentials(tls), &port);
     }
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
@@ -243,6 +261,17 @@ class ClientConnection final : public Connection {
 
 }  // namespace
 
+absl::StatusOr<Tls> Tls::Read(const std::string& folder) {
+  constexpr int64_t kMost = 1 << 20;
+  Tls tls;
+  for (const auto& [name, content] : {std::pair{"ca.crt", &tls.authority},
+                                      {"tls.crt", &tls.certificate},
+                                      {"tls.key", &tls.key}}) {
+    MUSTER_ASSIGN_OR_RETURN(*content, ReadFile(JoinPath(folder, name), kMost));
+  }
+  return tls;
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::string& address,
                                                                    absl::Duration timeout) {
   grpc::ChannelArguments arguments;
@@ -256,7 +285,8 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::st
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (tls_) arguments.SetSslTargetNameOverride(kTaskTlsName);
+  auto channel = grpc::CreateCustomChannel(address, ClientCredentials(tls_), arguments);
   const absl::Time deadline = absl::Now() + timeout;
   if (!channel->WaitForConnected(absl::ToChronoTime(deadline))) return Nobody(address);
   return std::make_unique<ClientConnection>(std::move(channel));
@@ -265,7 +295,7 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::st
 absl::StatusOr<std::unique_ptr<Listener>> GrpcTransport::Listen(
     const std::string& address, std::function<void(Connection&)> serve) {
   auto listener = std::make_unique<GrpcListener>(std::move(serve));
-  MUSTER_RETURN_IF_ERROR(listener->Start(address));
+  MUSTER_RETURN_IF_ERROR(listener->Start(address, tls_));
   return listener;
 }
 
