@@ -12,6 +12,8 @@ inline constexpr char kFormatAnnotation[] = "muster/format";  // of the job insi
 inline constexpr char kModelDirAnnotation[] = "muster/model-dir";
 inline constexpr char kMaxRestartsAnnotation[] = "muster/max-restarts";  // of each task
 inline constexpr char kRestartScopeAnnotation[] = "muster/restart-scope";
+// After the job's success, for tasks that still run to end by themselves: seconds.
+inline constexpr char kFinishGraceAnnotation[] = "muster/finish-grace";
 // A native job: its commands may hold placeholders, and its tasks get every variable that they
 // would get elsewhere.
 inline constexpr char kNativeFormat[] = "native";

@@ -152,19 +152,28 @@ bool Follower::Drain() {
 void Follower::SeenJob(const Json& job, bool gone) {
   {
     const absl::MutexLock lock(&mutex_);
-    const bool ends = !ended_ && (gone || VerdictOf(job).has_value());
-    ended_ = ended_ || ends;
-    if (ends) ender_ = std::jthread([this] { EndCopying(); });
+    const auto verdict = gone ? JobState::kStopped : VerdictOf(job);
+    if (!ending_ && verdict) {
+      ending_ = true;
+      ender_ = std::jthread([this, at_once = verdict != JobState::kSucceeded] { End(at_once); });
+    }
   }
   Signal();
 }
 
-// Of a job that has ended, servers may run on: what they have said so far is all of it.
-void Follower::EndCopying() {
+void Follower::End(bool at_once) {
+  const auto is_idle = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || std::none_of(pods_.begin(), pods_.end(),
+                                     [](const auto& pod) { return IsAtWork(*pod.second); });
+  };
   const auto is_done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return at_work_ == 0 || stopping_;
   };
   const absl::MutexLock lock(&mutex_);
+  if (!at_once) mutex_.AwaitWithTimeout(absl::Condition(&is_idle), options_.finish_grace);
+  ended_ = true;
+  Signal();
+  // Servers may run on: what they have said so far is all of it.
   mutex_.AwaitWithTimeout(absl::Condition(&is_done), kLastWords);
   for (auto& [task, copying] : copying_) copying.stop.request_stop();
 }

@@ -27,6 +27,7 @@ struct FollowOptions {
   k8s::ObjectKey job;
   std::string logs;  // a folder
   LogWriter::Options log;
+  absl::Duration finish_grace;  // for tasks that go on after the job's success
 };
 
 // Pods that belong to it.
@@ -62,7 +63,7 @@ class Follower {
   // The pod whose output is to be copied next; null when there is none by now.
   std::shared_ptr<const Json> Next(const TaskId& task, const LogCopy& copy) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void EndCopying();
+  void End(bool at_once);
   void Signal() const;
 
   k8s::Client& client_;
@@ -72,10 +73,11 @@ class Follower {
   mutable absl::Mutex mutex_;
   std::map<TaskId, std::shared_ptr<const Json>> pods_ ABSL_GUARDED_BY(mutex_);
   std::map<TaskId, Copying> copying_ ABSL_GUARDED_BY(mutex_);
-  int at_work_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that may have more to copy
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  int at_work_ ABSL_GUARDED_BY(mutex_) = 0;      // threads that may have more to copy
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // it has a verdict, or is gone
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;   // and no task is waited for
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread ender_ ABSL_GUARDED_BY(mutex_);  // of the copying, when the job has ended
+  std::jthread ender_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<k8s::Informer> jobs_;
   std::unique_ptr<k8s::Informer> watched_pods_;
 };

@@ -172,6 +172,8 @@ class Renderer {
                           {kMaxRestartsAnnotation, absl::StrCat(spec_.policies.max_restarts)},
                           {kRestartScopeAnnotation,
                            spec_.policies.restart_scope == RestartScope::kJob ? "job" : "task"}};
+    annotations[kFinishGraceAnnotation] = absl::StrCat(
+        absl::ToInt64Seconds(absl::Ceil(spec_.policies.finish_grace, absl::Seconds(1))));
     if (!spec_.model_dir.empty()) annotations[kModelDirAnnotation] = spec_.model_dir;
     return annotations;
   }

@@ -87,7 +87,9 @@ class Observer {
     JobRecord& job = change_.job;
     job.started = TimeAt(object, "/status/startTime");
     job.reason.clear();
-    if (const auto verdict = VerdictOf(object)) {
+    if (const auto verdict = VerdictOf(object); verdict && MayStillFinish(*verdict, object)) {
+      job.reason = "it has succeeded; the other tasks may finish";
+    } else if (verdict) {
       Conclude(*verdict, object);
     } else if (k8s::IsBeingDeleted(object)) {
       job.reason = "it is being deleted from the cluster";
@@ -106,6 +108,13 @@ class Observer {
         job.reason = "no operator has taken it up; `muster operator install` installs one";
       }
     }
+  }
+
+  bool MayStillFinish(JobState verdict, const Json& object) const {
+    const auto completed = TimeAt(object, "/status/completionTime");
+    return verdict == JobState::kSucceeded && completed &&
+           sight_.now < *completed + FinishGrace(known_.submission.spec) &&
+           std::any_of(sight_.pods.begin(), sight_.pods.end(), IsAtWork);
   }
 
   void SetState(JobState state) {
@@ -305,6 +314,12 @@ std::optional<JobState> VerdictOf(const Json& job) {
   if (FindCondition(job, "Failed") != nullptr) return JobState::kFailed;
   return std::nullopt;
 }
+
+absl::Duration FinishGrace(const JobSpec& spec) {
+  return spec.format == JobFormat::kNative ? spec.policies.finish_grace : absl::ZeroDuration();
+}
+
+bool IsAtWork(const Json& pod) { return TaskOf(pod) && StatusOf(pod).running; }
 
 JobRecord RecordOf(const Json& job, absl::Time now) {
   JobRecord record{.id = k8s::NameOf(job), .name = k8s::NameOf(job), .platform = "kubernetes"};

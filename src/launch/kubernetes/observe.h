@@ -33,6 +33,12 @@ struct Known {
 // The job's verdict, if it has one.
 std::optional<JobState> VerdictOf(const Json& job);
 
+// How long tasks of a job that has succeeded may go on before the operator ends them. Those of a
+// manifest are not waited for.
+absl::Duration FinishGrace(const JobSpec& spec);
+// Whether the pod's container is at work.
+bool IsAtWork(const Json& pod);
+
 // A job that is not in the history, by its own name.
 JobRecord RecordOf(const Json& job, absl::Time now);
 

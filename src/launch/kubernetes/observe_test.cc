@@ -116,6 +116,28 @@ TEST_F(ObserveTest, FollowsAJobFromItsStartToItsSuccess) {
   EXPECT_FALSE(See(Job("Failed"))) << "a verdict stands";
 }
 
+TEST_F(ObserveTest, AfterTheSuccessOthersMayFinish) {
+  const auto job = Job("Succeeded");  // at 12:30
+  now_ = kNow + absl::Minutes(30) + absl::Seconds(5);
+  ASSERT_TRUE(See(job, {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z")),
+                        Pod("worker", 1, "Running", Running())}));
+  EXPECT_FALSE(IsFinal(record_.state));
+  EXPECT_THAT(record_.reason, HasSubstr("may finish"));
+  ASSERT_TRUE(See(job, {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z")),
+                        Pod("worker", 1, "Succeeded", Ended(0, "2026-05-01T12:30:06Z"))}));
+  EXPECT_EQ(record_.state, JobState::kSucceeded);
+  EXPECT_EQ(Task({"worker", 1}).state, TaskState::kSucceeded);
+}
+
+TEST_F(ObserveTest, WhoDoesNotFinishInTimeIsStopped) {
+  now_ = kNow + absl::Minutes(31);
+  ASSERT_TRUE(
+      See(Job("Succeeded"), {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z")),
+                             Pod("worker", 1, "Running", Running())}));
+  EXPECT_EQ(record_.state, JobState::kSucceeded);
+  EXPECT_EQ(Task({"worker", 1}).state, TaskState::kStopped);
+}
+
 TEST_F(ObserveTest, TellsWhyAPodWaits) {
   Json pod = Pod("worker", 0, "Pending", Json::object());
   pod["spec"].erase("nodeName");

@@ -37,7 +37,8 @@ FollowOptions FollowOptionsOf(const JobRecord& job, const Submission& submission
   const Policies& policies = submission.spec.policies;
   return {.job = KeyOf(submission),
           .logs = JobDir(job.directory).logs(),
-          .log = {.rotate_bytes = policies.log_rotate_bytes, .keep = policies.log_keep}};
+          .log = {.rotate_bytes = policies.log_rotate_bytes, .keep = policies.log_keep},
+          .finish_grace = FinishGrace(submission.spec)};
 }
 
 // When there is no operator, there is nobody to run the job.
