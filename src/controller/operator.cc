@@ -221,7 +221,7 @@ absl::Status Operator::WriteStatus(const std::string& key, const Json& job, cons
 }
 
 void Operator::CountVerdict(const Json& job, const Plan& plan) {
-  const Json before = ObjectAt(job, "status");
+  const Json before = StatusOf(job);
   absl::MutexLock lock(&mutex_);
   JobCounts& counts = counts_[k8s::KeyOf(job).name_space];
   if (!IsTrue(before, kSucceeded) && IsTrue(plan.status, kSucceeded)) ++counts.succeeded;
@@ -294,14 +294,10 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
   return absl::OkStatus();
 }
 
-absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Adopt& adopt) {
-  const auto parsed = TfJob::Parse(job, options_.job);
-  MUSTER_RETURN_IF_ERROR(parsed.status());
-  const Json patch = {
-      {"metadata",
-       {{"uid", adopt.uid}, {"ownerReferences", Json::array({parsed->OwnerReference()})}}}};
+absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Change& change) {
   const absl::Status status =
-      client_.Patch(KindOf(adopt.kind), {k8s::KeyOf(job).name_space, adopt.name}, patch).status();
+      client_.Patch(KindOf(change.kind), {k8s::KeyOf(job).name_space, change.name}, change.patch)
+          .status();
   return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
 }
 

@@ -70,7 +70,7 @@ class Operator {
   absl::Status Carry(const std::string& key, const Json& job, const Action& action);
   absl::Status Do(const std::string& key, const Json& job, const Create& create);
   absl::Status Do(const std::string& key, const Json& job, const Delete& removal);
-  absl::Status Do(const std::string& key, const Json& job, const Adopt& adopt);
+  absl::Status Do(const std::string& key, const Json& job, const Change& change);
   absl::Status Do(const std::string& key, const Json& job, const DeleteJob& removal);
   void CountVerdict(const Json& job, const Plan& plan);
 

@@ -30,13 +30,14 @@ struct Delete {
   std::string uid;
   bool at_once = false;  // its node does not answer: without waiting for it
 };
-struct Adopt {
+// A JSON merge patch.
+struct Change {
   Kind kind = Kind::kPod;
   std::string name;
-  std::string uid;
+  Json patch;
 };
 struct DeleteJob {};
-using Action = std::variant<Create, Delete, Adopt, DeleteJob>;
+using Action = std::variant<Create, Delete, Change, DeleteJob>;
 
 struct Event {
   bool warning = false;

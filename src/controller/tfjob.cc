@@ -7,40 +7,38 @@
 #include "launch/kubernetes/pods.h"
 
 namespace muster::controller {
-Json ObjectAt(const Json& json, absl::string_view key) {
-  if (!json.is_object()) return Json::object();
-  const auto found = json.find(std::string(key));
-  return found != json.end() && found->is_object() ? *found : Json::object();
-}
 
-std::string TextAt(const Json& json, absl::string_view key) {
-  if (!json.is_object()) return "";
-  const auto found = json.find(std::string(key));
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+Json StatusOf(const Json& object) {
+  const Json* status = k8s::Find(object, "/status");
+  return status != nullptr && status->is_object() ? *status : Json::object();
 }
 
 absl::StatusOr<TfJob> TfJob::Parse(const Json& object, const TfJobOptions& options) {
-  const std::string name = TextAt(ObjectAt(object, "metadata"), "name");
+  const std::string name = k8s::NameOf(object);
   MUSTER_ASSIGN_OR_RETURN(
       JobSpec spec, ParseJob(object.dump(-1, ' ', false, Json::error_handler_t::replace),
                              {.file_name = name.empty() ? "TFJob" : name, .working_dir = "/"}));
   return TfJob(object, std::move(spec), options);
 }
 
+bool TfJob::suspended() const {
+  const Json* suspend = k8s::Find(*object_, "/spec/runPolicy/suspend");
+  return suspend != nullptr && *suspend == true;
+}
+
 std::string TfJob::clean_pod_policy() const {
-  const std::string policy = TextAt(run_policy(), "cleanPodPolicy");
+  const std::string policy = k8s::TextAt(*object_, "/spec/runPolicy/cleanPodPolicy");
   return policy.empty() ? "None" : policy;
 }
 
 std::optional<absl::Duration> TfJob::ttl() const {
-  const Json policy = run_policy();
-  const auto found = policy.find("ttlSecondsAfterFinished");
-  if (found == policy.end() || !found->is_number_integer()) return std::nullopt;
-  return absl::Seconds(found->get<int64_t>());
+  const Json* seconds = k8s::Find(*object_, "/spec/runPolicy/ttlSecondsAfterFinished");
+  if (seconds == nullptr || !seconds->is_number_integer()) return std::nullopt;
+  return absl::Seconds(seconds->get<int64_t>());
 }
 
 std::optional<int> TfJob::backoff_limit() const {
-  if (!run_policy().contains("backoffLimit")) return std::nullopt;
+  if (k8s::Find(*object_, "/spec/runPolicy/backoffLimit") == nullptr) return std::nullopt;
   return spec_.policies.max_restarts;
 }
 
@@ -55,8 +53,8 @@ std::vector<const RoleSpec*> TfJob::roles() const {
 std::string TfJob::NameOf(const TaskId& task) const { return kubernetes::TaskName(spec_, task); }
 
 Json TfJob::OwnerReference() const {
-  return {{"apiVersion", TextAt(*object_, "apiVersion")},
-          {"kind", TextAt(*object_, "kind")},
+  return {{"apiVersion", k8s::TextAt(*object_, "/apiVersion")},
+          {"kind", k8s::TextAt(*object_, "/kind")},
           {"name", name()},
           {"uid", uid()},
           {"controller", true},
@@ -86,12 +84,11 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
       kubernetes::PodTemplate(spec_, cluster, task,
                               {.job_id = name(), .trainer_image = options_->trainer_image}));
   Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", MetadataOf(task)}};
-  const Json own = ObjectAt(Json(made), "metadata");
-  if (const Json annotations = ObjectAt(own, "annotations"); !annotations.empty()) {
-    pod["metadata"]["annotations"] = annotations;
+  const Json metadata = made["metadata"];
+  if (const Json* annotations = k8s::Find(metadata, "/annotations")) {
+    pod["metadata"]["annotations"] = *annotations;
   }
-  const Json labels = ObjectAt(own, "labels");
-  for (const auto& [key, value] : labels.items()) {
+  for (const auto& [key, value] : metadata["labels"].items()) {
     pod["metadata"]["labels"].emplace(key, value);
   }
   if (ChiefTask(spec_) == task) {

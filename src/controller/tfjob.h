@@ -14,9 +14,8 @@ inline constexpr char kLabelPrefix[] = "training.kubeflow.org/";
 inline constexpr char kOperatorName[] = "tfjob-controller";
 inline constexpr char kContainer[] = "tensorflow";  // the one whose exit code counts
 
-// What a member that holds an object, or nothing, holds.
-Json ObjectAt(const Json& json, absl::string_view key);
-std::string TextAt(const Json& json, absl::string_view key);
+// The status that an object has, to be changed; {} when it has none.
+Json StatusOf(const Json& object);
 
 struct TfJobOptions {
   std::string domain;  // of the cluster; "" when pods need not say it
@@ -30,11 +29,10 @@ class TfJob {
 
   const Json& object() const { return *object_; }
   const JobSpec& spec() const { return spec_; }
-  std::string name() const { return TextAt(metadata(), "name"); }
-  std::string kubernetes_namespace() const { return TextAt(metadata(), "namespace"); }
-  std::string uid() const { return TextAt(metadata(), "uid"); }
-  Json run_policy() const { return ObjectAt((*object_)["spec"], "runPolicy"); }
-  bool suspended() const { return run_policy().value("suspend", false); }
+  std::string name() const { return k8s::NameOf(*object_); }
+  std::string kubernetes_namespace() const { return k8s::KeyOf(*object_).name_space; }
+  std::string uid() const { return k8s::UidOf(*object_); }
+  bool suspended() const;
   std::string clean_pod_policy() const;  // None, Running or All
   std::optional<absl::Duration> ttl() const;
   // Of all tasks together; absent: no limit.
@@ -51,7 +49,6 @@ class TfJob {
  private:
   TfJob(const Json& object, JobSpec spec, const TfJobOptions& options)
       : object_(&object), spec_(std::move(spec)), options_(&options) {}
-  const Json& metadata() const { return (*object_)["metadata"]; }
   Json LabelsOf(const TaskId& task) const;
   Json MetadataOf(const TaskId& task) const;
 

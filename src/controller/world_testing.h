@@ -78,7 +78,7 @@ class World {
   // The types of the conditions that hold, in order.
   std::string Conditions() const {
     std::string all;
-    const Json status = ObjectAt(job_, "status");
+    const Json status = StatusOf(job_);
     for (const Json& condition : status.value("conditions", Json::array())) {
       if (condition["status"] != "True") continue;
       absl::StrAppend(&all, all.empty() ? "" : " ", condition["type"].get<std::string>());
@@ -130,9 +130,10 @@ class World {
       objects.erase(found);
     }
   }
-  void Do(const Adopt& adopt) {
-    Of(adopt.kind)[adopt.name]["metadata"]["ownerReferences"] =
-        Json::array({{{"uid", "uid-job"}, {"controller", true}}});
+  void Do(const Change& change) {
+    const auto found = Of(change.kind).find(change.name);
+    if (found == Of(change.kind).end()) return;  // 404
+    found->second.merge_patch(change.patch);
   }
   void Do(const DeleteJob&) { deleted_ = true; }
 

@@ -1,0 +1,117 @@
+#include "controller/verdict.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::controller {
+namespace {
+
+constexpr int kFirstRetriedCode = 128;
+
+bool Succeeded(Pass& pass) {
+  const JobSpec& spec = pass.job().spec();
+  const auto chief = ChiefTask(spec);
+  if (spec.policies.success == SuccessPolicy::kChief || (chief && IsChiefRole(chief->role))) {
+    return chief && pass.HasSucceeded(*chief);
+  }
+  const RoleSpec* workers = spec.FindRole("worker");
+  if (workers == nullptr || workers->replicas == 0) return false;
+  for (int i = 0; i < workers->replicas; ++i) {
+    if (!pass.HasSucceeded({"worker", i})) return false;
+  }
+  return true;
+}
+
+bool IsDynamicWorker(const TfJob& job, const RoleSpec& role) {
+  return job.spec().dynamic_workers && role.name == "worker";
+}
+
+// Whether a pod that failed ends the job.
+bool IsFinal(const TfJob& job, const RoleSpec& role, const Child& pod) {
+  if (IsDynamicWorker(job, role)) return false;
+  // Lost with its node, or put off it: not the program's doing.
+  if (!pod.exit_code() && !pod.reason().empty()) return false;
+  if (role.restart == RestartPolicy::kNever) return true;
+  if (role.restart != RestartPolicy::kExitCode) return false;
+  return pod.exit_code().value_or(1) < kFirstRetriedCode;
+}
+
+std::string WhyFailed(const TaskId& task, const Child& pod) {
+  const std::string reason = pod.reason();
+  const auto code = pod.exit_code();
+  return absl::StrCat(Title(task.role), " ", task.index, " (pod ", pod.name(), ") failed",
+                      code ? absl::StrCat(" with exit code ", *code) : "",
+                      reason.empty() || reason == "Error" ? "" : absl::StrCat(" (", reason, ")"));
+}
+
+void TellRestart(Pass& pass, const TaskId& task, const Child& pod) {
+  pass.restarted = WhyFailed(task, pod);
+  pass.Tell(true, "TFJobRestarting", pass.restarted);
+  if (const auto code = pod.exit_code()) {
+    pass.Tell(false, "ExitedWithCode",
+              absl::StrCat("Pod: ", pass.job().kubernetes_namespace(), ".", pod.name(),
+                           " exited with code ", *code));
+  }
+}
+
+// Counts the restarts that are about to be made, once for each pod that has failed.
+void CountRestarts(Pass& pass, Json& restarts) {
+  for (const auto& [task, pod] : pass.pods()) {
+    const RoleSpec* role = pass.RoleOf(task);
+    if (role == nullptr || !IsRetried(pass, *role, task, pod)) continue;
+    Json& own = restarts[task.ToString()];
+    if (k8s::TextAt(own, "/lastPod") == pod.uid()) continue;
+    own = {{"count", own.is_object() ? own.value("count", 0) + 1 : 1}, {"lastPod", pod.uid()}};
+    TellRestart(pass, task, pod);
+  }
+}
+
+bool JudgeRestarts(Pass& pass) {
+  Json& restarts = pass.status()["restarts"];
+  if (!restarts.is_object()) restarts = Json::object();
+  CountRestarts(pass, restarts);
+  int total = 0;
+  for (const auto& [task, own] : restarts.items()) total += own.value("count", 0);
+  for (const auto& [task, pod] : pass.pods()) {
+    if (pass.RoleOf(task) != nullptr) total += pod.restarts();
+  }
+  if (restarts.empty()) pass.status().erase("restarts");
+  const auto limit = pass.job().backoff_limit();
+  if (!limit || total <= *limit) return false;
+  return pass.Finish(kFailed, "BackoffLimitExceeded",
+                     absl::StrCat("TFJob ", pass.job().name(), " has failed: ", total,
+                                  " restarts, and its back-off limit is ", *limit,
+                                  pass.restarted.empty() ? "" : "; ", pass.restarted));
+}
+
+}  // namespace
+
+bool IsRetried(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod) {
+  return pod.phase() == Phase::kFailed && !pass.HasSucceeded(task) &&
+         !IsFinal(pass.job(), role, pod) &&
+         !(IsDynamicWorker(pass.job(), role) && role.restart == RestartPolicy::kNever);
+}
+
+bool Judge(Pass& pass) {
+  const TfJob& job = pass.job();
+  if (Succeeded(pass)) {
+    return pass.Finish(kSucceeded, "TFJobSucceeded",
+                       absl::StrCat("TFJob ", job.name(), " successfully completed."));
+  }
+  for (const auto& [task, pod] : pass.pods()) {
+    const RoleSpec* role = pass.RoleOf(task);
+    if (role == nullptr || pod.phase() != Phase::kFailed || !IsFinal(job, *role, pod)) continue;
+    return pass.Finish(kFailed, "TFJobFailed", WhyFailed(task, pod));
+  }
+  if (const auto deadline = job.spec().policies.deadline) {
+    const absl::Time end = TimeFromText(pass.status()["startTime"]) + *deadline;
+    if (pass.now() >= end) {
+      return pass.Finish(kFailed, "DeadlineExceeded",
+                         absl::StrCat("TFJob ", job.name(), " was active longer than ",
+                                      absl::ToInt64Seconds(*deadline), " s, its deadline"));
+    }
+    pass.Wake(end);
+  }
+  return JudgeRestarts(pass);
+}
+
+}  // namespace muster::controller
