@@ -122,6 +122,7 @@ void AddOperatorCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("operator", "Run TFJobs in a Kubernetes cluster");
   auto options = std::make_shared<OperatorCommand>();
   options->job.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
+  options->job.tensorboard_image = "jupyter/tensorflow-notebook";
   AddOperatorInstallCommand(command, context);
   command.Option("--context", &options->context, "The context of the kubeconfig file");
   command.Option("-n,--namespace", &options->name_space,
@@ -133,6 +134,8 @@ void AddOperatorCommand(Command& program, Context& context) {
                  "The cluster's domain, for pods that must say it");
   command.Option("--trainer-image", &options->job.trainer_image,
                  "The image of the built-in trainer");
+  command.Option("--tensorboard-image", &options->job.tensorboard_image,
+                 "The image that shows a TfJob's logs when it names none");
   command.Option("--http-port", &options->http_port,
                  "Answers /healthz, /readyz and /metrics there (default: nowhere)");
   command.Option("--webhook-certificate", &options->webhook_certificate,

@@ -14,6 +14,7 @@ constexpr char kOwnName[] = "kubeflow.org/training-operator";
 
 // What a template says of restarts has no effect, which its author may not know.
 void WarnOfPolicies(Pass& pass) {
+  if (pass.job().is_v1alpha1()) return;  // its templates all had one
   for (const RoleSpec* role : pass.job().roles()) {
     const std::string policy = k8s::TextAt(role->pod, "/spec/restartPolicy");
     if (policy.empty()) continue;
@@ -27,17 +28,22 @@ bool IsAtWork(const Child& pod) {
   return pod.phase() == Phase::kRunning || pod.phase() == Phase::kPending;
 }
 
-// Done when a job is over; what is left is as the user wants it.
-void CleanUp(Pass& pass) {
+// Whether the pod of a job that is over goes, as the user wants it.
+bool Goes(const Pass& pass, const Child& pod) {
   const std::string policy = pass.job().clean_pod_policy();
+  return policy == "All" || (policy == "Running" && IsAtWork(pod));
+}
+
+void CleanUp(Pass& pass) {
   for (const auto& [task, pod] : pass.pods()) {
-    if (policy == "All" || (policy == "Running" && IsAtWork(pod))) pass.Remove(Kind::kPod, pod);
+    if (!IsTensorboard(task) && Goes(pass, pod)) pass.Remove(Kind::kPod, pod);
   }
   for (const auto& [task, service] : pass.services()) {
     const Child* pod = pass.PodOf(task);
-    const bool goes = pod == nullptr || IsAtWork(*pod);  // as its pod does
-    if (policy == "All" || (policy == "Running" && goes)) pass.Remove(Kind::kService, service);
+    const bool goes = pod == nullptr ? pass.job().clean_pod_policy() != "None" : Goes(pass, *pod);
+    if (!IsTensorboard(task) && goes) pass.Remove(Kind::kService, service);
   }
+  KeepTensorboard(pass);
   if (const auto ttl = pass.job().ttl()) {
     const absl::Time end = TimeFromText(pass.status().value("completionTime", Json())) + *ttl;
     if (pass.now() >= end) {
@@ -64,7 +70,7 @@ void Suspend(Pass& pass) {
 // The chief is at work; without one, a worker.
 bool IsUp(const Pass& pass) {
   const auto chief = ChiefTask(pass.job().spec());
-  if (chief && IsChiefRole(chief->role)) {
+  if (chief && (IsChiefRole(chief->role) || pass.job().spec().policies.chief)) {
     const Child* pod = pass.PodOf(*chief);
     return pod != nullptr && pod->active();
   }
@@ -87,11 +93,28 @@ void Work(Pass& pass) {
   pass.Count();
   if (over) return;
   FillRoles(pass);
+  KeepTensorboard(pass);
   if (!pass.restarted.empty()) {
     pass.Set({kRestarting, true, "TFJobRestarting",
               absl::StrCat(name, " is restarting: ", pass.restarted)});
   } else if (IsUp(pass)) {
     pass.Set({kRunning, true, "TFJobRunning", absl::StrCat(name, " is running.")});
+  }
+}
+
+// What scripts of v1alpha1's time look for.
+void SetOldPhase(Pass& pass) {
+  Json& status = pass.status();
+  if (IsFinished(status)) {
+    const bool cleaning = std::any_of(pass.pods().begin(), pass.pods().end(), [&](const auto& s) {
+      return !IsTensorboard(s.first) && Goes(pass, s.second);
+    });
+    status["phase"] = cleaning ? "CleanUp" : "Done";
+    status["state"] = IsTrue(status, kSucceeded) ? "Succeeded" : "Failed";
+  } else {
+    const bool up = IsTrue(status, kRunning) || IsTrue(status, kRestarting);
+    status["phase"] = up ? "Running" : "Creating";
+    status["state"] = up ? "Running" : "Unknown";
   }
 }
 
@@ -108,6 +131,7 @@ Plan Run(Pass& pass) {
   } else {
     Work(pass);
   }
+  if (pass.job().is_v1alpha1()) SetOldPhase(pass);
   return pass.Take();
 }
 
@@ -120,7 +144,12 @@ Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time n
   }
   SetCondition(plan.status, {kFailed, true, "FailedValidation", std::string(mistakes.message())},
                now);
-  if (plan.status != before) plan.status["completionTime"] = k8s::Timestamp(now);
+  if (plan.status != before) {
+    plan.status["completionTime"] = k8s::Timestamp(now);
+    if (&JobKindOf(observed.job) == &kOldTfJobs) {
+      plan.status.update({{"phase", "Failed"}, {"state", "Failed"}});
+    }
+  }
   plan.status_changed = plan.status != before;
   return plan;
 }

@@ -37,4 +37,22 @@ void FillRoles(Pass& pass) {
   }
 }
 
+bool IsTensorboard(const TaskId& task) { return task.role == kTensorboard; }
+
+void KeepTensorboard(Pass& pass) {
+  const TaskId task{kTensorboard, 0};
+  const TfJob& job = pass.job();
+  const bool wanted = job.tensorboard() != nullptr;
+  if (const Child* pod = pass.PodOf(task)) {
+    const bool over = pod->phase() == Phase::kFailed || pod->phase() == Phase::kSucceeded;
+    if (over || !wanted || pod->deleting()) pass.Remove(Kind::kPod, *pod);
+  }
+  if (wanted) {
+    pass.Make(Kind::kService, task, [&] { return job.ServiceOf(task); });
+    pass.Make(Kind::kPod, task, [&] { return job.PodOf(task); });
+  } else if (const auto service = pass.services().find(task); service != pass.services().end()) {
+    pass.Remove(Kind::kService, service->second);
+  }
+}
+
 }  // namespace muster::controller

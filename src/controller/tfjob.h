@@ -1,18 +1,31 @@
-// A TFJob as the API server has it, and the pods and services that it stands for.
+// A TFJob as the API server has it, and the pods and services that it stands for. Its first form,
+// v1alpha1, is the same job spelled otherwise; what differs between the two is said here.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "cluster/cluster_spec.h"
 #include "controller/conditions.h"
 #include "job/job_spec.h"
 
 namespace muster::controller {
 
+inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
+inline constexpr k8s::ResourceKind kOldTfJobs{"tensorflow.org", "v1alpha1", "tfjobs", "TfJob"};
+// The one of both that an object is.
+const k8s::ResourceKind& JobKindOf(const Json& job);
+
 inline constexpr char kLabelPrefix[] = "training.kubeflow.org/";
-inline constexpr char kOperatorName[] = "tfjob-controller";
 inline constexpr char kContainer[] = "tensorflow";  // the one whose exit code counts
+// The replica type of what shows a job's logs, beside its roles.
+inline constexpr char kTensorboard[] = "tensorboard";
+// Selects all that the operator has made.
+std::string OwnedSelector();
+// The kind of the job that an object belongs to, by its labels; null when it belongs to none.
+const k8s::ResourceKind* OwnerKindOf(const Json& object);
 
 // The status that an object has, to be changed; {} when it has none.
 Json StatusOf(const Json& object);
@@ -20,6 +33,7 @@ Json StatusOf(const Json& object);
 struct TfJobOptions {
   std::string domain;  // of the cluster; "" when pods need not say it
   std::string trainer_image;
+  std::string tensorboard_image;  // for jobs that name none
 };
 
 class TfJob {
@@ -29,6 +43,7 @@ class TfJob {
 
   const Json& object() const { return *object_; }
   const JobSpec& spec() const { return spec_; }
+  bool is_v1alpha1() const { return spec_.format == JobFormat::kTfJobV1Alpha1; }
   std::string name() const { return k8s::NameOf(*object_); }
   std::string kubernetes_namespace() const { return k8s::KeyOf(*object_).name_space; }
   std::string uid() const { return k8s::UidOf(*object_); }
@@ -40,7 +55,10 @@ class TfJob {
 
   // Chief, Master, PS, Worker, Evaluator, as far as the job has them.
   std::vector<const RoleSpec*> roles() const;
+  // What shows its logs; null when it has none.
+  const Json* tensorboard() const;
 
+  // Of the pod and the service of a task, or of {kTensorboard, 0}.
   std::string NameOf(const TaskId& task) const;
   Json OwnerReference() const;
   absl::StatusOr<Json> PodOf(const TaskId& task) const;
@@ -49,8 +67,13 @@ class TfJob {
  private:
   TfJob(const Json& object, JobSpec spec, const TfJobOptions& options)
       : object_(&object), spec_(std::move(spec)), options_(&options) {}
+  std::string RuntimeId() const;
+  ClusterSpec Cluster() const;
+  // Those that select what is the task's.
   Json LabelsOf(const TaskId& task) const;
   Json MetadataOf(const TaskId& task) const;
+  Json TensorboardPod() const;
+  Json TensorboardService() const;
 
   const Json* object_;
   JobSpec spec_;

@@ -28,6 +28,8 @@ bool IsDynamicWorker(const TfJob& job, const RoleSpec& role) {
 // Whether a pod that failed ends the job.
 bool IsFinal(const TfJob& job, const RoleSpec& role, const Child& pod) {
   if (IsDynamicWorker(job, role)) return false;
+  // What lacked memory lacks it the next time too. v1's rule knows only the exit code.
+  if (job.is_v1alpha1() && pod.reason() == "OOMKilled") return true;
   // Lost with its node, or put off it: not the program's doing.
   if (!pod.exit_code() && !pod.reason().empty()) return false;
   if (role.restart == RestartPolicy::kNever) return true;

@@ -2,6 +2,7 @@
 // can stop at any point.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -14,11 +15,34 @@
 
 namespace muster::controller {
 
+// Of a TFJob.
+inline Json Replicas(int count, const char* restart = nullptr) {
+  Json spec = {
+      {"replicas", count},
+      {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf:1"}}}}}}}}};
+  if (restart != nullptr) spec["restartPolicy"] = restart;
+  return spec;
+}
+
+inline Json Job(const Json& replicas, const Json& run_policy = nullptr) {
+  Json job = {{"apiVersion", "kubeflow.org/v1"},
+              {"kind", "TFJob"},
+              {"metadata", {{"name", "j"}}},
+              {"spec", {{"tfReplicaSpecs", replicas}}}};
+  if (!run_policy.is_null()) job["spec"]["runPolicy"] = run_policy;
+  return job;
+}
+
 class World {
  public:
-  explicit World(const Json& job) : job_(job) {
+  explicit World(const Json& job, TfJobOptions options = DefaultOptions())
+      : job_(job), options_(std::move(options)) {
     job_["metadata"]["uid"] = "uid-job";
     if (!job_["metadata"].contains("namespace")) job_["metadata"]["namespace"] = "default";
+  }
+
+  static TfJobOptions DefaultOptions() {
+    return {.trainer_image = "trainer:1", .tensorboard_image = "board:1"};
   }
 
   // One pass; at most `steps` of its writes are made. True when all were, and there were none left.
@@ -27,7 +51,7 @@ class World {
     Observed observed{.job = job_};
     for (const auto& [name, pod] : pods_) observed.pods.push_back(pod);
     for (const auto& [name, service] : services_) observed.services.push_back(service);
-    const Plan plan = Reconcile(observed, {.trainer_image = "trainer:1"}, now_);
+    const Plan plan = Reconcile(observed, options_, now_);
     wake_ = plan.wake;
     if (plan.status_changed && steps-- > 0) {
       job_["status"] = plan.status;
@@ -138,6 +162,7 @@ class World {
   void Do(const DeleteJob&) { deleted_ = true; }
 
   Json job_;
+  const TfJobOptions options_;
   std::map<std::string, Json> pods_;
   std::map<std::string, Json> services_;
   std::vector<Event> events_;
@@ -147,5 +172,33 @@ class World {
   int writes_ = 0;
   bool deleted_ = false;
 };
+
+// Plays `life` once as it is, and once for each of its writes, killed after it and started again:
+// the same end. `life` calls settle() after each thing that it does to the world.
+inline void ExpectSameEndWhereverInterrupted(
+    const std::function<World()>& begin,
+    const std::function<void(World& world, const std::function<void()>& settle)>& life) {
+  const auto live = [&](World& world, int budget) {
+    life(world, [&] {
+      for (int i = 0; i < 60; ++i) {
+        const int before = world.writes();
+        const bool done = world.Pass(budget);
+        budget -= world.writes() - before;
+        if (budget <= 0) budget = std::numeric_limits<int>::max();  // starts again
+        if (done) return;
+      }
+      ADD_FAILURE() << "does not settle";
+    });
+  };
+  World whole = begin();
+  live(whole, std::numeric_limits<int>::max());
+  for (int at = 1; at <= whole.writes(); ++at) {
+    World world = begin();
+    live(world, at);
+    EXPECT_EQ(world.status(), whole.status()) << "after " << at << " writes";
+    EXPECT_EQ(world.Pods(), whole.Pods()) << "after " << at << " writes";
+    EXPECT_EQ(world.Services(), whole.Services()) << "after " << at << " writes";
+  }
+}
 
 }  // namespace muster::controller

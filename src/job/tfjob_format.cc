@@ -1,5 +1,6 @@
 #include "job/tfjob_format.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
@@ -41,19 +42,6 @@ class ManifestReader {
   }
 
  protected:
-  // Pods and their services are called <job>-<role>-<index>, and both names are DNS labels.
-  void CheckPodNames() {
-    for (size_t i = 0; i < spec_.roles.size(); ++i) {
-      const RoleSpec& role = spec_.roles[i];
-      const std::string last = absl::StrCat(spec_.name, "-", role.name, "-", role.replicas - 1);
-      if (role.replicas == 0 || last.size() <= kLongestLabel) continue;
-      diagnostics_.Add(
-          places_.each[i],
-          absl::StrCat("the pod's name '", last, "' has ", last.size(), " characters; expected ",
-                       kLongestLabel, " at most: give the job a shorter name"));
-    }
-  }
-
   void Keep(const char* key, const Node* node) {
     if (node != nullptr && node->kind != Node::Kind::kNull) spec_.kubernetes[key] = ToJson(*node);
   }
@@ -159,6 +147,19 @@ class V1Reader : ManifestReader {
     CheckPodNames();
   }
 
+  // Pods and their services are called <job>-<role>-<index>, and both names are DNS labels.
+  void CheckPodNames() {
+    for (size_t i = 0; i < spec_.roles.size(); ++i) {
+      const RoleSpec& role = spec_.roles[i];
+      const std::string last = absl::StrCat(spec_.name, "-", role.name, "-", role.replicas - 1);
+      if (role.replicas == 0 || last.size() <= kLongestLabel) continue;
+      diagnostics_.Add(
+          places_.each[i],
+          absl::StrCat("the pod's name '", last, "' has ", last.size(), " characters; expected ",
+                       kLongestLabel, " at most: give the job a shorter name"));
+    }
+  }
+
   void ReadReplica(const codec::Key& key, const Node& node) {
     static const auto& kRoles =
         *new std::vector<std::string>{"Chief", "Master", "PS", "Worker", "Evaluator"};
@@ -237,6 +238,7 @@ class V1Alpha1Reader : ManifestReader {
     for (const char* key : {"runtimeId", "tfImage"}) {
       if (const auto text = body.String(key)) spec_.kubernetes[key] = *text;
     }
+    CheckRuntimeId(body.Find("runtimeId"));
     if (const Node* node = body.Find("tensorboard")) ReadTensorboard(*node);
     ReadReplicaSpecs(body.Require("replicaSpecs", "a list of MASTER, WORKER and PS replicas"));
     if (const Node* node = body.Find("terminationPolicy")) ReadTerminationPolicy(*node);
@@ -245,13 +247,33 @@ class V1Alpha1Reader : ManifestReader {
   }
 
  private:
+  // It is part of names that are DNS labels: {job[:40]}-{type}-{RuntimeId}-{index}.
+  void CheckRuntimeId(const Node* node) {
+    constexpr size_t kLongestId = 10;
+    if (node == nullptr || node->kind == Node::Kind::kNull) return;
+    const std::string& id = node->scalar;
+    const auto allowed = [](char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c); };
+    if (!id.empty() && id.size() <= kLongestId && std::all_of(id.begin(), id.end(), allowed)) {
+      return;
+    }
+    diagnostics_.Add(node->mark, absl::StrCat("the RuntimeId ", codec::Quoted(id),
+                                              " is not valid; expected at most ", kLongestId,
+                                              " lower-case letters and digits, such as 5oz2"));
+  }
+
   void ReadTensorboard(const Node& node) {
     Keep("tensorboard", &node);
     MapReader reader(node, "tensorboard", diagnostics_);
     if (reader.Require("logDir", "the folder that TensorBoard shows") != nullptr) {
       reader.String("logDir");
     }
-    for (const char* key : {"volumes", "volumeMounts", "serviceType"}) reader.Find(key);
+    for (const char* key : {"volumes", "volumeMounts"}) {
+      const Node* list = reader.Find(key);
+      if (list == nullptr || list->kind == Node::Kind::kSequence) continue;
+      diagnostics_.Add(list->mark, absl::StrCat("'", key, "' of tensorboard must be a list, not ",
+                                                Describe(*list)));
+    }
+    reader.Choice("serviceType", {"ClusterIP", "NodePort", "LoadBalancer"});
     reader.Finish();
   }
 
@@ -265,7 +287,6 @@ class V1Alpha1Reader : ManifestReader {
     }
     for (const Node& replica : node->items) ReadReplica(replica);
     CheckRoles(spec_, places_, diagnostics_);
-    CheckPodNames();
   }
 
   void ReadReplica(const Node& node) {
@@ -308,24 +329,23 @@ class V1Alpha1Reader : ManifestReader {
     }
   }
 
-  // Muster's chief is the MASTER, or without one the first WORKER: what SuccessPolicy::kChief says.
+  // The task whose end is the job's: the MASTER unless it says otherwise.
   void ReadTerminationPolicy(const Node& node) {
-    Keep("terminationPolicy", &node);
     MapReader policy(node, "terminationPolicy", diagnostics_);
     const Node* chief_node = policy.Find("chief");
     policy.Finish();
     if (chief_node == nullptr) return;
     MapReader chief(*chief_node, "'chief' of terminationPolicy", diagnostics_);
-    const std::string name =
-        chief.Choice("replicaName", {"MASTER", "WORKER", "PS"}).value_or("MASTER");
+    const std::string name = chief.Choice("replicaName", {"MASTER", "WORKER"}).value_or("MASTER");
     const int64_t index = chief.Int("replicaIndex", 0, kMaxReplicas).value_or(0);
     chief.Finish();
     const TaskId named{absl::AsciiStrToLower(name), static_cast<int>(index)};
-    const auto actual = ChiefTask(spec_);
-    if (!spec_.roles.empty() && actual && named != *actual) {
-      diagnostics_.Add(chief_node->mark,
-                       absl::StrCat("the chief is ", named.ToString(), "; expected ",
-                                    actual->ToString(), ", which leads this job"));
+    const RoleSpec* role = spec_.FindRole(named.role);
+    if (role == nullptr || named.index >= role->replicas) {
+      diagnostics_.Add(chief_node->mark, absl::StrCat("the chief is ", named.ToString(),
+                                                      ", which is no task of the job"));
+    } else if (named != ChiefTask(spec_)) {
+      spec_.policies.chief = named;
     }
   }
 };

@@ -195,6 +195,17 @@ TEST(TfJobFormatTest, V1Alpha1KeysInAnyCase) {
   EXPECT_TRUE(MustParse(text) == MustParse(kV1Alpha1));
 }
 
+TEST(TfJobFormatTest, V1Alpha1ChiefIsWhomThePolicyNames) {
+  EXPECT_EQ(MustParse(kV1Alpha1).policies.chief, std::nullopt);
+  const JobSpec job = MustParse(absl::StrReplaceAll(
+      kV1Alpha1,
+      {{"replicaName: MASTER, replicaIndex: 0", "replicaName: WORKER, replicaIndex: 1"}}));
+  EXPECT_EQ(ChiefTask(job), (TaskId{"worker", 1}));
+  const auto stored = JobSpecFromJson(JobSpecToJson(job));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_TRUE(*stored == job);
+}
+
 TEST(TfJobFormatTest, V1Alpha1Rejections) {
   const auto replaced = [](absl::string_view from, absl::string_view to) {
     return MistakesOf(absl::StrReplaceAll(kV1Alpha1, {{from, to}}));
@@ -205,7 +216,13 @@ TEST(TfJobFormatTest, V1Alpha1Rejections) {
               HasSubstr("must be MASTER | WORKER | PS, not text 'SP' (did you mean 'PS'?)"));
   EXPECT_THAT(replaced("logDir: /logs, ", ""), HasSubstr("tensorboard lacks 'logDir'"));
   EXPECT_THAT(replaced("replicaIndex: 0", "replicaIndex: 1"),
-              HasSubstr("the chief is master:1; expected master:0"));
+              HasSubstr("the chief is master:1, which is no task of the job"));
+  EXPECT_THAT(replaced("RuntimeId: 5oz2", "RuntimeId: A-b"),
+              HasSubstr("the RuntimeId 'A-b' is not valid; expected at most 10"));
+  EXPECT_THAT(replaced("LoadBalancer", "Balancer"),
+              HasSubstr("must be ClusterIP | NodePort | LoadBalancer, not text 'Balancer'"));
+  EXPECT_THAT(replaced("logDir: /logs", "logDir: /logs, volumes: {name: a}"),
+              HasSubstr("'volumes' of tensorboard must be a list"));
   EXPECT_THAT(replaced("tfReplicaType: WORKER", "tfReplicaType: MASTER"),
               HasSubstr("a second entry of replicaSpecs for MASTER"));
 }
