@@ -1,7 +1,10 @@
 #include "controller/admission.h"
 
+#include <map>
+#include <string>
+
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/match.h"
 #include "controller/tfjob.h"
 
 namespace muster::controller {
@@ -16,6 +19,17 @@ const Json& At(const Json& object, absl::string_view path) {
 
 std::string ManagerOf(const Json& job) { return k8s::TextAt(job, "/spec/runPolicy/managedBy"); }
 
+// All that says how a job runs: its spec, and the annotations that the operator reads.
+std::map<std::string, Json> MeaningOf(const Json& job) {
+  std::map<std::string, Json> meaning = {{"spec", At(job, "/spec")}};
+  const Json& annotations = At(job, "/metadata/annotations");
+  if (!annotations.is_object()) return meaning;
+  for (const auto& [name, value] : annotations.items()) {
+    if (absl::StartsWith(name, "muster/")) meaning.emplace(name, value);
+  }
+  return meaning;
+}
+
 absl::Status Check(const Json& request) {
   const std::string operation = k8s::TextAt(request, "/operation");
   if (operation != "CREATE" && operation != "UPDATE") return absl::OkStatus();
@@ -28,7 +42,7 @@ absl::Status Check(const Json& request) {
         "runPolicy.managedBy cannot be changed; delete the job and create it anew");
   }
   // One that was there with mistakes before can be labelled, and deleted.
-  if (operation == "UPDATE" && At(job, "/spec") == At(before, "/spec")) {
+  if (operation == "UPDATE" && MeaningOf(job) == MeaningOf(before)) {
     return absl::OkStatus();
   }
   return TfJob::Parse(job, {}).status();

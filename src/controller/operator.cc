@@ -340,7 +340,8 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
     return status;
   }
   teller_.Tell(job, {false, absl::StrCat("SuccessfulDelete", WordOf(removal.kind)),
-                     absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name)});
+                     absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name,
+                                  removal.why.empty() ? "" : ", because ", removal.why)});
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::controller {
@@ -27,6 +28,29 @@ Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
       pods_(Claim(job, observed.pods)),
       services_(Claim(job, observed.services)) {
   plan_.status = before_;
+  if (job.spec().policies.restart_scope != RestartScope::kJob || IsFinished(before_)) return;
+  Retire([this](const Child& pod) {
+    int life = 0;
+    return (absl::SimpleAtoi(pod.annotation(kLife), &life) ? life : 0) < this->life();
+  });
+}
+
+int Pass::life() const {
+  const Json* count = k8s::Find(plan_.status, "/restarts/job/count");
+  return count != nullptr && count->is_number_integer() ? count->get<int>() : 0;
+}
+
+void Pass::BeginAnew() {
+  Retire([](const Child&) { return true; });
+  plan_.status.erase("succeeded");
+}
+
+void Pass::Retire(const std::function<bool(const Child&)>& is_former) {
+  std::erase_if(pods_.slots, [&](const auto& slot) {
+    if (RoleOf(slot.first) == nullptr || !is_former(slot.second)) return false;
+    former_.push_back(slot.second);
+    return true;
+  });
 }
 
 const Child* Pass::PodOf(const TaskId& task) const {
@@ -43,9 +67,9 @@ void Pass::Tell(bool warning, std::string reason, std::string message) {
   plan_.events.push_back({warning, std::move(reason), std::move(message)});
 }
 
-void Pass::Remove(Kind kind, const Child& child) {
+void Pass::Remove(Kind kind, const Child& child, const std::string& why) {
   if (!child.deleting()) {
-    Do(Delete{kind, child.name(), child.uid()});
+    Do(Delete{kind, child.name(), child.uid(), /*at_once=*/false, why});
   } else if (kind == Kind::kPod) {
     const absl::Time stuck = child.gone_by() + kStuck;
     if (now_ >= stuck) {
@@ -104,6 +128,18 @@ bool Pass::HasSucceeded(const TaskId& task) {
   }
   if (done.empty()) plan_.status.erase("succeeded");
   return found;
+}
+
+bool Pass::IsUp(const TaskId& task) const {
+  const Child* pod = PodOf(task);
+  const RoleSpec* role = RoleOf(task);
+  if (pod == nullptr || role == nullptr || !pod->active()) return false;
+  const Json* containers = k8s::Find(role->pod, "/spec/containers");
+  const bool probed = containers != nullptr &&
+                      std::any_of(containers->begin(), containers->end(), [](const Json& one) {
+                        return k8s::Find(one, "/readinessProbe") != nullptr;
+                      });
+  return !probed || pod->ready();
 }
 
 bool Pass::Finish(const char* type, std::string reason, std::string message) {

@@ -22,6 +22,13 @@ class Pass {
   Json& status() { return plan_.status; }
   const Slots& pods() const { return pods_.slots; }
   const Slots& services() const { return services_.slots; }
+  // Pods from before all of the job began anew: they go before the next are made. A job that is
+  // over has none.
+  const std::vector<Child>& former() const { return former_; }
+  // How often it did.
+  int life() const;
+  // All pods, also those that have succeeded, are former ones from now on.
+  void BeginAnew();
   // Null when the task has none.
   const Child* PodOf(const TaskId& task) const;
   // Null when the task is none of the job, or not any more.
@@ -32,13 +39,15 @@ class Pass {
   void Wake(absl::Time time) { plan_.wake = std::min(plan_.wake, time); }
   void Do(Action action) { plan_.actions.push_back(std::move(action)); }
   // Unless that is under way. A pod whose node is lost does not go by itself.
-  void Remove(Kind kind, const Child& child);
+  void Remove(Kind kind, const Child& child, const std::string& why = "");
   void AdoptOrphans();
   // Makes the object of a task, unless it is there, or its name is another's.
   void Make(Kind kind, const TaskId& task, const std::function<absl::StatusOr<Json>()>& object);
 
   // What has succeeded once is remembered: its pod may be collected, and never runs again.
   bool HasSucceeded(const TaskId& task);
+  // Whether its pod is at work, and ready where its template says when that is.
+  bool IsUp(const TaskId& task) const;
   // The job is over: the rest is done once that is written. Always true.
   bool Finish(const char* type, std::string reason, std::string message);
   // How many of each role are at work, and what has succeeded for good.
@@ -50,13 +59,15 @@ class Pass {
   Plan Take();
 
  private:
+  void Retire(const std::function<bool(const Child&)>& is_former);
   bool IsFree(const Claims& claims, const TaskId& task);
 
   const TfJob& job_;
   const absl::Time now_;
   const Json before_;  // the status
-  const Claims pods_;
+  Claims pods_;
   const Claims services_;
+  std::vector<Child> former_;
   Plan plan_;
 };
 

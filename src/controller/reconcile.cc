@@ -55,6 +55,7 @@ void CleanUp(Pass& pass) {
 }
 
 void Suspend(Pass& pass) {
+  RemoveFormer(pass);
   for (const auto& [task, pod] : pass.pods()) pass.Remove(Kind::kPod, pod);
   for (const auto& [task, service] : pass.services()) pass.Remove(Kind::kService, service);
   if (!IsTrue(pass.status(), kSuspended)) {

@@ -29,6 +29,7 @@ struct Delete {
   std::string name;
   std::string uid;
   bool at_once = false;  // its node does not answer: without waiting for it
+  std::string why = {};  // for who wonders; "": that is clear
 };
 // A JSON merge patch.
 struct Change {

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "job/parse.h"
 #include "launch/kubernetes/names.h"
@@ -19,7 +20,9 @@ constexpr int kTensorboardPort = 6006;
 
 std::string Label(absl::string_view name) { return absl::StrCat(kLabelPrefix, name); }
 
-const char* RestartPolicyOf(const RoleSpec& role) {
+const char* RestartPolicyOf(const JobSpec& spec, const RoleSpec& role) {
+  // What fails is not tried again alone, in its pod.
+  if (spec.policies.restart_scope == RestartScope::kJob) return "Never";
   return role.restart == RestartPolicy::kOnFailure ? "OnFailure"
          : role.restart == RestartPolicy::kAlways  ? "Always"
                                                    : "Never";
@@ -82,6 +85,24 @@ std::vector<const RoleSpec*> TfJob::roles() const {
     if (const RoleSpec* role = spec_.FindRole(name)) roles.push_back(role);
   }
   return roles;
+}
+
+UpdatePolicy TfJob::update_policy() const {
+  const std::string policy = k8s::TextAt(spec_.kubernetes, "/update");
+  return policy == "rolling" ? UpdatePolicy::kRolling
+         : policy == "never" ? UpdatePolicy::kNever
+                             : UpdatePolicy::kRecreate;
+}
+
+std::vector<std::string> TfJob::start_order() const {
+  const Json* order = k8s::Find(spec_.kubernetes, "/startOrder");
+  return order == nullptr ? std::vector<std::string>() : order->get<std::vector<std::string>>();
+}
+
+std::string TfJob::TemplateHash(const RoleSpec& role) const {
+  constexpr size_t kDigits = 16;
+  const Json hashed = {{"template", role.pod}, {"port", kubernetes::PortOf(role)}};
+  return Sha256Hex(hashed.dump(-1, ' ', false, Json::error_handler_t::replace)).substr(0, kDigits);
 }
 
 const Json* TfJob::tensorboard() const { return k8s::Find(spec_.kubernetes, "/tensorboard"); }
@@ -147,6 +168,7 @@ Json TfJob::MetadataOf(const TaskId& task) const {
 
 absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   if (task.role == kTensorboard) return TensorboardPod();
+  const RoleSpec& role = *spec_.FindRole(task.role);
   MUSTER_ASSIGN_OR_RETURN(
       const kubernetes::Object made,
       kubernetes::PodTemplate(spec_, Cluster(), task,
@@ -156,6 +178,7 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   if (const Json* annotations = k8s::Find(metadata, "/annotations")) {
     pod["metadata"]["annotations"] = *annotations;
   }
+  pod["metadata"]["annotations"][kTemplateHash] = TemplateHash(role);
   for (const auto& [key, value] : metadata["labels"].items()) {
     pod["metadata"]["labels"].emplace(key, value);
   }
@@ -163,7 +186,7 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
     pod["metadata"]["labels"][Label("job-role")] = "master";
   }
   pod["spec"] = made["spec"];
-  pod["spec"]["restartPolicy"] = RestartPolicyOf(*spec_.FindRole(task.role));
+  pod["spec"]["restartPolicy"] = RestartPolicyOf(spec_, role);
   return pod;
 }
 

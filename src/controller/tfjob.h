@@ -22,6 +22,14 @@ inline constexpr char kLabelPrefix[] = "training.kubeflow.org/";
 inline constexpr char kContainer[] = "tensorflow";  // the one whose exit code counts
 // The replica type of what shows a job's logs, beside its roles.
 inline constexpr char kTensorboard[] = "tensorboard";
+// Of a pod: the digest of the template that it was made from.
+inline constexpr char kTemplateHash[] = "muster/template-hash";
+// Of a pod: how many times all of the job had begun anew when it was made; absent: never.
+inline constexpr char kLife[] = "muster/life";
+// What happens to pods whose template has changed: all are made anew at once, one after the other,
+// or none.
+enum class UpdatePolicy { kRecreate, kRolling, kNever };
+
 // Selects all that the operator has made.
 std::string OwnedSelector();
 // The kind of the job that an object belongs to, by its labels; null when it belongs to none.
@@ -55,6 +63,9 @@ class TfJob {
 
   // Chief, Master, PS, Worker, Evaluator, as far as the job has them.
   std::vector<const RoleSpec*> roles() const;
+  UpdatePolicy update_policy() const;
+  // Roles whose pods are made only when those of the ones before run.
+  std::vector<std::string> start_order() const;
   // What shows its logs; null when it has none.
   const Json* tensorboard() const;
 
@@ -63,6 +74,8 @@ class TfJob {
   Json OwnerReference() const;
   absl::StatusOr<Json> PodOf(const TaskId& task) const;
   Json ServiceOf(const TaskId& task) const;
+  // Of the role's template, whatever the number of replicas.
+  std::string TemplateHash(const RoleSpec& role) const;
 
  private:
   TfJob(const Json& object, JobSpec spec, const TfJobOptions& options)

@@ -55,15 +55,18 @@ void TellRestart(Pass& pass, const TaskId& task, const Child& pod) {
   }
 }
 
-// Counts the restarts that are about to be made, once for each pod that has failed.
+// Counts the restarts that are about to be made: one for each pod that has failed; or one of the
+// whole job, whichever of its pods failed.
 void CountRestarts(Pass& pass, Json& restarts) {
+  const bool whole = pass.job().spec().policies.restart_scope == RestartScope::kJob;
   for (const auto& [task, pod] : pass.pods()) {
     const RoleSpec* role = pass.RoleOf(task);
     if (role == nullptr || !IsRetried(pass, *role, task, pod)) continue;
-    Json& own = restarts[task.ToString()];
+    Json& own = restarts[whole ? "job" : task.ToString()];
     if (k8s::TextAt(own, "/lastPod") == pod.uid()) continue;
     own = {{"count", own.is_object() ? own.value("count", 0) + 1 : 1}, {"lastPod", pod.uid()}};
     TellRestart(pass, task, pod);
+    if (whole) return;
   }
 }
 
@@ -78,7 +81,11 @@ bool JudgeRestarts(Pass& pass) {
   }
   if (restarts.empty()) pass.status().erase("restarts");
   const auto limit = pass.job().backoff_limit();
-  if (!limit || total <= *limit) return false;
+  if (!limit || total <= *limit) {
+    const bool whole = pass.job().spec().policies.restart_scope == RestartScope::kJob;
+    if (whole && !pass.restarted.empty()) pass.BeginAnew();
+    return false;
+  }
   return pass.Finish(kFailed, "BackoffLimitExceeded",
                      absl::StrCat("TFJob ", pass.job().name(), " has failed: ", total,
                                   " restarts, and its back-off limit is ", *limit,

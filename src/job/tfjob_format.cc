@@ -11,8 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/spelling.h"
 #include "codec/map_reader.h"
+#include "job/enum_names.h"
 #include "job/job_rules.h"
 #include "job/parse.h"
 #include "job/pod_template.h"
@@ -46,13 +48,62 @@ class ManifestReader {
     if (node != nullptr && node->kind != Node::Kind::kNull) spec_.kubernetes[key] = ToJson(*node);
   }
 
+  // What the operator is told in annotations, for which Kubeflow's CRD has no fields. Called when
+  // the roles are known.
+  void ReadAnnotations() {
+    if (annotations_ == nullptr || annotations_->kind != Node::Kind::kMap) return;
+    MapReader reader(*annotations_, "the annotations", diagnostics_);
+    if (const auto scope = reader.Choice(kRestartScope, NamesOf<RestartScope>())) {
+      spec_.policies.restart_scope = *FromName<RestartScope>(*scope);
+    }
+    if (const auto update = reader.Choice(kUpdate, {"recreate", "rolling", "never"})) {
+      spec_.kubernetes["update"] = *update;
+    }
+    ReadStartOrder(reader);
+    for (const auto& [key, value] : annotations_->entries) {
+      const std::vector<std::string> known = {kRestartScope, kStartOrder, kUpdate};
+      if (!absl::StartsWith(key.name, "muster/") ||
+          std::find(known.begin(), known.end(), key.name) != known.end()) {
+        continue;
+      }
+      const std::string meant = DidYouMean(key.name, known);
+      if (meant.empty()) continue;  // another's
+      diagnostics_.Add(key.mark,
+                       absl::StrCat("unknown annotation ", codec::Quoted(key.name), meant));
+    }
+  }
+
   MapReader manifest_;
   Diagnostics& diagnostics_;
   const Node* body_ = nullptr;  // `spec`
   JobSpec spec_;
   RolePlaces places_;
+  const Node* annotations_ = nullptr;
 
  private:
+  static constexpr char kRestartScope[] = "muster/restart-scope";
+  static constexpr char kStartOrder[] = "muster/start-order";
+  static constexpr char kUpdate[] = "muster/update";
+
+  void ReadStartOrder(MapReader& reader) {
+    const auto text = reader.String(kStartOrder);
+    if (!text) return;
+    Json order = Json::array();
+    for (absl::string_view word : absl::StrSplit(*text, ',')) {
+      const std::string role = absl::AsciiStrToLower(absl::StripAsciiWhitespace(word));
+      const bool twice = std::find(order.begin(), order.end(), role) != order.end();
+      if (twice || spec_.FindRole(role) == nullptr) {
+        diagnostics_.Add(
+            reader.Find(kStartOrder)->mark,
+            absl::StrCat("'", kStartOrder, "' names ", codec::Quoted(role),
+                         twice ? " twice" : ", which is no role of the job",
+                         "; expected roles in the order of their start, such as ps,worker"));
+      }
+      order.push_back(role);
+    }
+    spec_.kubernetes["startOrder"] = std::move(order);
+  }
+
   // Kubernetes keeps much more in metadata than a job needs; what is not read here is left alone.
   void ReadMetadata() {
     const Node* node = manifest_.Require("metadata", "a map with the job's name");
@@ -65,7 +116,8 @@ class ManifestReader {
     }
     spec_.kubernetes_namespace = metadata.String("namespace").value_or(spec_.kubernetes_namespace);
     Keep("labels", metadata.Find("labels"));
-    Keep("annotations", metadata.Find("annotations"));
+    annotations_ = metadata.Find("annotations");
+    Keep("annotations", annotations_);
   }
 
   // DNS-1035: the name begins those of services, which may not begin with a digit.
@@ -91,6 +143,7 @@ class V1Reader : ManifestReader {
     spec_.dynamic_workers = body.Bool("enableDynamicWorker").value_or(false);
     ReadReplicaSpecs(
         body.Require("tfReplicaSpecs", "a map of Chief, Master, PS, Worker, Evaluator"));
+    ReadAnnotations();
     body.Finish();
     return std::move(spec_);
   }
@@ -242,6 +295,7 @@ class V1Alpha1Reader : ManifestReader {
     if (const Node* node = body.Find("tensorboard")) ReadTensorboard(*node);
     ReadReplicaSpecs(body.Require("replicaSpecs", "a list of MASTER, WORKER and PS replicas"));
     if (const Node* node = body.Find("terminationPolicy")) ReadTerminationPolicy(*node);
+    ReadAnnotations();
     body.Finish();
     return std::move(spec_);
   }

@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 using testing::HasSubstr;
+using Json = nlohmann::json;
 
 constexpr char kV1[] = R"(apiVersion: kubeflow.org/v1
 kind: TFJob
@@ -156,6 +157,32 @@ TEST(TfJobFormatTest, OtherObjectsInTheFileAreLeftAlone) {
       MistakesOf("apiVersion: batch/v1\nkind: Job\n"),
       "job.yaml:1:1: kind 'Job' of apiVersion 'batch/v1' is not known; expected kind TFJob of "
       "apiVersion kubeflow.org/v1, or kind TfJob of tensorflow.org/v1alpha1");
+}
+
+std::string Annotated(const std::string& annotations) {
+  return absl::StrReplaceAll(
+      Small(), {{"metadata: {name: a}",
+                 absl::StrCat("metadata: {name: a, annotations: {", annotations, "}}")}});
+}
+
+TEST(TfJobFormatTest, PoliciesInAnnotations) {
+  const JobSpec job = MustParse(Annotated(
+      "muster/restart-scope: job, muster/start-order: 'Worker', muster/update: rolling, other: x"));
+  EXPECT_EQ(job.policies.restart_scope, RestartScope::kJob);
+  EXPECT_EQ(job.kubernetes["startOrder"], Json::array({"worker"}));
+  EXPECT_EQ(job.kubernetes["update"], "rolling");
+  EXPECT_THAT(MistakesOf(Annotated("muster/restart-scope: jobs")),
+              HasSubstr("'muster/restart-scope' of the annotations must be task | job"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/update: roll")),
+              HasSubstr("'muster/update' of the annotations must be recreate | rolling | never"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/start-order: 'worker,ps'")),
+              HasSubstr("'muster/start-order' names 'ps', which is no role of the job"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/start-order: 'worker,worker'")),
+              HasSubstr("names 'worker' twice"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/restart-scop: job")),
+              HasSubstr("unknown annotation 'muster/restart-scop' (did you mean "
+                        "'muster/restart-scope'?)"));
+  EXPECT_EQ(MistakesOf(Annotated("muster/of-another-program: x")), "");
 }
 
 constexpr char kV1Alpha1[] = R"(apiVersion: tensorflow.org/v1alpha1

@@ -2,11 +2,13 @@
 import json
 import unittest
 
+from clusters import own_cluster
+from support import SOURCE, MusterTest, wait_until
+
 try:
-    from operators import PATCH, OperatorTest
+    from operators import CRDS, OperatorTest, replicas
 except ImportError:
-    from operator_test import PATCH, OperatorTest
-from support import SOURCE, wait_until
+    from operator_test import CRDS, OperatorTest, replicas
 
 EXAMPLE = SOURCE / "examples" / "kubernetes" / "distributed_mnist_v1alpha1.yaml"
 
@@ -23,7 +25,7 @@ class V1Alpha1Test(OperatorTest):
         self.operate()
         self.kubectl("apply", "-f", EXAMPLE)
         # One of the same name, of the other kind: neither disturbs the other.
-        self.create("distributed-mnist", {"Worker": {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf:1"}]}}}})
+        self.create("distributed-mnist", {"Worker": replicas(1)})
         tasks = [f"distributed-mnist-{task}" for task in ("master-5oz2-0", "ps-5oz2-0", "worker-5oz2-0", "worker-5oz2-1")]
         board, other = "distributed-mnist-tensorboard-5oz2", "distributed-mnist-worker-0"
         self.wait_pods(*tasks, board, other)
@@ -43,6 +45,85 @@ class V1Alpha1Test(OperatorTest):
         self.assertEqual(self.conditions("distributed-mnist"), ["Created", "Running"])  # the other's
         self.kubectl("delete", "tfjobs.tensorflow.org", "distributed-mnist")
         self.wait_pods(other)
+
+
+class PolicyTest(OperatorTest):
+    def create_with(self, annotations, specs, run_policy=None):
+        self.kubectl.apply({"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "job", "annotations": annotations},
+                            "spec": {"tfReplicaSpecs": specs, "runPolicy": run_policy or {}}})
+
+    def uids(self):
+        return {name: pod["metadata"]["uid"] for name, pod in self.all("pods").items()}
+
+    def images(self):
+        return {name: pod["spec"]["containers"][0]["image"] for name, pod in self.all("pods").items()}
+
+    def run_all(self):
+        for name in self.all("pods"):
+            self.set_phase(name, "Running")
+
+    def test_a_failure_restarts_the_whole_job(self):
+        self.operate()
+        self.create_with({"muster/restart-scope": "job"}, {"PS": replicas(1), "Worker": replicas(2, "ExitCode")}, {"backoffLimit": 1})
+        names = ("job-ps-0", "job-worker-0", "job-worker-1")
+        self.wait_pods(*names)
+        self.run_all()
+        self.wait_conditions("job", "Created", "Running")
+        before = self.uids()
+        self.set_phase("job-worker-1", "Failed", 137)
+        wait_until(lambda: sorted(self.uids()) == sorted(names) and not set(self.uids().values()) & set(before.values()), "all are back", 30)
+        self.assertEqual({task: own["count"] for task, own in self.job("job")["status"]["restarts"].items()}, {"job": 1})
+        self.set_phase("job-worker-0", "Failed", 137)
+        self.wait_conditions("job", "Created", "Failed")
+        self.assertEqual(sorted(self.uids()), sorted(names))
+
+    def test_roles_start_in_order(self):
+        self.operate()
+        self.create_with({"muster/start-order": "ps,worker,chief"}, {"Chief": replicas(1), "PS": replicas(1), "Worker": replicas(1)})
+        started = []
+        for name in ("job-ps-0", "job-worker-0", "job-chief-0"):
+            started.append(name)
+            self.wait_pods(*started)
+            self.assertEqual(len(self.all("services")), 3)
+            self.set_phase(name, "Running")
+        self.wait_conditions("job", "Created", "Running")
+
+    def test_a_changed_template_acts(self):
+        self.operate()
+        self.create_with({}, {"Worker": replicas(2)})
+        self.wait_pods("job-worker-0", "job-worker-1")
+        changed = {"spec": {"containers": [{"name": "tensorflow", "image": "tf:2"}]}}
+        self.change("job", {"tfReplicaSpecs": {"Worker": {"template": changed}}})
+        wait_until(lambda: self.images() == {"job-worker-0": "tf:2", "job-worker-1": "tf:2"}, "all run the new image", 30)
+        self.assertNotIn("restarts", self.job("job")["status"])
+        self.kubectl("annotate", "tfjob", "job", "muster/update=rolling")
+        changed["spec"]["containers"][0]["image"] = "tf:3"
+        self.run_all()
+        self.change("job", {"tfReplicaSpecs": {"Worker": {"template": changed}}})
+        wait_until(lambda: self.images() == {"job-worker-0": "tf:3", "job-worker-1": "tf:2"}, "one runs the new image", 30)
+        self.set_phase("job-worker-0", "Running")
+        wait_until(lambda: self.images() == {"job-worker-0": "tf:3", "job-worker-1": "tf:3"}, "both do", 30)
+        wait_until(lambda: any("its template has changed" in event["message"] for event in self.ask("GET", "events")[1]["items"]), "it is told")
+
+
+class KindsTest(MusterTest):
+    def test_one_of_the_two_kinds_is_enough(self):
+        cluster = own_cluster(self, controllers=False)
+        env = {**self.env, "KUBECONFIG": str(cluster.kubeconfig)}
+        neither = self.start("operator", "--alone", env=env)
+        self.assertEqual(neither.wait(timeout=60), 1)
+        self.assertRegex(neither.stderr.read(), "kubeflow.org")
+        kubectl = cluster.as_user(cluster.kubeconfig)
+        old = CRDS.read_text().split("\n---\n")[1]
+        kubectl("apply", "-f", "-", stdin=old)
+        kubectl("wait", "--for=condition=Established", "crd/tfjobs.tensorflow.org")
+        operator = self.start("operator", "--alone", env=env)
+        wait_until(lambda: kubectl("get", "--raw=/apis/tensorflow.org/v1alpha1", check=False).returncode == 0, "the kind is served")
+        kubectl("apply", "-f", EXAMPLE)
+        wait_until(lambda: len(kubectl.get("pods")["items"]) == 5, "its pods are there", 30)
+        operator.terminate()
+        self.assertEqual(operator.wait(timeout=30), 0)
+        self.assertRegex(operator.stderr.read(), r"jobs of kubeflow\.org/v1 wait until it is there")
 
 
 if __name__ == "__main__":
