@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "controller/children.h"
 #include "controller/conditions.h"
+#include "controller/gang.h"
 #include "k8s/error.h"
 
 namespace muster::controller {
@@ -19,10 +20,9 @@ namespace {
 constexpr absl::Duration kForgetful = absl::Minutes(2);
 constexpr absl::Duration kSyncPatience = absl::Minutes(2);
 
-const k8s::ResourceKind& KindOf(Kind kind) {
-  return kind == Kind::kPod ? k8s::kPods : k8s::kServices;
+const char* WordOf(Kind kind) {
+  return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
 }
-const char* WordOf(Kind kind) { return kind == Kind::kPod ? "Pod" : "Service"; }
 
 // Of a job in the queue; jobs of both kinds may have the same name.
 std::string Key(const k8s::ResourceKind& kind, const std::string& name_space,
@@ -71,6 +71,12 @@ Operator::Operator(k8s::Client& client, OperatorOptions options)
   FollowJobs(kOldTfJobs);
   FollowOwned(Kind::kPod);
   FollowOwned(Kind::kService);
+  if (options_.job.gang != GangScheduler::kNone) FollowOwned(Kind::kPodGroup);
+}
+
+const k8s::ResourceKind& Operator::ResourceOf(Kind kind) const {
+  if (kind == Kind::kPodGroup) return PodGroupKind(options_.job.gang);
+  return kind == Kind::kPod ? k8s::kPods : k8s::kServices;
 }
 
 void Operator::FollowJobs(const k8s::ResourceKind& kind) {
@@ -107,13 +113,14 @@ void Operator::FollowJobs(const k8s::ResourceKind& kind) {
 }
 
 void Operator::FollowOwned(Kind kind) {
-  k8s::InformerOptions options = Follow(KindOf(kind));
+  k8s::InformerOptions options = Follow(ResourceOf(kind));
   options.selection.labels = OwnedSelector();
   options.index = JobKeyOf;
   options.transform = [kind](Json& object) {
     if (object.contains("metadata")) object["metadata"].erase("managedFields");
     if (kind == Kind::kPod) Shorten(object);
     if (kind == Kind::kService) object.erase("spec");
+    if (kind == Kind::kPodGroup) object.erase("status");
   };
   k8s::InformerHandler handler{
       .added = [this, kind](const k8s::Object& object) { Seen(kind, *object, false); },
@@ -236,10 +243,13 @@ absl::Status Operator::Reconcile(const std::string& key) {
   if (job.is_null()) return absl::OkStatus();
   Observed observed{.job = job};
   const auto collect = [&](Kind kind, std::vector<Json>& objects) {
-    for (const k8s::Object& one : owned_.at(kind)->cache().Indexed(key)) objects.push_back(*one);
+    const auto informer = owned_.find(kind);
+    if (informer == owned_.end()) return;
+    for (const k8s::Object& one : informer->second->cache().Indexed(key)) objects.push_back(*one);
   };
   collect(Kind::kPod, observed.pods);
   collect(Kind::kService, observed.services);
+  collect(Kind::kPodGroup, observed.pod_groups);
   const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
   if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
   for (const Event& event : plan.events) teller_.Tell(job, event);
@@ -295,9 +305,9 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
     }
     pending.since = absl::Now();
   }
-  const absl::Status status = client_.Create(KindOf(create.kind), create.object).status();
+  const absl::Status status = client_.Create(ResourceOf(create.kind), create.object).status();
   if (k8s::IsExistingObject(status)) {
-    const auto existing = client_.Get(KindOf(create.kind), k8s::KeyOf(create.object));
+    const auto existing = client_.Get(ResourceOf(create.kind), k8s::KeyOf(create.object));
     // Made before we were started again.
     if (existing.ok() && ControllerOf(*existing) == k8s::UidOf(job)) return absl::OkStatus();
   }
@@ -328,7 +338,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
   k8s::DeleteOptions options{.uid = removal.uid};
   if (removal.at_once) options.grace_seconds = 0;
   const absl::Status status =
-      client_.Delete(KindOf(removal.kind), {k8s::KeyOf(job).name_space, removal.name}, options);
+      client_.Delete(ResourceOf(removal.kind), {k8s::KeyOf(job).name_space, removal.name}, options);
   if (k8s::IsNoSuchObject(status) || k8s::IsConflict(status)) return absl::OkStatus();
   if (!status.ok()) {
     {
@@ -347,7 +357,8 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
 
 absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Change& change) {
   const absl::Status status =
-      client_.Patch(KindOf(change.kind), {k8s::KeyOf(job).name_space, change.name}, change.patch)
+      client_
+          .Patch(ResourceOf(change.kind), {k8s::KeyOf(job).name_space, change.name}, change.patch)
           .status();
   return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
 }

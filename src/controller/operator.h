@@ -61,6 +61,7 @@ class Operator {
     absl::Time since;
   };
 
+  const k8s::ResourceKind& ResourceOf(Kind kind) const;
   k8s::InformerOptions Follow(const k8s::ResourceKind& kind);
   void FollowJobs(const k8s::ResourceKind& kind);
   void FollowOwned(Kind kind);

@@ -29,6 +29,8 @@ class Pass {
   int life() const;
   // All pods, also those that have succeeded, are former ones from now on.
   void BeginAnew();
+  // What has the name of the job's group, be it another's; null when nothing has.
+  const Json* pod_group() const { return pod_group_; }
   // Null when the task has none.
   const Child* PodOf(const TaskId& task) const;
   // Null when the task is none of the job, or not any more.
@@ -67,6 +69,7 @@ class Pass {
   const Json before_;  // the status
   Claims pods_;
   const Claims services_;
+  const Json* pod_group_ = nullptr;
   std::vector<Child> former_;
   Plan plan_;
 };

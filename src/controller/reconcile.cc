@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "controller/gang.h"
 #include "controller/pass.h"
 #include "controller/replicas.h"
 #include "controller/verdict.h"
@@ -35,6 +36,7 @@ bool Goes(const Pass& pass, const Child& pod) {
 }
 
 void CleanUp(Pass& pass) {
+  RemoveGang(pass);
   for (const auto& [task, pod] : pass.pods()) {
     if (!IsTensorboard(task) && Goes(pass, pod)) pass.Remove(Kind::kPod, pod);
   }
@@ -55,6 +57,7 @@ void CleanUp(Pass& pass) {
 }
 
 void Suspend(Pass& pass) {
+  RemoveGang(pass);
   RemoveFormer(pass);
   for (const auto& [task, pod] : pass.pods()) pass.Remove(Kind::kPod, pod);
   for (const auto& [task, service] : pass.services()) pass.Remove(Kind::kService, service);

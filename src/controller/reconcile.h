@@ -13,11 +13,12 @@ namespace muster::controller {
 // All that is known of a job, at one time.
 struct Observed {
   Json job;
-  std::vector<Json> pods;      // with the job's labels
-  std::vector<Json> services;  // the same
+  std::vector<Json> pods;             // with the job's labels
+  std::vector<Json> services;         // the same
+  std::vector<Json> pod_groups = {};  // the same
 };
 
-enum class Kind { kPod, kService };
+enum class Kind { kPod, kService, kPodGroup };
 
 struct Create {
   Kind kind = Kind::kPod;

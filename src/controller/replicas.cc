@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "controller/gang.h"
 #include "controller/verdict.h"
 
 namespace muster::controller {
@@ -98,9 +99,10 @@ void RemoveFormer(Pass& pass) {
 void FillRoles(Pass& pass) {
   RemoveFormer(pass);
   ReplaceOutdated(pass);
+  const bool together = KeepGang(pass) && pass.former().empty();
   for (const RoleSpec* role : pass.job().roles()) {
     RemoveUnwanted(pass, *role);
-    MakeMissing(pass, *role, pass.former().empty() && MayStart(pass, *role));
+    MakeMissing(pass, *role, together && MayStart(pass, *role));
   }
 }
 

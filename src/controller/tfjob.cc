@@ -5,6 +5,7 @@
 #include "base/crc32c.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
+#include "controller/gang.h"
 #include "job/parse.h"
 #include "launch/kubernetes/names.h"
 #include "launch/kubernetes/pods.h"
@@ -135,6 +136,11 @@ ClusterSpec TfJob::Cluster() const {
   return cluster;
 }
 
+std::string TfJob::GroupName() const {
+  if (!is_v1alpha1()) return name();
+  return absl::StrCat(name().substr(0, kNamePrefix), "-", RuntimeId());
+}
+
 Json TfJob::OwnerReference() const {
   return {{"apiVersion", k8s::TextAt(*object_, "/apiVersion")},
           {"kind", k8s::TextAt(*object_, "/kind")},
@@ -144,11 +150,16 @@ Json TfJob::OwnerReference() const {
           {"blockOwnerDeletion", true}};
 }
 
-Json TfJob::LabelsOf(const TaskId& task) const {
+Json TfJob::Labels() const {
   return {{Label("operator-name"), is_v1alpha1() ? kOldOperatorName : kOperatorName},
-          {Label("job-name"), name()},
-          {Label("replica-type"), task.role},
-          {Label("replica-index"), absl::StrCat(task.index)}};
+          {Label("job-name"), name()}};
+}
+
+Json TfJob::LabelsOf(const TaskId& task) const {
+  Json labels = Labels();
+  labels[Label("replica-type")] = task.role;
+  labels[Label("replica-index")] = absl::StrCat(task.index);
+  return labels;
 }
 
 Json TfJob::MetadataOf(const TaskId& task) const {
@@ -187,6 +198,7 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   }
   pod["spec"] = made["spec"];
   pod["spec"]["restartPolicy"] = RestartPolicyOf(spec_, role);
+  JoinGang(*this, pod);
   return pod;
 }
 

@@ -38,10 +38,15 @@ const k8s::ResourceKind* OwnerKindOf(const Json& object);
 // The status that an object has, to be changed; {} when it has none.
 Json StatusOf(const Json& object);
 
+// Who starts all pods of a job or none.
+enum class GangScheduler { kNone, kVolcano, kSchedulerPlugins };
+
 struct TfJobOptions {
   std::string domain;  // of the cluster; "" when pods need not say it
   std::string trainer_image;
   std::string tensorboard_image;  // for jobs that name none
+  GangScheduler gang = GangScheduler::kNone;
+  std::string gang_scheduler_name;  // which pods ask for; "": what it is usually called
 };
 
 class TfJob {
@@ -51,6 +56,7 @@ class TfJob {
 
   const Json& object() const { return *object_; }
   const JobSpec& spec() const { return spec_; }
+  const TfJobOptions& options() const { return *options_; }
   bool is_v1alpha1() const { return spec_.format == JobFormat::kTfJobV1Alpha1; }
   std::string name() const { return k8s::NameOf(*object_); }
   std::string kubernetes_namespace() const { return k8s::KeyOf(*object_).name_space; }
@@ -71,6 +77,8 @@ class TfJob {
 
   // Of the pod and the service of a task, or of {kTensorboard, 0}.
   std::string NameOf(const TaskId& task) const;
+  std::string GroupName() const;  // of its PodGroup
+  Json Labels() const;            // of all that it owns
   Json OwnerReference() const;
   absl::StatusOr<Json> PodOf(const TaskId& task) const;
   Json ServiceOf(const TaskId& task) const;

@@ -51,6 +51,7 @@ class World {
     Observed observed{.job = job_};
     for (const auto& [name, pod] : pods_) observed.pods.push_back(pod);
     for (const auto& [name, service] : services_) observed.services.push_back(service);
+    for (const auto& [name, group] : pod_groups_) observed.pod_groups.push_back(group);
     const Plan plan = Reconcile(observed, options_, now_);
     wake_ = plan.wake;
     if (plan.status_changed && steps-- > 0) {
@@ -93,8 +94,10 @@ class World {
   Json& status() { return job_["status"]; }
   std::map<std::string, Json>& pods() { return pods_; }
   std::map<std::string, Json>& services() { return services_; }
+  std::map<std::string, Json>& pod_groups() { return pod_groups_; }
   std::vector<std::string> Pods() const { return NamesOf(pods_); }
   std::vector<std::string> Services() const { return NamesOf(services_); }
+  std::vector<std::string> PodGroups() const { return NamesOf(pod_groups_); }
   bool deleted() const { return deleted_; }
   int writes() const { return writes_; }
   absl::Time now() const { return now_; }
@@ -138,7 +141,9 @@ class World {
     for (const auto& [name, object] : objects) names.push_back(name);
     return names;
   }
-  std::map<std::string, Json>& Of(Kind kind) { return kind == Kind::kPod ? pods_ : services_; }
+  std::map<std::string, Json>& Of(Kind kind) {
+    return kind == Kind::kPod ? pods_ : kind == Kind::kService ? services_ : pod_groups_;
+  }
 
   void Do(const Create& create) {
     const std::string name = create.object["metadata"]["name"];
@@ -165,6 +170,7 @@ class World {
   const TfJobOptions options_;
   std::map<std::string, Json> pods_;
   std::map<std::string, Json> services_;
+  std::map<std::string, Json> pod_groups_;
   std::vector<Event> events_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
   absl::Time wake_;
@@ -198,6 +204,7 @@ inline void ExpectSameEndWhereverInterrupted(
     EXPECT_EQ(world.status(), whole.status()) << "after " << at << " writes";
     EXPECT_EQ(world.Pods(), whole.Pods()) << "after " << at << " writes";
     EXPECT_EQ(world.Services(), whole.Services()) << "after " << at << " writes";
+    EXPECT_EQ(world.PodGroups(), whole.PodGroups()) << "after " << at << " writes";
   }
 }
 

@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from clusters import own_cluster
+from clusters import FaultProxy, SharedCluster, own_cluster
 from support import SOURCE, MusterTest, wait_until
 
 try:
@@ -10,6 +10,8 @@ try:
 except ImportError:
     from operator_test import CRDS, OperatorTest, replicas
 
+GROUPS = SOURCE / "tests" / "cluster" / "podgroups.yaml"
+RIGHTS = SOURCE / "deploy" / "rbac.yaml"
 EXAMPLE = SOURCE / "examples" / "kubernetes" / "distributed_mnist_v1alpha1.yaml"
 
 
@@ -104,6 +106,61 @@ class PolicyTest(OperatorTest):
         self.set_phase("job-worker-0", "Running")
         wait_until(lambda: self.images() == {"job-worker-0": "tf:3", "job-worker-1": "tf:3"}, "both do", 30)
         wait_until(lambda: any("its template has changed" in event["message"] for event in self.ask("GET", "events")[1]["items"]), "it is told")
+
+
+class GangTest(OperatorTest):
+    """With the rights that deploy/ gives an operator."""
+
+    def setUp(self):
+        MusterTest.setUp(self)
+        self.cluster = SharedCluster(self, [CRDS, GROUPS])
+        self.kubectl, self.namespace = self.cluster.kubectl, self.cluster.namespace
+        self.api = FaultProxy(self, self.cluster.kubeconfig)
+        role = next(text for text in RIGHTS.read_text().split("\n---\n") if "kind: ClusterRole\n" in text)
+        self.kubectl("apply", "-f", "-", stdin=role)
+        self.kubectl("create", "rolebinding", "operator", "--clusterrole=muster-operator", f"--user=operator-{self.namespace}")
+
+    def groups(self, api):
+        return {group["metadata"]["name"]: group
+                for group in self.api.ask("GET", f"/apis/{api}/namespaces/{self.namespace}/podgroups")[1]["items"]}
+
+    def live(self, scheduler, api):
+        """From the creation of a job to its end."""
+        self.operate("--alone", "--gang-scheduler", scheduler, kubeconfig=self.cluster.user("operator"))
+        self.create("job", {"PS": replicas(1), "Worker": replicas(2)},
+                    {"schedulingPolicy": {"minResources": {"cpu": "2"}, "queue": "q", "scheduleTimeoutSeconds": 60}})
+        self.wait_pods("job-ps-0", "job-worker-0", "job-worker-1")
+        spec = self.groups(api)["job"]["spec"]
+        self.assertEqual((spec["minMember"], spec["minResources"]), (3, {"cpu": "2"}))
+        self.change("job", {"tfReplicaSpecs": {"Worker": {"replicas": 3}}})
+        wait_until(lambda: self.groups(api)["job"]["spec"]["minMember"] == 4, "the group has grown", 30)
+        self.wait_pods("job-ps-0", "job-worker-0", "job-worker-1", "job-worker-2")
+        pod = self.all("pods")["job-worker-2"]
+        self.change("job", {"runPolicy": {"suspend": True}})
+        wait_until(lambda: not self.groups(api) and not self.all("pods"), "a suspended job has no group", 30)
+        self.change("job", {"runPolicy": {"suspend": False}})
+        wait_until(lambda: "job-worker-0" in self.all("pods"), "its pods are back", 30)
+        self.set_phase("job-worker-0", "Succeeded")
+        wait_until(lambda: not self.groups(api), "a finished job has no group", 30)
+        self.assertEqual(self.conditions("job"), ["Created", "Succeeded"])
+        return pod, spec
+
+    def test_volcano(self):
+        pod, spec = self.live("volcano", "scheduling.volcano.sh/v1beta1")
+        self.assertEqual(spec["queue"], "q")
+        self.assertEqual(pod["spec"]["schedulerName"], "volcano")
+        self.assertEqual(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "job")
+
+    def test_scheduler_plugins(self):
+        pod, spec = self.live("scheduler-plugins", "scheduling.x-k8s.io/v1alpha1")
+        self.assertEqual(spec["scheduleTimeoutSeconds"], 60)
+        self.assertEqual(pod["spec"]["schedulerName"], "scheduler-plugins-scheduler")
+        self.assertEqual(pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"], "job")
+
+    def test_one_that_nobody_knows(self):
+        result = self.muster("operator", "--alone", "--gang-scheduler", "gangs", check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("expected none, volcano or scheduler-plugins", result.stderr)
 
 
 class KindsTest(MusterTest):
