@@ -46,6 +46,7 @@ class Attachment {
 
  private:
   absl::Status Start(std::unique_ptr<LogStream> stream);
+  void Look();
   absl::Status ReadNews();
   absl::StatusOr<std::vector<Event>> NewEvents();
   void ShowStarting(const std::vector<TaskRecord>& tasks);
@@ -69,6 +70,8 @@ class Attachment {
   sigset_t previous_mask_{};
   int64_t last_event_ = 0;
   int interrupts_ = 0;
+  bool look_ = true;            // the platform may have something new
+  bool answers_ = true;         // when it was last asked
   bool table_is_live_ = false;  // it may be drawn anew: nothing stands below it
   int table_lines_ = 0;         // of the table on the terminal
   absl::Time partial_at_ = absl::InfiniteFuture();
@@ -150,7 +153,19 @@ absl::StatusOr<std::vector<Event>> Attachment::NewEvents() {
   return events;
 }
 
+// What the platform alone knows is written down first. One that does not answer is waited for.
+void Attachment::Look() {
+  if (!look_) return;
+  look_ = false;
+  const absl::Status observed = Observe(context_, job_);
+  if (observed.ok() == answers_) return;
+  answers_ = observed.ok();
+  Note(answers_ ? "the platform answers again"
+                : absl::StrCat("nothing is known of the job at the moment: ", observed.message()));
+}
+
 absl::Status Attachment::ReadNews() {
+  Look();
   MUSTER_ASSIGN_OR_RETURN(const auto events, NewEvents());
   MUSTER_ASSIGN_OR_RETURN(tasks_, history_->Tasks(job_.id));
   // Tasks may join while the job runs.
@@ -186,7 +201,9 @@ void Attachment::Wait() {
     const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(patience) + 1, 0, 10'000);
     ready = ::poll(waiting, 3, static_cast<int>(ms));
   } while (ready == 0 && absl::Now() < until);
-  if (watch_ != nullptr && waiting[2].revents != 0 && !watch_->Drain()) watch_.reset();
+  if (watch_ == nullptr || waiting[2].revents == 0) return;
+  look_ = true;
+  if (!watch_->Drain()) watch_.reset();
 }
 
 absl::Status Attachment::HandleInterrupt() {
@@ -253,6 +270,7 @@ absl::StatusOr<int> Attachment::Run(std::unique_ptr<LogStream> stream) {
     if (interrupts_ > 0 && !options_.owns_job) return kInterrupted;
     if (liveness_at_ <= absl::Now()) {
       liveness_at_ = absl::Now() + kLivenessInterval;
+      look_ = true;
       if (platform_->Check(job_) == Liveness::kGone) watch_.reset();
     }
   }
@@ -265,7 +283,7 @@ int Attachment::Finish() {
   Terminal& err = context_.err();
   if (!IsFinal(job_.state)) {
     err.Error(absl::StrCat(job_.id, " has ended, but how could not be recorded; ", job_.directory,
-                           "/supervisor.log may tell. ", refreshed.message()));
+                           "/supervisor.log may tell. ", refreshed.message(), job_.reason));
     return kFailure;
   }
   if (options_.show_events) err.Print(absl::StrCat(Verdict(err, job_), TrainingResult(job_)));

@@ -10,8 +10,12 @@
 
 namespace muster::cli {
 
+// What a pod runs unless the user names another image.
+std::string TrainerImage();
+inline constexpr char kNotebookImage[] = "jupyter/tensorflow-notebook";
+
 // Signed in as the kubeconfig's context, or as the pod that this runs in. What the server warns of
-// is shown. Proxies and authorities are the environment's.
+// is shown.
 absl::StatusOr<std::unique_ptr<k8s::Client>> ConnectToCluster(Context& context,
                                                               const std::string& kube_context,
                                                               k8s::ClientOptions options = {});

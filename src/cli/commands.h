@@ -10,6 +10,7 @@ class Command;
 
 void AddInitCommand(Command& program, Context& context);
 void AddRenderCommand(Command& program, Context& context);
+void AddNotebookCommand(Command& program, Context& context);
 void AddOperatorCommand(Command& program, Context& context);
 void AddRunCommand(Command& program, Context& context);
 void AddShowCommand(Command& program, Context& context);

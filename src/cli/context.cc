@@ -11,6 +11,8 @@
 #include "base/files.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "cli/cluster.h"
+#include "launch/kubernetes/platform.h"
 #include "launch/local/platform.h"
 #include "process/spawn.h"
 
@@ -68,8 +70,17 @@ absl::StatusOr<History*> Context::history() {
 
 absl::StatusOr<Platform*> Context::platform(const std::string& name) {
   if (name == "local") {
-    if (local_ == nullptr) local_ = std::make_unique<local::LocalPlatform>(program_);
+    if (local_ == nullptr) local_ = std::make_unique<local::LocalPlatform>(program_, home_);
     return local_.get();
+  }
+  if (name == "kubernetes") {
+    if (kubernetes_ == nullptr) {
+      kubernetes_ = std::make_unique<kubernetes::KubernetesPlatform>(kubernetes::PlatformOptions{
+          .trainer_image = TrainerImage(),
+          .notebook_image = kNotebookImage,
+          .warn = [this](const std::string& text) { err_.Note(text); }});
+    }
+    return kubernetes_.get();
   }
   return absl::InvalidArgumentError(
       absl::StrCat("unknown platform '", name, "'; this version runs on: ",

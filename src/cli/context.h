@@ -38,7 +38,7 @@ class Context {
   absl::StatusOr<History*> history();
   // InvalidArgument for a name that no platform has.
   absl::StatusOr<Platform*> platform(const std::string& name);
-  std::vector<std::string> platform_names() const { return {"local"}; }
+  std::vector<std::string> platform_names() const { return {"local", "kubernetes"}; }
 
   // Where the built-in trainer is: beside this program or in PATH. NotFound says what to do.
   absl::StatusOr<std::string> FindTrainer() const;
@@ -55,6 +55,7 @@ class Context {
   Terminal err_;
   std::unique_ptr<History> history_;
   std::unique_ptr<Platform> local_;
+  std::unique_ptr<Platform> kubernetes_;
 };
 
 }  // namespace muster::cli

@@ -18,8 +18,8 @@
 #include "cli/commands.h"
 #include "cli/shell_line.h"
 #include "cli/submit.h"
+#include "launch/job_dir.h"
 #include "launch/local/addresses.h"
-#include "launch/local/job_dir.h"
 #include "launch/local/update.h"
 #include "launch/ports.h"
 #include "nlohmann/json.hpp"
@@ -151,7 +151,7 @@ absl::Status CheckJob(Context& context, const std::string& file, std::vector<Fin
   const JobSpec& spec = submission.spec;
   findings.push_back(
       {Grade::kOk, "job file", absl::StrCat(spec.Tasks().size(), " tasks, no mistakes")});
-  const auto dir = local::JobDir::Of(context.home(), submission.id);
+  const auto dir = JobDir::Of(context.home(), submission.id);
   const ClusterSpec cluster = local::PlanAddresses(spec, {});
   for (const RoleSpec& role : spec.roles) {
     MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,

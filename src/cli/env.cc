@@ -8,10 +8,11 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 #include "cli/submit.h"
 #include "cluster/tf_config.h"
+#include "launch/job_dir.h"
 #include "launch/local/addresses.h"
-#include "launch/local/job_dir.h"
 #include "launch/local/update.h"
 #include "nlohmann/json.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 
 struct EnvOptions {
   std::string job;
+  PlaceOptions place;
   std::string role;
   int index = 0;
   bool cluster = false;
@@ -29,6 +31,7 @@ struct EnvOptions {
 struct Described {
   Submission submission;
   ClusterSpec cluster;
+  std::string platform = "local";
 };
 
 // The port of the first task where nothing else is known: TensorFlow's custom.
@@ -40,14 +43,15 @@ ClusterSpec CountedAddresses(const JobSpec& spec) {
   ClusterSpec cluster = local::PlanAddresses(spec, {});
   int port = kFirstPort;
   for (const TaskId& task : spec.Tasks()) {
-    if (cluster.AddressOf(task) == local::kUnassigned) {
+    if (cluster.AddressOf(task) == kUnassigned) {
       cluster.Set(task, absl::StrCat("127.0.0.1:", port++));
     }
   }
   return cluster;
 }
 
-absl::StatusOr<Described> Describe(Context& context, const std::string& reference) {
+absl::StatusOr<Described> Describe(Context& context, const std::string& reference,
+                                   const PlaceOptions& place) {
   Described described;
   std::error_code error;  // a name that cannot be looked at is no file of the user's
   if (std::filesystem::exists(reference, error) || reference == "-") {
@@ -56,8 +60,9 @@ absl::StatusOr<Described> Describe(Context& context, const std::string& referenc
     described.cluster = CountedAddresses(described.submission.spec);
     return described;
   }
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, reference));
-  MUSTER_ASSIGN_OR_RETURN(described.submission, local::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, reference, place));
+  MUSTER_ASSIGN_OR_RETURN(described.submission, JobDir(job.directory).LoadSubmission());
+  described.platform = job.platform;
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   for (const TaskRecord& task : tasks) described.cluster.Set(task.id, task.address);
@@ -71,7 +76,7 @@ std::string ClusterJson(const ClusterSpec& cluster) {
 
 absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const Described described, Describe(context, options.job));
+  MUSTER_ASSIGN_OR_RETURN(const Described described, Describe(context, options.job, options.place));
   if (options.cluster) {
     out.PrintLine(ClusterJson(described.cluster));
     return kSuccess;
@@ -85,9 +90,9 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   std::vector<TaskRecord> tasks;
   for (const TaskId& id : described.submission.spec.Tasks()) tasks.push_back({.id = id});
   MUSTER_RETURN_IF_ERROR(SelectTasks(tasks, {task.ToString()}).status());
-  const auto dir = local::JobDir::Of(context.home(), described.submission.id);
-  MUSTER_ASSIGN_OR_RETURN(
-      TaskLaunch launch, local::LaunchOf(dir, described.submission, described.cluster, task, 0, 0));
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(described.platform));
+  MUSTER_ASSIGN_OR_RETURN(TaskLaunch launch,
+                          platform->LaunchOf(described.submission, described.cluster, task));
   // Paths into a job's folder mean nothing to a task that Muster does not run.
   for (const char* name :
        {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
@@ -121,6 +126,7 @@ void AddEnvCommand(Command& program, Context& context) {
   command.Flag("--cluster", &options->cluster,
                "Print the addresses of all tasks (the ClusterSpec)");
   command.Option("--format", &options->format, "shell or json", {"shell", "json"});
+  AddPlaceOptions(command, &options->place);
   command.OnCall([&context, options] { return Env(context, *options); });
 }
 

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/training.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
 
@@ -50,7 +50,7 @@ std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
         name == "MUSTER_HOME" || name == "MUSTER_CACHE" || absl::StartsWith(name, "MUSTER_HDFS_");
     return name == "TF_CONFIG" || (absl::StartsWith(name, "MUSTER_") && !stays);
   });
-  env["MUSTER_TRAIN_CONFIG"] = local::JobDir(job.directory).train_config();
+  env["MUSTER_TRAIN_CONFIG"] = JobDir(job.directory).train_config();
   env["MUSTER_MODEL_DIR"] = job.model_dir;
   env["MUSTER_JOB_NAME"] = job.name;
   env["MUSTER_JOB_ID"] = job.id;

@@ -5,12 +5,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/file_lock.h"
+#include "base/files.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "cli/submit.h"
 #include "launch/local/platform.h"
+#include "process/identity.h"
 
 namespace muster::cli {
 namespace {
+
+constexpr absl::Duration kPatience = absl::Minutes(1);  // for somebody else who looks
 
 // Writes down what is known of a job whose supervisor is gone.
 absl::Status MarkLost(Context& context, JobRecord& job) {
@@ -49,17 +55,64 @@ absl::Status MarkLost(Context& context, JobRecord& job) {
   return absl::OkStatus();
 }
 
+// A job of a platform, from the history when it is known there.
+absl::StatusOr<JobRecord> FindThere(Context& context, const std::string& reference,
+                                    const PlaceOptions& place) {
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(place.platform));
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, platform->Import(reference, place.ToJson()));
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  auto job = history->GetJob(submission.id);
+  if (absl::IsNotFound(job.status())) job = KeepImported(context, submission, place.platform);
+  MUSTER_RETURN_IF_ERROR(job.status());
+  MUSTER_RETURN_IF_ERROR(Refresh(context, *job));
+  return job;
+}
+
 }  // namespace
+
+absl::Status Observe(Context& context, JobRecord& job) {
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  if (!platform->is_observed()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  // Of two who look at once, one tells what happened.
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
+                          FileLock::Acquire(JoinPath(job.directory, "observe.lock"), kPatience));
+  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
+  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
+  MUSTER_ASSIGN_OR_RETURN(const auto change, platform->Observe(job, tasks));
+  if (!change) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(history->Apply(*change));
+  job = change->job;
+  return absl::OkStatus();
+}
 
 absl::Status Refresh(Context& context, JobRecord& job) {
   if (IsFinal(job.state)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  // While its submitter lives, the job is his.
+  const bool submitting = job.supervisor && Find(*job.supervisor) == Existence::kAlive;
+  if (platform->is_observed() && !submitting) {
+    const absl::Status observed = Observe(context, job);
+    if (!observed.ok()) {
+      job.state = JobState::kUnreachable;
+      job.reason = std::string(observed.message());
+      return absl::OkStatus();
+    }
+    if (IsFinal(job.state)) return absl::OkStatus();
+  }
   if (platform->Check(job) != Liveness::kGone) return absl::OkStatus();
   return MarkLost(context, job);
 }
 
-absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference) {
+absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference,
+                                  const PlaceOptions& place) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  if (!place.platform.empty()) {
+    auto found = FindThere(context, reference, place);
+    if (found.ok() || !absl::IsNotFound(found.status())) return found;
+    const auto known = history->Resolve(reference);
+    if (!known.ok() || known->platform != place.platform) return found;
+  }
   MUSTER_ASSIGN_OR_RETURN(JobRecord job, history->Resolve(reference));
   MUSTER_RETURN_IF_ERROR(Refresh(context, job));
   return job;

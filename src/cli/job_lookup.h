@@ -7,20 +7,26 @@
 
 #include "absl/status/statusor.h"
 #include "cli/context.h"
+#include "cli/place_options.h"
 #include "job/event_sink.h"
 
 namespace muster::cli {
 
-// The job that `reference` means.
-absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference);
+// The job that `reference` means. Of a platform that the user names it may also be one that others
+// have started there: it is kept in the history from then on.
+absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference,
+                                  const PlaceOptions& place = {});
 // The newest job that is not finished, else the newest of all: what `muster show` alone means.
 absl::StatusOr<JobRecord> LatestJob(Context& context);
 
 // The job of that name that is not finished; there is at most one.
 absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name);
 
+// Writes down what has become of a job of which nobody else reports, and reads its record anew.
+absl::Status Observe(Context& context, JobRecord& job);
 // Brings a record up to date with its platform: a job whose supervisor died is marked Failed, and
-// what it left running is ended. Nothing is concluded from a platform that does not answer.
+// what it left running is ended. Of a platform that does not answer nothing is concluded: then the
+// record, not the history, says Unreachable.
 absl::Status Refresh(Context& context, JobRecord& job);
 
 // "worker:1", "worker" (all of them); InvalidArgument names the tasks there are.

@@ -9,13 +9,15 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 #include "cli/report.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 struct JobsOptions {
+  PlaceOptions place;
   bool running = false;
   bool json = false;
 };
@@ -25,11 +27,23 @@ struct PruneOptions {
   bool yes = false;
 };
 
-absl::StatusOr<int> List(Context& context, const JobsOptions& options) {
-  Terminal& out = context.out();
+// Those of the history, or all that a platform has, whoever started them.
+absl::StatusOr<std::vector<JobRecord>> Collect(Context& context, const JobsOptions& options) {
+  const std::string& name = options.place.platform;
+  if (!name.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(name));
+    if (platform->is_observed()) return platform->List(options.place.ToJson());
+  }
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = options.running}));
+  std::erase_if(jobs, [&](const JobRecord& job) { return !name.empty() && job.platform != name; });
   for (JobRecord& job : jobs) MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+  return jobs;
+}
+
+absl::StatusOr<int> List(Context& context, const JobsOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(auto jobs, Collect(context, options));
   if (options.running) {
     std::erase_if(jobs, [](const JobRecord& job) { return IsFinal(job.state); });
   }
@@ -77,7 +91,7 @@ absl::StatusOr<int> Prune(Context& context, const PruneOptions& options) {
     std::error_code error;
     // By id, not by the record: in a home that was copied, records still name the folders of the
     // original.
-    const std::string directory = local::JobDir::Of(context.home(), job.id).path();
+    const std::string directory = JobDir::Of(context.home(), job.id).path();
     std::filesystem::remove_all(directory, error);
     if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
     MUSTER_RETURN_IF_ERROR(history->DeleteJob(job.id));
@@ -93,6 +107,7 @@ void AddJobsCommand(Command& program, Context& context) {
   auto options = std::make_shared<JobsOptions>();
   command.Flag("--running", &options->running, "Only those that are not finished");
   command.Flag("--json", &options->json, "Print JSON");
+  AddPlaceOptions(command, &options->place);
   command.OnCall([&context, options] { return List(context, *options); });
 
   Command& prune = command.AddCommand("prune", "Remove old finished jobs and their logs");

@@ -8,12 +8,14 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 
 namespace muster::cli {
 namespace {
 
 struct LogsOptions {
   std::string job;
+  PlaceOptions place;
   std::vector<std::string> tasks;
   bool follow = false;
   int tail = -1;
@@ -23,7 +25,7 @@ struct LogsOptions {
 };
 
 absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job, options.place));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto records, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, SelectTasks(records, options.tasks));
@@ -61,6 +63,7 @@ void AddLogsCommand(Command& program, Context& context) {
   command.Option("--since", &options->since, "Only what is younger than this: 90s, 5m, 2h");
   command.Flag("-t,--timestamps", &options->timestamps, "Put the time before each line");
   command.Flag("--json", &options->json, "Print one JSON object a line");
+  AddPlaceOptions(command, &options->place);
   command.Exclude("--tail", "--since");
   command.OnCall([&context, options] { return Logs(context, *options); });
 }

@@ -27,10 +27,11 @@ int Run(Context& context, int argc, char** argv) {
   program.Version(MUSTER_VERSION);
   program.Footer(kFooter);
   for (const auto add :
-       {AddInitCommand, AddRunCommand, AddRenderCommand, AddOperatorCommand, AddShowCommand,
-        AddJobsCommand, AddLogsCommand, AddStopCommand, AddResumeCommand, AddEvaluateCommand,
-        AddPredictCommand, AddEnvCommand, AddDataCommand, AddDoctorCommand, AddCheckpointCommand,
-        AddStorageCommand, AddHelpCommand, AddCompletionCommand, AddSuperviseCommand}) {
+       {AddInitCommand,     AddRunCommand,      AddRenderCommand,     AddOperatorCommand,
+        AddShowCommand,     AddJobsCommand,     AddLogsCommand,       AddStopCommand,
+        AddResumeCommand,   AddEvaluateCommand, AddPredictCommand,    AddEnvCommand,
+        AddNotebookCommand, AddDataCommand,     AddDoctorCommand,     AddCheckpointCommand,
+        AddStorageCommand,  AddHelpCommand,     AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }
   const auto code = program.Run(argc, argv);

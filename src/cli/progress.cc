@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cli/untrusted_file.h"
 #include "job/job_spec.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -142,7 +142,7 @@ std::optional<Progress> ReadProgressFile(const std::string& path) {
 
 std::optional<Progress> ReadJobProgress(const JobRecord& job,
                                         const std::vector<TaskRecord>& tasks) {
-  const local::JobDir dir(job.directory);
+  const JobDir dir(job.directory);
   for (const bool chief : {true, false}) {
     for (const TaskRecord& task : tasks) {
       if (IsChiefRole(task.id.role) != chief) continue;

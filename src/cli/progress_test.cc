@@ -11,7 +11,7 @@
 #include "base/testing.h"
 #include "cli/terminal_testing.h"
 #include "gmock/gmock.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -97,7 +97,7 @@ class ProgressFileTest : public testing::Test {
     }
   }
   std::string Path(const TaskId& task) const {
-    const local::JobDir dir(temp_.path());
+    const JobDir dir(temp_.path());
     EXPECT_TRUE(MakeDirectories(dir.run_dir(task)).ok());
     return dir.progress(task);
   }

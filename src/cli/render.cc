@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "cli/cluster.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/submit.h"
@@ -49,8 +50,8 @@ void AddRenderCommand(Command& program, Context& context) {
   Command& command =
       program.AddCommand("render", "Print a job as Kubernetes manifests, for kubectl apply");
   auto render = std::make_shared<RenderCommand>();
-  render->options.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
-  render->options.notebook_image = "jupyter/tensorflow-notebook";
+  render->options.trainer_image = TrainerImage();
+  render->options.notebook_image = kNotebookImage;
   command.Argument("JOB", &render->job, "A job file", Presence::kRequired);
   command.Option("-o,--output", &render->output, "The file to write; else standard output");
   command.Option("-n,--namespace", &render->options.kubernetes_namespace,

@@ -11,7 +11,7 @@
 #include "cli/job_lookup.h"
 #include "cli/submit.h"
 #include "cli/training.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -37,8 +37,7 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
                                                       " in the same place; stop it first"));
   }
   // The stored submission has absolute paths, so where `resume` is called does not matter.
-  MUSTER_ASSIGN_OR_RETURN(Submission submission,
-                          local::JobDir(previous.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(previous.directory).LoadSubmission());
   if (options.step >= 0 && !submission.spec.train.is_null()) {
     MUSTER_RETURN_IF_ERROR(CheckCheckpoint(previous.model_dir, options.step));
   }
@@ -47,6 +46,8 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   submission.resumed_from = previous.id;
   submission.resume_step = options.step >= 0 ? std::optional<int64_t>(options.step) : std::nullopt;
   if (auto trainer = context.FindTrainer(); trainer.ok()) submission.trainer = *std::move(trainer);
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(previous.platform));
+  MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, previous.platform));
   lock.Reset();

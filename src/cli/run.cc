@@ -11,17 +11,17 @@
 #include "cli/commands.h"
 #include "cli/diff.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 #include "cli/submit.h"
-#include "launch/local/addresses.h"
-#include "launch/local/job_dir.h"
-#include "launch/local/update.h"
+#include "launch/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 struct RunOptions {
   std::string file;
-  std::string platform = "local";
+  PlaceOptions place{.platform = "local"};
+  std::string trainer_image;
   bool detach = false;
   bool dry_run = false;
   bool yes = false;
@@ -34,21 +34,18 @@ std::string TaskNames(const std::vector<TaskId>& tasks) {
 }
 
 // What a new run would start.
-absl::Status ShowNewPlan(Context& context, const Submission& submission) {
+absl::Status ShowNewPlan(Context& context, const Platform& platform, const Submission& submission) {
   Terminal& out = context.out();
-  const auto dir = local::JobDir::Of(context.home(), submission.id);
-  const ClusterSpec cluster = local::PlanAddresses(submission.spec, {});
+  MUSTER_ASSIGN_OR_RETURN(const ClusterSpec cluster, platform.Addresses(submission));
   Table table({"TASK", "ADDRESS", "DIRECTORY", "COMMAND"}, 3);
   for (const TaskId& task : submission.spec.Tasks()) {
-    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,
-                            local::LaunchOf(dir, submission, cluster, task, 0, 0));
+    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch, platform.LaunchOf(submission, cluster, task));
     const absl::string_view address = cluster.AddressOf(task);
-    table.Add({task.ToString(),
-               address == local::kUnassigned ? "picked at start" : std::string(address),
+    table.Add({task.ToString(), address == kUnassigned ? "picked at start" : std::string(address),
                launch.working_dir, ShellJoin(launch.argv)});
   }
-  out.PrintLine(
-      absl::StrCat("Would start a new job '", submission.spec.name, "' on this machine:\n"));
+  out.PrintLine(absl::StrCat("Would start a new job '", submission.spec.name, "' ",
+                             platform.Describe(submission), ":\n"));
   out.Print(table.Render(out));
   return absl::OkStatus();
 }
@@ -78,7 +75,7 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const UpdatePlan plan, platform->PlanUpdate(job, tasks, next));
-  MUSTER_ASSIGN_OR_RETURN(const Submission current, local::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(job.directory).LoadSubmission());
   if (plan.empty()) {
     out.PrintLine(absl::StrCat(job.id, " is running and nothing changed; `muster logs -f ", job.id,
                                "` follows it"));
@@ -116,21 +113,40 @@ void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
   out.Flush();
 }
 
+// A job of one name runs once, wherever that is.
+absl::Status CheckSamePlace(const RunOptions& options, const JobRecord& running,
+                            const Submission& submission) {
+  std::string where = absl::StrCat("on ", running.platform);
+  if (running.platform == options.place.platform) {
+    MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(running.directory).LoadSubmission());
+    if (current.place == submission.place) return absl::OkStatus();
+    where = "elsewhere";
+  }
+  return absl::FailedPreconditionError(absl::StrCat(running.id, " is running ", where,
+                                                    "; stop it first (muster stop ", running.id,
+                                                    "), or give this job another name"));
+}
+
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
-  MUSTER_RETURN_IF_ERROR(context.platform(options.platform).status());
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, options.file));
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, LoadSubmission(context, options.file));
+  submission.place = options.place.ToJson();
+  if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
+  MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const auto running, RunningJob(context, submission.spec.name));
   if (running.has_value()) {
     lock.Reset();
+    MUSTER_RETURN_IF_ERROR(CheckSamePlace(options, *running, submission));
     return ChangeRunningJob(context, options, *running, submission);
   }
   if (options.dry_run) {
-    MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, submission));
+    MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, *platform, submission));
     return kSuccess;
   }
   const HeldInterrupts held;
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, options.platform));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
+                          SubmitJob(context, submission, options.place.platform));
   lock.Reset();
   if (options.detach) {
     SayWhatIsUseful(context.out(), job);
@@ -148,7 +164,9 @@ void AddRunCommand(Command& program, Context& context) {
   auto options = std::make_shared<RunOptions>();
   command.Argument("FILE", &options->file, "The job file; - reads standard input",
                    Presence::kRequired);
-  command.Option("--on", &options->platform, "Platform: local");
+  AddPlaceOptions(command, &options->place);
+  command.Option("--trainer-image", &options->trainer_image,
+                 "Kubernetes: the image of the built-in trainer");
   command.Flag("-d,--detach", &options->detach, "Start it in the background and return");
   command.Flag("--dry-run", &options->dry_run, "Show what would happen, and do nothing");
   command.Flag("-y,--yes", &options->yes, "Change a running job without asking");

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/training.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct ShowOptions {
   std::string job;
+  PlaceOptions place;
   bool events = false;
   bool json = false;
 };
@@ -45,8 +47,9 @@ nlohmann::json EventsToJson(const std::vector<Event>& events) {
 
 absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
-                          options.job.empty() ? LatestJob(context) : FindJob(context, options.job));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, options.job.empty()
+                                                   ? LatestJob(context)
+                                                   : FindJob(context, options.job, options.place));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto events, history->Events(job.id));
@@ -85,6 +88,7 @@ void AddShowCommand(Command& program, Context& context) {
                    "The job (default: the newest that runs, else the newest)");
   command.Flag("--events", &options->events, "Also list what happened, in order of time");
   command.Flag("--json", &options->json, "Print JSON");
+  AddPlaceOptions(command, &options->place);
   command.OnCall([&context, options] { return Show(context, *options); });
 }
 

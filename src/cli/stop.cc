@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 #include "cli/report.h"
 
 namespace muster::cli {
@@ -16,6 +17,7 @@ namespace {
 
 struct StopOptions {
   std::vector<std::string> jobs;
+  PlaceOptions place;
   bool yes = false;
   bool now = false;
 };
@@ -37,7 +39,7 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
   Terminal& out = context.out();
   std::vector<JobRecord> jobs;
   for (const std::string& reference : options.jobs) {
-    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FindJob(context, reference));
+    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FindJob(context, reference, options.place));
     if (IsFinal(job.state)) {
       out.PrintLine(absl::StrCat(job.id, " is not running: it is ", ToString(job.state)));
       continue;
@@ -78,6 +80,7 @@ void AddStopCommand(Command& program, Context& context) {
   command.Argument("JOB", &options->jobs, "The jobs", Presence::kRequired);
   command.Flag("-y,--yes", &options->yes, "Do not ask");
   command.Flag("--now", &options->now, "Without a grace period");
+  AddPlaceOptions(command, &options->place);
   command.OnCall([&context, options] { return Stop(context, *options); });
 }
 

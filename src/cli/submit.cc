@@ -12,9 +12,10 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "cli/job_lookup.h"
 #include "history/job_folder.h"
 #include "job/parse.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 #include "process/identity.h"
 
 namespace muster::cli {
@@ -36,6 +37,22 @@ bool NeedsTrainer(const JobSpec& spec) {
     if (role.command.empty()) return true;
   }
   return false;
+}
+
+JobRecord RecordOf(Context& context, const Submission& submission, const std::string& platform) {
+  return {.id = submission.id,
+          .name = submission.spec.name,
+          .platform = platform,
+          .created = submission.created,
+          .directory = JobDir::Of(context.home(), submission.id).path(),
+          .model_dir = submission.spec.model_dir,
+          .resumed_from = submission.resumed_from,
+          .tasks = static_cast<int>(submission.spec.Tasks().size())};
+}
+
+absl::Status MakeFolder(const JobRecord& job, const std::vector<TaskRecord>& tasks) {
+  MUSTER_RETURN_IF_ERROR(JobDir(job.directory).Create());
+  return ReplaceFile(JoinPath(job.directory, kJobFolderFile), JobFolderToJson(job, tasks));
 }
 
 }  // namespace
@@ -88,28 +105,22 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
                                     const std::string& platform_name) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(platform_name));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  if (NeedsTrainer(submission.spec)) MUSTER_RETURN_IF_ERROR(context.FindTrainer().status());
-  const auto dir = local::JobDir::Of(context.home(), submission.id);
-  JobRecord job{.id = submission.id,
-                .name = submission.spec.name,
-                .platform = platform_name,
-                .created = submission.created,
-                .directory = dir.path(),
-                .model_dir = submission.spec.model_dir,
-                .resumed_from = submission.resumed_from,
-                .tasks = static_cast<int>(submission.spec.Tasks().size())};
-  // Until its supervisor takes over, the job is this process's: when it dies, the job never
-  // started.
+  if (platform_name == "local" && NeedsTrainer(submission.spec)) {
+    MUSTER_RETURN_IF_ERROR(context.FindTrainer().status());
+  }
+  JobRecord job = RecordOf(context, submission, platform_name);
+  // Until its platform takes over, the job is this process's: when it dies, the job never started.
   MUSTER_ASSIGN_OR_RETURN(job.supervisor, IdentifyProcess(::getpid()));
   const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
   MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));
   const absl::Status started = [&]() -> absl::Status {
-    MUSTER_RETURN_IF_ERROR(dir.Create());
-    MUSTER_RETURN_IF_ERROR(
-        ReplaceFile(JoinPath(dir.path(), kJobFolderFile), JobFolderToJson(job, tasks)));
+    MUSTER_RETURN_IF_ERROR(MakeFolder(job, tasks));
     return platform->Submit(submission, job);
   }();
-  if (started.ok()) return job;
+  if (started.ok()) {
+    MUSTER_RETURN_IF_ERROR(Observe(context, job));
+    return job;
+  }
   job.state = JobState::kFailed;
   job.reason = std::string(started.message());
   job.finished = absl::Now();
@@ -120,6 +131,18 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
   }
   history->Apply(change).IgnoreError();
   return Annotate(started, absl::StrCat(job.id, " could not start"));
+}
+
+absl::StatusOr<JobRecord> KeepImported(Context& context, const Submission& submission,
+                                       const std::string& platform) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  const JobRecord job = RecordOf(context, submission, platform);
+  const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
+  // The folder comes first: a record without what was submitted would be of no use.
+  MUSTER_RETURN_IF_ERROR(MakeFolder(job, tasks));
+  MUSTER_RETURN_IF_ERROR(JobDir(job.directory).SaveSubmission(submission));
+  MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));
+  return job;
 }
 
 }  // namespace muster::cli

@@ -26,4 +26,8 @@ absl::StatusOr<UniqueFd> LockSubmissions(Context& context);
 absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
                                     const std::string& platform);
 
+// Records a job that others have started.
+absl::StatusOr<JobRecord> KeepImported(Context& context, const Submission& submission,
+                                       const std::string& platform);
+
 }  // namespace muster::cli

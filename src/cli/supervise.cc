@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 #include "launch/local/supervisor.h"
 #include "storage/copy.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 // Who keeps a model dir in another storage finds the logs there too: logs/<job>/.
 absl::Status SendLogs(const std::string& directory) {
-  const local::JobDir job(directory);
+  const JobDir job(directory);
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, job.LoadSubmission());
   if (!storage::IsRemote(submission.spec.model_dir)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const storage::Url place, storage::ParseUrl(submission.spec.model_dir));

@@ -15,7 +15,7 @@
 #include "checkpoint/remote.h"
 #include "checkpoint/store.h"
 #include "cli/untrusted_file.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 #include "nlohmann/json.hpp"
 #include "storage/url.h"
 
@@ -94,7 +94,7 @@ std::string EvaluationLine(const JobRecord& job) {
 }  // namespace
 
 absl::StatusOr<Submission> TrainSubmission(const JobRecord& job) {
-  MUSTER_ASSIGN_OR_RETURN(Submission submission, local::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(job.directory).LoadSubmission());
   if (!submission.spec.train.is_null()) return submission;
   return absl::FailedPreconditionError(
       absl::StrCat(job.id,

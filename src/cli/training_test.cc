@@ -8,7 +8,7 @@
 #include "checkpoint/testing.h"
 #include "gmock/gmock.h"
 #include "job/testing.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -23,13 +23,13 @@ class TrainingTest : public testing::Test {
   TrainingTest() {
     job_.id = "mnist-x7k2q";
     job_.name = "mnist";
-    job_.directory = local::JobDir::Of(temp_.path(), job_.id).path();
+    job_.directory = JobDir::Of(temp_.path(), job_.id).path();
     job_.model_dir = JoinPath(temp_.path(), "model");
     Submit(kTrains);
   }
 
   void Submit(const std::string& job_file) {
-    const local::JobDir dir(job_.directory);
+    const JobDir dir(job_.directory);
     std::filesystem::remove_all(job_.directory);
     EXPECT_TRUE(dir.Create().ok());
     Submission submission;

@@ -57,7 +57,7 @@ class TfJob {
   const Json& object() const { return *object_; }
   const JobSpec& spec() const { return spec_; }
   const TfJobOptions& options() const { return *options_; }
-  bool is_v1alpha1() const { return spec_.format == JobFormat::kTfJobV1Alpha1; }
+  bool is_v1alpha1() const { return &JobKindOf(*object_) == &kOldTfJobs; }
   std::string name() const { return k8s::NameOf(*object_); }
   std::string kubernetes_namespace() const { return k8s::KeyOf(*object_).name_space; }
   std::string uid() const { return k8s::UidOf(*object_); }

@@ -29,6 +29,7 @@ struct JobRecord {
   int tasks = 0;
   std::optional<ProcessIdentity> supervisor;  // who watches over it, on this machine
   std::string failure;  // the first-failure report as JSON (job/failure.h); "" = none
+  bool operator==(const JobRecord&) const = default;
 };
 
 struct TaskRecord {
@@ -44,6 +45,7 @@ struct TaskRecord {
   std::optional<absl::Time> finished;
   std::optional<int> exit_code;  // 128 + n for signal n
   std::string reason;            // "exit code 1", "killed by SIGSEGV", …; "" = nothing to say
+  bool operator==(const TaskRecord&) const = default;
 };
 
 struct Event {

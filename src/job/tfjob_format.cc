@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -50,18 +51,20 @@ class ManifestReader {
 
   // What the operator is told in annotations, for which Kubeflow's CRD has no fields. Called when
   // the roles are known.
-  void ReadAnnotations() {
+  void ReadPolicies() {
     if (annotations_ == nullptr || annotations_->kind != Node::Kind::kMap) return;
     MapReader reader(*annotations_, "the annotations", diagnostics_);
-    if (const auto scope = reader.Choice(kRestartScope, NamesOf<RestartScope>())) {
+    if (const auto scope = reader.Choice(kRestartScopeAnnotation, NamesOf<RestartScope>())) {
       spec_.policies.restart_scope = *FromName<RestartScope>(*scope);
     }
-    if (const auto update = reader.Choice(kUpdate, {"recreate", "rolling", "never"})) {
+    if (const auto update = reader.Choice(kUpdateAnnotation, {"recreate", "rolling", "never"})) {
       spec_.kubernetes["update"] = *update;
     }
     ReadStartOrder(reader);
     for (const auto& [key, value] : annotations_->entries) {
-      const std::vector<std::string> known = {kRestartScope, kStartOrder, kUpdate};
+      const std::vector<std::string> known = {kFormatAnnotation,      kModelDirAnnotation,
+                                              kMaxRestartsAnnotation, kRestartScopeAnnotation,
+                                              kStartOrderAnnotation,  kUpdateAnnotation};
       if (!absl::StartsWith(key.name, "muster/") ||
           std::find(known.begin(), known.end(), key.name) != known.end()) {
         continue;
@@ -81,12 +84,8 @@ class ManifestReader {
   const Node* annotations_ = nullptr;
 
  private:
-  static constexpr char kRestartScope[] = "muster/restart-scope";
-  static constexpr char kStartOrder[] = "muster/start-order";
-  static constexpr char kUpdate[] = "muster/update";
-
   void ReadStartOrder(MapReader& reader) {
-    const auto text = reader.String(kStartOrder);
+    const auto text = reader.String(kStartOrderAnnotation);
     if (!text) return;
     Json order = Json::array();
     for (absl::string_view word : absl::StrSplit(*text, ',')) {
@@ -94,8 +93,8 @@ class ManifestReader {
       const bool twice = std::find(order.begin(), order.end(), role) != order.end();
       if (twice || spec_.FindRole(role) == nullptr) {
         diagnostics_.Add(
-            reader.Find(kStartOrder)->mark,
-            absl::StrCat("'", kStartOrder, "' names ", codec::Quoted(role),
+            reader.Find(kStartOrderAnnotation)->mark,
+            absl::StrCat("'", kStartOrderAnnotation, "' names ", codec::Quoted(role),
                          twice ? " twice" : ", which is no role of the job",
                          "; expected roles in the order of their start, such as ps,worker"));
       }
@@ -117,7 +116,33 @@ class ManifestReader {
     spec_.kubernetes_namespace = metadata.String("namespace").value_or(spec_.kubernetes_namespace);
     Keep("labels", metadata.Find("labels"));
     annotations_ = metadata.Find("annotations");
-    Keep("annotations", annotations_);
+    if (annotations_ != nullptr) {
+      Keep("annotations", annotations_);
+      ReadAnnotations(*annotations_);
+    }
+  }
+
+  // Those that are ours; anything else is anybody's.
+  void ReadAnnotations(const Node& annotations) {
+    for (const auto& [key, value] : annotations.entries) {
+      if (key.name == kFormatAnnotation && value.scalar == kNativeFormat) {
+        spec_.format = JobFormat::kNative;
+      } else if (key.name == kModelDirAnnotation) {
+        spec_.model_dir = value.scalar;
+      } else if (key.name == kMaxRestartsAnnotation) {
+        ReadMaxRestarts(value);
+      }
+    }
+  }
+
+  void ReadMaxRestarts(const Node& value) {
+    if (absl::SimpleAtoi(value.scalar, &spec_.policies.max_restarts) &&
+        spec_.policies.max_restarts >= 0) {
+      return;
+    }
+    diagnostics_.Add(
+        value.mark, absl::StrCat("the annotation ", kMaxRestartsAnnotation,
+                                 " must be a number from 0 on, not ", codec::Quoted(value.scalar)));
   }
 
   // DNS-1035: the name begins those of services, which may not begin with a digit.
@@ -143,7 +168,7 @@ class V1Reader : ManifestReader {
     spec_.dynamic_workers = body.Bool("enableDynamicWorker").value_or(false);
     ReadReplicaSpecs(
         body.Require("tfReplicaSpecs", "a map of Chief, Master, PS, Worker, Evaluator"));
-    ReadAnnotations();
+    ReadPolicies();
     body.Finish();
     return std::move(spec_);
   }
@@ -295,7 +320,7 @@ class V1Alpha1Reader : ManifestReader {
     if (const Node* node = body.Find("tensorboard")) ReadTensorboard(*node);
     ReadReplicaSpecs(body.Require("replicaSpecs", "a list of MASTER, WORKER and PS replicas"));
     if (const Node* node = body.Find("terminationPolicy")) ReadTerminationPolicy(*node);
-    ReadAnnotations();
+    ReadPolicies();
     body.Finish();
     return std::move(spec_);
   }

@@ -7,6 +7,17 @@
 
 namespace muster {
 
+// Annotations of a TFJob that hold what it has no fields for.
+inline constexpr char kFormatAnnotation[] = "muster/format";  // of the job inside
+inline constexpr char kModelDirAnnotation[] = "muster/model-dir";
+inline constexpr char kMaxRestartsAnnotation[] = "muster/max-restarts";  // of each task
+inline constexpr char kRestartScopeAnnotation[] = "muster/restart-scope";
+inline constexpr char kStartOrderAnnotation[] = "muster/start-order";  // of roles: "ps,worker"
+inline constexpr char kUpdateAnnotation[] = "muster/update";           // recreate, rolling or never
+// A native job: its commands may hold placeholders, and its tasks get every variable that they
+// would get elsewhere.
+inline constexpr char kNativeFormat[] = "native";
+
 // The jobs are worth using only when `diagnostics` stayed empty.
 JobSpec ReadTfJobV1(const codec::Node& document, codec::Diagnostics& diagnostics);
 JobSpec ReadTfJobV1Alpha1(const codec::Node& document, codec::Diagnostics& diagnostics);

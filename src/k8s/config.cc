@@ -317,6 +317,7 @@ absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
   }
   ClusterConfig config;
   MUSTER_ASSIGN_OR_RETURN(const Section section, kubeconfig.Get("context", name, first));
+  config.context = name;
   config.origin = absl::StrCat(section.what, " of ", section.file->path);
   SectionReader reader(section);
   const std::string cluster = reader.Text("cluster");

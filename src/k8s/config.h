@@ -45,6 +45,7 @@ struct User {
 };
 
 struct ClusterConfig {
+  std::string context;      // its name; "" in a pod of the cluster
   std::string origin;       // for messages: "context 'dev' of /home/ada/.kube/config"
   std::string server;       // a URL, without a slash at its end
   std::string authorities;  // PEM; "": the system's

@@ -158,6 +158,22 @@ LogWriter::Outcome LogWriter::Drain(int pipe, absl::Time now) {
   return moved > 0 ? Outcome::kMoved : Outcome::kEmpty;
 }
 
+absl::Status LogWriter::Write(absl::string_view bytes, absl::Time time) {
+  RotateIfFull();
+  if (!log_.valid()) MUSTER_RETURN_IF_ERROR(OpenSegment());
+  Mark(time);
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(log_.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return absl::ErrnoToStatus(errno, CurrentLogPath(directory_, stem_));
+    bytes.remove_prefix(static_cast<size_t>(n));
+    offset_ += n;
+    written_ += n;
+  }
+  last_output_ = time;
+  return absl::OkStatus();
+}
+
 LogWriter::Outcome LogWriter::Discard(int pipe, absl::Time now) {
   std::array<char, 65536> buffer;
   int64_t discarded = 0;

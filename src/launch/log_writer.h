@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
 #include "cluster/task_id.h"
@@ -35,6 +36,12 @@ class LogWriter {
   // output is thrown away and counted, so that the task does not block: lost_bytes().
   Outcome Drain(int pipe, absl::Time now);
 
+  // Appends output that came at `time`. An error when the disk does not take it: some of it may be
+  // there then.
+  absl::Status Write(absl::string_view bytes, absl::Time time);
+
+  uint32_t segment() const { return segment_; }
+  int64_t offset() const { return offset_; }  // within the segment
   int64_t written_bytes() const { return written_; }
   int64_t lost_bytes() const { return lost_; }
   // Why output was lost the last time; OK when the last write went through.

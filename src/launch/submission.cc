@@ -16,6 +16,7 @@ nlohmann::json SubmissionToJson(const Submission& submission) {
       {"created_us", absl::ToUnixMicros(submission.created)},
       {"resumed_from", submission.resumed_from},
   };
+  if (!submission.place.is_null()) json["place"] = submission.place;
   if (submission.resume_step.has_value()) json["resume_step"] = *submission.resume_step;
   return json;
 }
@@ -33,6 +34,7 @@ absl::StatusOr<Submission> SubmissionFromJson(const nlohmann::json& json) {
     submission.created = absl::FromUnixMicros(json.at("created_us").get<int64_t>());
     submission.resumed_from = json.at("resumed_from").get<std::string>();
     if (json.contains("resume_step")) submission.resume_step = json["resume_step"].get<int64_t>();
+    submission.place = json.value("place", nlohmann::json());
     return submission;
   } catch (const nlohmann::json::exception& error) {
     return absl::DataLossError(absl::StrCat("not a submission: ", error.what()));

@@ -22,6 +22,7 @@ struct Submission {
   absl::Time created;
   std::string resumed_from;  // id of the job it continues; "" = none
   std::optional<int64_t> resume_step;
+  nlohmann::json place;  // where on its platform, in the platform's own words; null = it has one
 };
 
 nlohmann::json SubmissionToJson(const Submission& submission);

@@ -211,6 +211,8 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
 int RunMain(int argc, char** argv, const ExperimentFactory& make) {
   KeepMemory();
   ::signal(SIGPIPE, SIG_IGN);
+  // The first process of a container is not ended by a signal that it does not handle.
+  if (::getpid() == 1) ::signal(SIGTERM, [](int signal) { ::_exit(128 + signal); });
   Arguments arguments;
   CLI::App app("Plays one task of a training job; its role comes from TF_CONFIG or from the flags");
   AddOptions(app, arguments);

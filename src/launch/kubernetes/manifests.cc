@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
+#include "job/tfjob_format.h"
 #include "launch/kubernetes/names.h"
 #include "launch/kubernetes/notebook.h"
 
@@ -11,6 +13,37 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr size_t kLongestLabel = 63;
+// Pods are made anew when what their config map holds changes.
+constexpr char kConfigHash[] = "muster/config-hash";
+
+// A role as a TFJob spells it.
+absl::StatusOr<std::string> TfJobRole(const std::string& role) {
+  static const auto& kTitles = *new std::map<std::string, std::string>{{"chief", "Chief"},
+                                                                       {"master", "Master"},
+                                                                       {"ps", "PS"},
+                                                                       {"worker", "Worker"},
+                                                                       {"evaluator", "Evaluator"}};
+  const auto found = kTitles.find(role);
+  if (found != kTitles.end()) return found->second;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the operator does not know the role '", role,
+      "'; it runs chief, master, ps, worker and evaluator. `muster render` makes manifests of any "
+      "role, for kubectl apply"));
+}
+
+absl::string_view TfJobPolicy(RestartPolicy policy) {
+  switch (policy) {
+    case RestartPolicy::kNever:
+      return "Never";
+    case RestartPolicy::kOnFailure:
+      return "OnFailure";
+    case RestartPolicy::kAlways:
+      return "Always";
+    case RestartPolicy::kExitCode:
+      return "ExitCode";
+  }
+  return "Never";
+}
 
 class Renderer {
  public:
@@ -22,18 +55,30 @@ class Renderer {
   }
 
   absl::StatusOr<std::vector<Object>> Render() {
+    AddCommon();
+    for (const TaskId& task : spec_.Tasks()) MUSTER_RETURN_IF_ERROR(AddTask(task));
+    if (!spec_.notebook.is_null()) AddNotebook();
+    return std::move(objects_);
+  }
+
+  absl::StatusOr<std::vector<Object>> RenderForOperator() {
+    AddCommon();
+    if (!spec_.notebook.is_null()) AddNotebook();
+    for (const TaskId& task : spec_.Tasks()) MUSTER_RETURN_IF_ERROR(CheckName(task));
+    MUSTER_RETURN_IF_ERROR(AddTfJob());
+    return std::move(objects_);
+  }
+
+ private:
+  void AddCommon() {
     if (options_.create_namespace && namespace_ != "default") {
       objects_.push_back(
           {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", namespace_}}}});
     }
     if (!spec_.train.is_null()) AddConfig();
     AddNetworkPolicy();
-    for (const TaskId& task : spec_.Tasks()) MUSTER_RETURN_IF_ERROR(AddTask(task));
-    if (!spec_.notebook.is_null()) AddNotebook();
-    return std::move(objects_);
   }
 
- private:
   Object Metadata(const std::string& name) const {
     return {{"name", name}, {"namespace", namespace_}, {"labels", {{kJobLabel, spec_.name}}}};
   }
@@ -66,14 +111,71 @@ class Renderer {
            {"ingress", Object::array({{{"from", Object::array({own})}, {"ports", open}}})}}}});
   }
 
+  absl::Status CheckName(const TaskId& task) const {
+    const std::string name = TaskName(spec_, task);
+    if (name.size() <= kLongestLabel) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the service of ", task.ToString(), " would be called ", name, ", which is ", name.size(),
+        " characters long; ", kLongestLabel, " are allowed: give the job a shorter name"));
+  }
+
+  // A manifest's own fields are kept; a native job's are said in its words, and what a TFJob has
+  // none for in annotations.
+  absl::Status AddTfJob() {
+    Object metadata = Metadata(spec_.name);
+    Object body = Object::object();
+    if (IsTfJob(spec_)) {
+      for (const char* key : {"labels", "annotations"}) {
+        if (spec_.kubernetes.contains(key)) metadata[key].update(Object(spec_.kubernetes[key]));
+      }
+      if (spec_.kubernetes.contains("runPolicy")) body["runPolicy"] = spec_.kubernetes["runPolicy"];
+    } else {
+      metadata["annotations"] = NativeAnnotations();
+      body["runPolicy"] = NativeRunPolicy();
+    }
+    if (spec_.policies.success == SuccessPolicy::kAllWorkers) body["successPolicy"] = "AllWorkers";
+    if (spec_.dynamic_workers) body["enableDynamicWorker"] = true;
+    for (const RoleSpec& role : spec_.roles) {
+      MUSTER_ASSIGN_OR_RETURN(const std::string title, TfJobRole(role.name));
+      MUSTER_ASSIGN_OR_RETURN(Object pod, RoleTemplate(spec_, role,
+                                                       {.job_id = spec_.name,
+                                                        .trainer_image = options_.trainer_image}));
+      if (!spec_.train.is_null()) {
+        pod["metadata"]["annotations"][kConfigHash] = Sha256Hex(spec_.train.dump()).substr(0, 16);
+      }
+      body["tfReplicaSpecs"][title] = {{"replicas", role.replicas},
+                                       {"restartPolicy", TfJobPolicy(role.restart)},
+                                       {"template", std::move(pod)}};
+    }
+    objects_.push_back({{"apiVersion", "kubeflow.org/v1"},
+                        {"kind", "TFJob"},
+                        {"metadata", std::move(metadata)},
+                        {"spec", std::move(body)}});
+    return absl::OkStatus();
+  }
+
+  Object NativeAnnotations() const {
+    Object annotations = {{kFormatAnnotation, kNativeFormat},
+                          {kMaxRestartsAnnotation, absl::StrCat(spec_.policies.max_restarts)},
+                          {kRestartScopeAnnotation,
+                           spec_.policies.restart_scope == RestartScope::kJob ? "job" : "task"}};
+    if (!spec_.model_dir.empty()) annotations[kModelDirAnnotation] = spec_.model_dir;
+    return annotations;
+  }
+
+  Object NativeRunPolicy() const {
+    Object policy = {{"cleanPodPolicy", "Running"}};  // servers end with the job
+    if (spec_.policies.deadline) policy["activeDeadlineSeconds"] = DeadlineSeconds();
+    return policy;
+  }
+
+  int64_t DeadlineSeconds() const {
+    return std::max<int64_t>(1, absl::ToInt64Seconds(*spec_.policies.deadline));
+  }
+
   absl::Status AddTask(const TaskId& task) {
     const RoleSpec& role = *spec_.FindRole(task.role);
-    const std::string name = TaskName(spec_, task);
-    if (name.size() > kLongestLabel) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the service of ", task.ToString(), " would be called ", name, ", which is ", name.size(),
-          " characters long; ", kLongestLabel, " are allowed: give the job a shorter name"));
-    }
+    MUSTER_RETURN_IF_ERROR(CheckName(task));
     MUSTER_ASSIGN_OR_RETURN(
         Object pod, PodTemplate(spec_, cluster_, task,
                                 {.job_id = spec_.name, .trainer_image = options_.trainer_image}));
@@ -106,10 +208,7 @@ class Renderer {
     Object job = {{"completions", 1},
                   {"parallelism", 1},
                   {"backoffLimit", never ? 0 : spec_.policies.max_restarts}};
-    if (spec_.policies.deadline) {
-      job["activeDeadlineSeconds"] =
-          std::max<int64_t>(1, absl::ToInt64Seconds(*spec_.policies.deadline));
-    }
+    if (spec_.policies.deadline) job["activeDeadlineSeconds"] = DeadlineSeconds();
     pod["spec"]["terminationGracePeriodSeconds"] =
         absl::ToInt64Seconds(absl::Ceil(spec_.policies.stop_grace, absl::Seconds(1)));
     Object metadata = Metadata(TaskName(spec_, task));
@@ -154,6 +253,10 @@ class Renderer {
 
 absl::StatusOr<std::vector<Object>> RenderJob(const JobSpec& spec, const RenderOptions& options) {
   return Renderer(spec, options).Render();
+}
+
+absl::StatusOr<std::vector<Object>> RenderTfJob(const JobSpec& spec, const RenderOptions& options) {
+  return Renderer(spec, options).RenderForOperator();
 }
 
 }  // namespace muster::kubernetes

@@ -1,4 +1,4 @@
-// A job as manifests that any cluster runs: no operator is needed.
+// A job as manifests.
 #pragma once
 
 #include <string>
@@ -24,5 +24,9 @@ struct RenderOptions {
 // a Deployment. Beside them the job's config, a network policy that admits only the job's own pods
 // to its ports, and the notebook. InvalidArgument for what cannot run in a cluster.
 absl::StatusOr<std::vector<Object>> RenderJob(const JobSpec& spec, const RenderOptions& options);
+
+// The same job for a cluster with an operator: a TFJob, which is the last, and what it needs beside
+// it. InvalidArgument also for roles that a TFJob does not know.
+absl::StatusOr<std::vector<Object>> RenderTfJob(const JobSpec& spec, const RenderOptions& options);
 
 }  // namespace muster::kubernetes

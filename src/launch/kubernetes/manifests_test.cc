@@ -45,6 +45,47 @@ TEST_P(GoldenTest, Manifests) {
   EXPECT_EQ(rendered, ReadFile(stem + ".golden.yaml").value_or("no such file"));
 }
 
+// For a cluster with an operator, under the name of a run.
+class TfJobGoldenTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(TfJobGoldenTest, Manifests) {
+  const std::string stem = absl::StrCat(MUSTER_MANIFESTS_DIR, "/", GetParam());
+  JobSpec spec = MustParse(ReadFile(stem + ".job.yaml").value());
+  spec.name += "-7kbzr";
+  const auto objects = RenderTfJob(spec, Options());
+  ASSERT_TRUE(objects.ok()) << objects.status();
+  const std::string rendered = codec::ToYamlDocuments(*objects);
+  if (std::getenv("MUSTER_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(ReplaceFile(stem + ".tfjob.golden.yaml", rendered, 0644).ok());
+  }
+  EXPECT_EQ(rendered, ReadFile(stem + ".tfjob.golden.yaml").value_or("no such file"));
+
+  // What an operator makes of it is what `render` makes of the job at once.
+  const JobSpec read = MustParse(objects->back().dump());
+  EXPECT_EQ(read.model_dir, spec.model_dir);
+  EXPECT_EQ(read.policies.max_restarts, spec.policies.max_restarts);
+  const ClusterSpec cluster = Addresses(spec, "default", "");
+  for (const TaskId& task : spec.Tasks()) {
+    const PodOptions options{.job_id = spec.name, .trainer_image = "muster-trainer:1"};
+    Object made = *PodTemplate(read, cluster, task, options);
+    Object direct = *PodTemplate(spec, cluster, task, options);
+    for (Object* pod : {&made, &direct}) {
+      Object& container = (*pod)["spec"]["containers"][0];
+      // The order of variables is not the same.
+      nlohmann::json variables;
+      for (const Object& entry : container["env"]) variables[entry["name"]] = entry;
+      container["env"] = variables;
+      for (const char* key : {"name", "ports"}) container.erase(key);
+    }
+    // The order of members is not the same, either.
+    EXPECT_EQ(nlohmann::json::diff(made["spec"]["containers"], direct["spec"]["containers"]),
+              nlohmann::json::array())
+        << task.ToString();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Manifests, TfJobGoldenTest, testing::Values("train", "command", "tfjob"));
+
 INSTANTIATE_TEST_SUITE_P(Manifests, GoldenTest,
                          testing::Values("train", "command", "tfjob", "cluster"));
 

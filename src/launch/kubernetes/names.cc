@@ -7,11 +7,20 @@ namespace {
 
 constexpr int kTaskPort = 2222;  // TensorFlow's custom
 
-bool IsTfJob(const JobSpec& spec) {
-  return spec.format == JobFormat::kTfJobV1 || spec.format == JobFormat::kTfJobV1Alpha1;
-}
-
 }  // namespace
+
+bool IsTfJob(const JobSpec& spec) {
+  switch (spec.format) {
+    case JobFormat::kTfJobV1:
+    case JobFormat::kTfJobV1Alpha1:
+      return true;
+    case JobFormat::kNative:
+      return !spec.roles.empty() && !spec.roles[0].pod.is_null();
+    case JobFormat::kRenderedCluster:
+      return false;
+  }
+  return false;
+}
 
 std::string TaskName(const JobSpec& spec, const TaskId& task) {
   const std::string own = absl::StrCat(task.role, "-", task.index);

@@ -14,6 +14,10 @@ inline constexpr char kJobLabel[] = "muster/job";
 inline constexpr char kRoleLabel[] = "muster/role";
 inline constexpr char kIndexLabel[] = "muster/index";
 
+// Whether the job is in a TFJob: a manifest's, or a native one that `muster run` has put into one
+// (job/tfjob_format.h), whose roles have pod templates, too.
+bool IsTfJob(const JobSpec& spec);
+
 // Of a task's pod, its service and what runs it: <job>-<role>-<index>, as TFJob has it; of a
 // rendered cluster <role>-<index>.
 std::string TaskName(const JobSpec& spec, const TaskId& task);

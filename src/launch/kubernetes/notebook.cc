@@ -18,7 +18,7 @@ Object Container(const char* name, const std::string& image, int port,
   return {{"name", name},
           {"image", image},
           {"command", std::move(command)},
-          {"ports", {{{"name", name}, {"containerPort", port}}}},
+          {"ports", {{{"name", name}, {"protocol", "TCP"}, {"containerPort", port}}}},
           {"securityContext",
            {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}}}};
 }
@@ -56,12 +56,12 @@ std::vector<Object> Notebook(const JobSpec& spec, const NotebookOptions& options
     notebook["command"].push_back(absl::StrCat("--ServerApp.password=$(", kHashVariable, ")"));
   }
   Object containers = Object::array({std::move(notebook)});
-  Object ports = Object::array({{{"name", "notebook"}, {"port", port}}});
+  Object ports = Object::array({{{"name", "notebook"}, {"protocol", "TCP"}, {"port", port}}});
   const std::string logs = spec.model_dir.empty() ? "/tmp" : spec.model_dir;
   containers.push_back(Container("tensorboard", options.image, kTensorBoardPort,
                                  {"tensorboard", absl::StrCat("--logdir=", logs), "--bind_all",
                                   absl::StrCat("--port=", kTensorBoardPort)}));
-  ports.push_back({{"name", "tensorboard"}, {"port", kTensorBoardPort}});
+  ports.push_back({{"name", "tensorboard"}, {"protocol", "TCP"}, {"port", kTensorBoardPort}});
   const bool balanced = spec.format == JobFormat::kRenderedCluster;
   objects.push_back({{"apiVersion", "v1"},
                      {"kind", "Service"},

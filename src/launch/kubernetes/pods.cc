@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
-#include "job/task_launch.h"
 #include "launch/kubernetes/names.h"
 
 namespace muster::kubernetes {
@@ -16,16 +15,25 @@ namespace {
 
 constexpr char kRunFolder[] = "/run/muster";
 constexpr char kScratchFolder[] = "/tmp";
+constexpr char kTrainPath[] = "/etc/muster/train.json";  // kTrainFile in kConfigFolder
 constexpr char kTrainer[] = "muster-trainer";
-constexpr char kTfContainer[] = "tensorflow";  // the one that TFJob's rules are about
-constexpr int kUser = 65532;                   // nobody's, by the custom of small images
+constexpr int kUser = 65532;  // nobody's, by the custom of small images
 
 // Kubernetes takes $(NAME) for a variable and $$ for a $.
 std::string Literal(absl::string_view text) { return absl::StrReplaceAll(text, {{"$", "$$"}}); }
 
-Object EnvList(const std::map<std::string, std::string>& env) {
+using Writing = std::string (*)(absl::string_view);
+std::string AsItIs(absl::string_view text) { return std::string(text); }
+
+Object EnvList(const std::map<std::string, std::string>& env, Writing write) {
   Object list = Object::array();
-  for (const auto& [name, value] : env) list.push_back({{"name", name}, {"value", Literal(value)}});
+  for (const auto& [name, value] : env) list.push_back({{"name", name}, {"value", write(value)}});
+  return list;
+}
+
+Object WordList(const std::vector<std::string>& words, Writing write) {
+  Object list = Object::array();
+  for (const std::string& word : words) list.push_back(write(word));
   return list;
 }
 
@@ -54,24 +62,19 @@ Object ResourceList(const Resources& resources) {
   return {{"requests", limits}, {"limits", limits}};
 }
 
-absl::StatusOr<TaskLaunch> LaunchOf(const JobSpec& spec, const ClusterSpec& cluster,
-                                    const TaskId& task, const PodOptions& options) {
-  const RoleSpec& role = *spec.FindRole(task.role);
-  LaunchContext context{.job_id = options.job_id,
-                        .working_dir = "/",
-                        .trainer = kTrainer,
-                        .train_config = absl::StrCat(kConfigFolder, "/", kTrainFile),
-                        .run_dir = kRunFolder};
-  if (role.resources.cpus) {
-    context.cpus = std::max(1, static_cast<int>(std::floor(*role.resources.cpus)));
-  } else {
-    context.user_set_omp = true;  // how many processors the node has, nobody knows yet
-  }
-  auto launch = BuildTaskLaunch(spec, cluster, task, context);
-  if (!launch.ok()) return launch;
-  // The user has no home of his own in the image, and what the image has cannot be written to.
-  launch->env.emplace("HOME", kScratchFolder);
-  launch->env.emplace("MUSTER_CACHE", absl::StrCat(kScratchFolder, "/muster"));
+// The user has no home of his own in the image, and what the image has cannot be written to.
+void AddFolders(std::map<std::string, std::string>& env) {
+  env.emplace("HOME", kScratchFolder);
+  env.emplace("MUSTER_CACHE", absl::StrCat(kScratchFolder, "/muster"));
+}
+
+// A role as it is written down, before anything of a task is filled in.
+TaskLaunch RoleLaunch(const JobSpec& spec, const RoleSpec& role) {
+  TaskLaunch launch{.argv = role.command, .env = spec.env, .working_dir = role.working_dir};
+  if (launch.argv.empty()) launch.argv = {kTrainer};
+  for (const auto& [name, value] : role.env) launch.env[name] = value;
+  if (!spec.train.is_null()) launch.env["MUSTER_TRAIN_CONFIG"] = kTrainPath;
+  AddFolders(launch.env);
   return launch;
 }
 
@@ -144,20 +147,24 @@ absl::Status CheckPaths(const JobSpec& spec, const Object& container) {
   return absl::OkStatus();
 }
 
+// What the names in a pod are, and how text is written into it.
+struct Form {
+  std::string container;
+  std::string port;
+  Writing write;
+};
+
 absl::StatusOr<Object> OwnContainer(const JobSpec& spec, const RoleSpec& role,
-                                    const TaskLaunch& launch, const PodOptions& options) {
+                                    const TaskLaunch& launch, const PodOptions& options,
+                                    const Form& form) {
   MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(spec, role, options));
-  Object container = {{"name", spec.format == JobFormat::kNative ? "task" : kTfContainer},
-                      {"image", image}};
+  Object container = {{"name", form.container}, {"image", image}};
   // The image of a rendered cluster knows by itself what to run.
   const bool runs_itself = spec.format == JobFormat::kRenderedCluster && role.command.empty();
-  if (!runs_itself) {
-    container["command"] = Object::array();
-    for (const std::string& word : launch.argv) container["command"].push_back(Literal(word));
-  }
+  if (!runs_itself) container["command"] = WordList(launch.argv, form.write);
   if (!role.working_dir.empty()) container["workingDir"] = launch.working_dir;
-  container["env"] = EnvList(launch.env);
-  container["ports"] = {{{"name", PortName(spec)}, {"containerPort", PortOf(role)}}};
+  container["env"] = EnvList(launch.env, form.write);
+  container["ports"] = {{{"name", form.port}, {"containerPort", PortOf(role)}}};
   if (Object resources = ResourceList(role.resources); !resources.is_null()) {
     container["resources"] = std::move(resources);
   }
@@ -175,8 +182,9 @@ absl::StatusOr<Object> OwnContainer(const JobSpec& spec, const RoleSpec& role,
 }
 
 absl::StatusOr<Object> OwnTemplate(const JobSpec& spec, const RoleSpec& role,
-                                   const TaskLaunch& launch, const PodOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(Object container, OwnContainer(spec, role, launch, options));
+                                   const TaskLaunch& launch, const PodOptions& options,
+                                   const Form& form) {
+  MUSTER_ASSIGN_OR_RETURN(Object container, OwnContainer(spec, role, launch, options, form));
   Object pod = {{"containers", Object::array()},
                 {"automountServiceAccountToken", false},
                 {"enableServiceLinks", false},
@@ -200,18 +208,37 @@ bool HasNamed(const Object& list, absl::string_view name) {
          });
 }
 
+// A native job's task has every variable that it would have elsewhere, and a command without
+// placeholders. What Kubernetes itself fills in stays.
+void FillIn(const TaskLaunch& launch, Object& container) {
+  Object env = EnvList(launch.env, Literal);
+  for (const Object& entry : container.value("env", Object::array())) {
+    if (!launch.env.contains(entry.value("name", ""))) env.push_back(entry);
+  }
+  container["env"] = std::move(env);
+  container["command"] = WordList(launch.argv, Literal);
+  container.erase("args");
+}
+
+void AddTfConfig(const TaskLaunch& launch, Object& container) {
+  const auto tf_config = launch.env.find("TF_CONFIG");
+  if (tf_config == launch.env.end()) return;
+  Object& env = container["env"];
+  if (!env.is_array()) env = Object::array();
+  if (HasNamed(env, "TF_CONFIG")) return;
+  env.push_back({{"name", "TF_CONFIG"}, {"value", Literal(tf_config->second)}});
+}
+
 // To the container that TFJob's rules are about come the variables that it lacks, and the port.
 Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLaunch& launch) {
   Object pod = Object(role.pod);
   for (Object& container : pod["spec"]["containers"]) {
     if (container.value("name", "") != kTfContainer) continue;
-    Object& env = container["env"];
-    if (!env.is_array()) env = Object::array();
-    const auto tf_config = launch.env.find("TF_CONFIG");
-    if (tf_config != launch.env.end() && !HasNamed(env, "TF_CONFIG")) {
-      env.push_back({{"name", "TF_CONFIG"}, {"value", Literal(tf_config->second)}});
+    if (spec.format == JobFormat::kNative) {
+      FillIn(launch, container);
+    } else {
+      AddTfConfig(launch, container);
     }
-    if (env.empty()) container.erase("env");
     Object& ports = container["ports"];
     if (!ports.is_array()) ports = Object::array();
     if (!HasNamed(ports, PortName(spec))) {
@@ -226,19 +253,58 @@ Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLau
 
 std::string ConfigName(const JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
 
+absl::StatusOr<TaskLaunch> PodLaunch(const JobSpec& spec, const ClusterSpec& cluster,
+                                     const TaskId& task, const PodOptions& options) {
+  const RoleSpec& role = *spec.FindRole(task.role);
+  LaunchContext context{.job_id = options.job_id,
+                        .working_dir = "/",
+                        .trainer = kTrainer,
+                        .train_config = kTrainPath,
+                        .run_dir = kRunFolder};
+  if (role.resources.cpus) {
+    context.cpus = std::max(1, static_cast<int>(std::floor(*role.resources.cpus)));
+  } else {
+    context.user_set_omp = true;  // how many processors the node has, nobody knows yet
+  }
+  auto launch = BuildTaskLaunch(spec, cluster, task, context);
+  if (launch.ok() && role.pod.is_null()) AddFolders(launch->env);
+  return launch;
+}
+
 absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& cluster,
                                    const TaskId& task, const PodOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch, LaunchOf(spec, cluster, task, options));
+  MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch, PodLaunch(spec, cluster, task, options));
   const RoleSpec& role = *spec.FindRole(task.role);
   Object pod;
   if (role.pod.is_null()) {
-    MUSTER_ASSIGN_OR_RETURN(pod, OwnTemplate(spec, role, launch, options));
+    const Form form{.container = spec.format == JobFormat::kNative ? "task" : kTfContainer,
+                    .port = std::string(PortName(spec)),
+                    .write = Literal};
+    MUSTER_ASSIGN_OR_RETURN(pod, OwnTemplate(spec, role, launch, options, form));
   } else {
     pod = ManifestTemplate(spec, role, launch);
   }
   Object& labels = pod["metadata"]["labels"];
   if (!labels.is_object()) labels = Object::object();
   for (const auto& [name, value] : LabelsOf(spec, task)) labels[name] = value;
+  return pod;
+}
+
+absl::StatusOr<Object> RoleTemplate(const JobSpec& spec, const RoleSpec& role,
+                                    const PodOptions& options) {
+  Object pod = Object(role.pod);
+  if (pod.is_null()) {
+    MUSTER_ASSIGN_OR_RETURN(
+        pod, OwnTemplate(spec, role, RoleLaunch(spec, role), options,
+                         {.container = kTfContainer, .port = "tfjob-port", .write = AsItIs}));
+  }
+  if (role.pod.is_null()) {
+    pod["spec"]["terminationGracePeriodSeconds"] =
+        absl::ToInt64Seconds(absl::Ceil(spec.policies.stop_grace, absl::Seconds(1)));
+  }
+  // Such as the job's network policy goes by, whichever operator makes the pod.
+  pod["metadata"]["labels"][kJobLabel] = spec.name;
+  pod["metadata"]["labels"][kRoleLabel] = role.name;
   return pod;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
 #include "job/job_spec.h"
+#include "job/task_launch.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::kubernetes {
@@ -19,15 +20,27 @@ inline constexpr char kTrainFile[] = "train.json";
 // The name of the config map that holds it.
 std::string ConfigName(const JobSpec& spec);
 
+// The container of a TFJob's pod that its rules are about.
+inline constexpr char kTfContainer[] = "tensorflow";
+
 struct PodOptions {
   std::string job_id;
   std::string trainer_image;  // for tasks of the built-in trainer that name no image
 };
+
+// What a task's container is started with.
+absl::StatusOr<TaskLaunch> PodLaunch(const JobSpec& spec, const ClusterSpec& cluster,
+                                     const TaskId& task, const PodOptions& options);
 
 // {metadata, spec}: what a Deployment, a Job or an operator makes the task's pod from. A manifest's
 // own template is kept; to it come labels, TF_CONFIG and the port. InvalidArgument for what cannot
 // run in a pod, such as a role without an image.
 absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& cluster,
                                    const TaskId& task, const PodOptions& options);
+
+// What a TFJob holds for a role: the same for all of its tasks. Placeholders and variables are left
+// to the operator, which calls PodTemplate() with it.
+absl::StatusOr<Object> RoleTemplate(const JobSpec& spec, const RoleSpec& role,
+                                    const PodOptions& options);
 
 }  // namespace muster::kubernetes

@@ -6,12 +6,10 @@
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
 #include "job/job_spec.h"
+#include "launch/platform.h"
 #include "launch/ports.h"
 
 namespace muster::local {
-
-// What an address is before a port has been picked for it. Port 1 is never picked.
-inline constexpr char kUnassigned[] = "127.0.0.1:1";
 
 // The addresses of `spec`'s tasks: those that the user fixed, else the one that the task has in
 // `current`, else kUnassigned. A role's `port` counts on a native job file only: the port of a

@@ -12,8 +12,9 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "launch/job_dir.h"
+#include "launch/local/addresses.h"
 #include "launch/local/control.h"
-#include "launch/local/job_dir.h"
 #include "launch/local/update.h"
 #include "process/spawn.h"
 #include "process/tree.h"
@@ -46,6 +47,22 @@ ClusterSpec ClusterOf(const std::vector<TaskRecord>& tasks) {
 }
 
 }  // namespace
+
+absl::Status LocalPlatform::Prepare(Submission& submission) {
+  if (submission.place.is_null()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a namespace or a context is for a job on Kubernetes: add --on kubernetes");
+}
+
+absl::StatusOr<ClusterSpec> LocalPlatform::Addresses(const Submission& submission) const {
+  return PlanAddresses(submission.spec, {});
+}
+
+absl::StatusOr<TaskLaunch> LocalPlatform::LaunchOf(const Submission& submission,
+                                                   const ClusterSpec& cluster,
+                                                   const TaskId& task) const {
+  return local::LaunchOf(JobDir::Of(home_, submission.id), submission, cluster, task, 0, 0);
+}
 
 absl::Status LocalPlatform::Submit(const Submission& submission, const JobRecord& record) {
   const JobDir dir(record.directory);

@@ -11,10 +11,17 @@ namespace muster::local {
 
 class LocalPlatform final : public Platform {
  public:
-  // `program` is the muster binary: it is started again as the supervisor.
-  explicit LocalPlatform(std::string program) : program_(std::move(program)) {}
+  // `program` is the muster binary: it is started again as the supervisor. Jobs have their folders
+  // in `home`.
+  LocalPlatform(std::string program, std::string home)
+      : program_(std::move(program)), home_(std::move(home)) {}
 
   absl::string_view name() const override { return "local"; }
+  absl::Status Prepare(Submission& submission) override;
+  std::string Describe(const Submission&) const override { return "on this machine"; }
+  absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
+  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
+                                      const TaskId& task) const override;
   absl::Status Submit(const Submission& submission, const JobRecord& record) override;
   Liveness Check(const JobRecord& job) override;
   absl::Status Stop(const JobRecord& job, bool at_once) override;
@@ -27,6 +34,7 @@ class LocalPlatform final : public Platform {
 
  private:
   const std::string program_;
+  const std::string home_;
 };
 
 // Ends what a job whose supervisor and guard were both killed has left running: every process of

@@ -14,7 +14,7 @@
 #include "base/testing.h"
 #include "gtest/gtest.h"
 #include "job/testing.h"
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 namespace muster::local {
 

@@ -4,8 +4,8 @@
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
 #include "job/task_launch.h"
+#include "launch/job_dir.h"
 #include "launch/lifecycle.h"
-#include "launch/local/job_dir.h"
 
 namespace muster::local {
 

@@ -1,4 +1,4 @@
-#include "launch/local/job_dir.h"
+#include "launch/job_dir.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 
-namespace muster::local {
+namespace muster {
 namespace {
 
 constexpr int64_t kMaxSubmissionBytes = 64 << 20;
@@ -73,4 +73,4 @@ absl::StatusOr<Submission> JobDir::LoadSubmission() const {
   return SubmissionFromJson(json);
 }
 
-}  // namespace muster::local
+}  // namespace muster

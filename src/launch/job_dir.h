@@ -1,5 +1,5 @@
-// The folder of a local job, $MUSTER_HOME/jobs/<id>/, and what `muster run` hands to the supervisor
-// in it.
+// The folder of a job on this machine, $MUSTER_HOME/jobs/<id>/, and what `muster run` hands over in
+// it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include "cluster/task_id.h"
 #include "launch/submission.h"
 
-namespace muster::local {
+namespace muster {
 
 class JobDir {
  public:
@@ -40,4 +40,4 @@ class JobDir {
   std::string path_;
 };
 
-}  // namespace muster::local
+}  // namespace muster

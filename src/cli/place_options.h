@@ -1,0 +1,23 @@
+// Where a job is, as the options of a command say it.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "nlohmann/json.hpp"
+
+namespace muster::cli {
+
+struct PlaceOptions {
+  std::string platform;  // "": where the history says, else this machine
+  std::string kubernetes_namespace;
+  std::string kube_context;
+
+  // What a Submission keeps of it; null when nothing was said.
+  nlohmann::json ToJson() const;
+};
+
+// --on, --namespace and --context. `options` lives until the command has run.
+void AddPlaceOptions(Command& command, PlaceOptions* options);
+
+}  // namespace muster::cli

@@ -1,0 +1,221 @@
+#include "launch/kubernetes/follower.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "k8s/error.h"
+#include "launch/kubernetes/observe.h"
+#include "launch/kubernetes/pods.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// After a job's end, for servers that are ended with it to say their last words.
+constexpr absl::Duration kLastWords = absl::Seconds(3);
+constexpr absl::Duration kRetryDelay = absl::Seconds(1);
+constexpr absl::Duration kSyncPatience = absl::Seconds(30);
+constexpr int kCopiers = 8;
+
+LogSource SourceOf(const Json& pod) {
+  return {.pod = k8s::UidOf(pod), .restart = StatusOf(pod).restarts};
+}
+
+// OK when the output is as complete as it can be by now.
+absl::Status CopyPod(k8s::Client& client, const Json& pod, LogCopy& copy, k8s::LogOptions options) {
+  const ContainerStatus status = StatusOf(pod);
+  copy.Begin(SourceOf(pod), status.restarts);
+  options.container = kTfContainer;
+  options.timestamps = true;
+  if (copy.since() != absl::InfinitePast()) options.since = copy.since();
+  const absl::Status read = client.ReadLog(
+      k8s::KeyOf(pod), options, [&copy](absl::string_view bytes) { return copy.Take(bytes); });
+  // One that was followed to its end has ended, even if its status does not say so yet.
+  const bool complete = read.ok() && (status.terminated || options.follow);
+  MUSTER_RETURN_IF_ERROR(copy.End(complete));
+  return k8s::IsNoSuchObject(read) ? absl::OkStatus() : read;
+}
+
+std::string LockPath(const FollowOptions& options) { return JoinPath(options.logs, "copy.lock"); }
+
+}  // namespace
+
+k8s::Selection PodsOf(const k8s::ObjectKey& job) {
+  return {.name_space = job.name_space, .labels = absl::StrCat(kTfJobNameLabel, "=", job.name)};
+}
+
+absl::Status CopyOutput(k8s::Client& client, const FollowOptions& options,
+                        const std::vector<Json>& pods) {
+  MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(LockPath(options)));
+  if (!lock) return absl::OkStatus();
+  absl::Mutex mutex;
+  size_t next = 0;
+  absl::Status first;
+  const auto work = [&] {
+    for (;;) {
+      const Json* pod = nullptr;
+      {
+        const absl::MutexLock held(&mutex);
+        if (next == pods.size()) return;
+        pod = &pods[next++];
+      }
+      const auto task = TaskOf(*pod);
+      if (!task || !StatusOf(*pod).has_output()) continue;
+      auto copy = LogCopy::Open(options.logs, *task, options.log);
+      absl::Status status = copy.status();
+      if (status.ok() && !(*copy)->IsComplete(SourceOf(*pod))) {
+        status = CopyPod(client, *pod, **copy, {});
+      }
+      const absl::MutexLock held(&mutex);
+      first.Update(status);
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (size_t i = 1; i < std::min<size_t>(kCopiers, pods.size()); ++i) threads.emplace_back(work);
+  work();
+  threads.clear();
+  return first;
+}
+
+Follower::Follower(k8s::Client& client, FollowOptions options, UniqueFd signal)
+    : client_(client), options_(std::move(options)), signal_(std::move(signal)) {}
+
+absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(k8s::Client& client,
+                                                          FollowOptions options) {
+  UniqueFd signal(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!signal.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  std::unique_ptr<Follower> follower(new Follower(client, std::move(options), std::move(signal)));
+  Follower* self = follower.get();
+  const FollowOptions& own = self->options_;
+  MUSTER_ASSIGN_OR_RETURN(self->lock_, FileLock::Try(LockPath(own)));
+  self->watched_pods_ = std::make_unique<k8s::Informer>(
+      client, k8s::InformerOptions{.kind = k8s::kPods, .selection = PodsOf(own.job)},
+      k8s::InformerHandler{
+          .added = [self](const k8s::Object& pod) { self->SeenPod(*pod, false); },
+          .updated = [self](const k8s::Object&,
+                            const k8s::Object& pod) { self->SeenPod(*pod, false); },
+          .deleted = [self](const k8s::Object& pod) { self->SeenPod(*pod, true); }});
+  self->jobs_ = std::make_unique<k8s::Informer>(
+      client,
+      k8s::InformerOptions{.kind = kTfJobs,
+                           .selection = {.name_space = own.job.name_space,
+                                         .fields = absl::StrCat("metadata.name=", own.job.name)}},
+      k8s::InformerHandler{
+          .added = [self](const k8s::Object& job) { self->SeenJob(*job, false); },
+          .updated = [self](const k8s::Object&,
+                            const k8s::Object& job) { self->SeenJob(*job, false); },
+          .deleted = [self](const k8s::Object& job) { self->SeenJob(*job, true); }});
+  // Pods first: when the job turns out to have ended, all of them are known.
+  self->watched_pods_->Start();
+  if (!self->watched_pods_->WaitUntilSynced(kSyncPatience)) {
+    return absl::UnavailableError("the cluster does not answer");
+  }
+  self->jobs_->Start();
+  if (self->jobs_->WaitUntilSynced(kSyncPatience) && self->jobs_->cache().Get(own.job) == nullptr) {
+    self->SeenJob(Json::object(), true);
+  }
+  return follower;
+}
+
+Follower::~Follower() {
+  jobs_.reset();
+  watched_pods_.reset();
+  std::map<TaskId, Copying> copying;
+  std::jthread ender;
+  {
+    const absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    copying = std::move(copying_);
+    ender = std::move(ender_);
+  }
+  for (auto& [task, one] : copying) one.stop.request_stop();
+}
+
+void Follower::Signal() const {
+  const uint64_t one = 1;
+  (void)!::write(signal_.get(), &one, sizeof(one));
+}
+
+bool Follower::Drain() {
+  uint64_t count = 0;
+  (void)!::read(signal_.get(), &count, sizeof(count));
+  const absl::MutexLock lock(&mutex_);
+  return !ended_ || at_work_ > 0;
+}
+
+void Follower::SeenJob(const Json& job, bool gone) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    const bool ends = !ended_ && (gone || VerdictOf(job).has_value());
+    ended_ = ended_ || ends;
+    if (ends) ender_ = std::jthread([this] { EndCopying(); });
+  }
+  Signal();
+}
+
+// Of a job that has ended, servers may run on: what they have said so far is all of it.
+void Follower::EndCopying() {
+  const auto is_done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return at_work_ == 0 || stopping_;
+  };
+  const absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&is_done), kLastWords);
+  for (auto& [task, copying] : copying_) copying.stop.request_stop();
+}
+
+void Follower::SeenPod(const Json& pod, bool gone) {
+  const auto task = TaskOf(pod);
+  if (!task) return;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (gone) {
+      const auto known = pods_.find(*task);
+      if (known != pods_.end() && k8s::UidOf(*known->second) == k8s::UidOf(pod)) {
+        pods_.erase(known);
+      }
+    } else {
+      pods_[*task] = std::make_shared<const Json>(pod);
+      if (lock_ && !copying_.contains(*task)) {
+        Copying& copying = copying_[*task];
+        ++at_work_;
+        copying.thread = std::jthread(
+            [this, token = copying.stop.get_token(), task = *task] { Work(token, task); });
+      }
+    }
+  }
+  Signal();
+}
+
+std::shared_ptr<const Json> Follower::Next(const TaskId& task, const LogCopy& copy) const {
+  const auto found = pods_.find(task);
+  if (found == pods_.end() || !StatusOf(*found->second).has_output()) return nullptr;
+  return copy.IsComplete(SourceOf(*found->second)) ? nullptr : found->second;
+}
+
+void Follower::Work(const std::stop_token& stop, const TaskId& task) {
+  const auto copy = LogCopy::Open(options_.logs, task, options_.log);
+  while (copy.ok() && !stop.stop_requested()) {
+    std::shared_ptr<const Json> pod;
+    {
+      const auto has_work = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        pod = Next(task, **copy);
+        return pod != nullptr || ended_ || stopping_;
+      };
+      const absl::MutexLock lock(&mutex_, absl::Condition(&has_work));
+    }
+    if (pod == nullptr) break;
+    const absl::Status copied = CopyPod(client_, *pod, **copy, {.follow = true, .stop = stop});
+    if (!copied.ok()) absl::SleepFor(kRetryDelay);
+  }
+  const absl::MutexLock lock(&mutex_);
+  --at_work_;
+  Signal();
+}
+
+}  // namespace muster::kubernetes

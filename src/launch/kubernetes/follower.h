@@ -1,0 +1,83 @@
+// Follows a job in a cluster: what happens to it, and what its tasks print.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file_lock.h"
+#include "base/unique_fd.h"
+#include "k8s/client.h"
+#include "k8s/informer.h"
+#include "launch/kubernetes/log_copy.h"
+#include "launch/kubernetes/pod_status.h"
+
+namespace muster::kubernetes {
+
+inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
+
+// Which job, and where its output goes.
+struct FollowOptions {
+  k8s::ObjectKey job;
+  std::string logs;  // a folder
+  LogWriter::Options log;
+};
+
+// Pods that belong to it.
+k8s::Selection PodsOf(const k8s::ObjectKey& job);
+
+// Copies what its tasks have printed by now. Nothing is done while somebody else copies it.
+absl::Status CopyOutput(k8s::Client& client, const FollowOptions& options,
+                        const std::vector<Json>& pods);
+
+// Copies what its tasks print as they print it, until the job ends.
+class Follower {
+ public:
+  // `client` outlives it. An error when it cannot begin.
+  static absl::StatusOr<std::unique_ptr<Follower>> Start(k8s::Client& client,
+                                                         FollowOptions options);
+  ~Follower();
+
+  int fd() const { return signal_.get(); }  // readable when something may have changed
+  // Takes what was signalled. False: the job is over, and all of its output is here.
+  bool Drain();
+
+ private:
+  // A container whose output is copied by a thread of its own.
+  struct Copying {
+    std::stop_source stop;
+    std::jthread thread;
+  };
+
+  Follower(k8s::Client& client, FollowOptions options, UniqueFd signal);
+  void SeenJob(const Json& job, bool gone);
+  void SeenPod(const Json& pod, bool gone);
+  void Work(const std::stop_token& stop, const TaskId& task);
+  // The pod whose output is to be copied next; null when there is none by now.
+  std::shared_ptr<const Json> Next(const TaskId& task, const LogCopy& copy) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void EndCopying();
+  void Signal() const;
+
+  k8s::Client& client_;
+  const FollowOptions options_;
+  UniqueFd signal_;
+  std::optional<FileLock> lock_;  // of the logs; absent: somebody else copies them
+  mutable absl::Mutex mutex_;
+  std::map<TaskId, std::shared_ptr<const Json>> pods_ ABSL_GUARDED_BY(mutex_);
+  std::map<TaskId, Copying> copying_ ABSL_GUARDED_BY(mutex_);
+  int at_work_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that may have more to copy
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::jthread ender_ ABSL_GUARDED_BY(mutex_);  // of the copying, when the job has ended
+  std::unique_ptr<k8s::Informer> jobs_;
+  std::unique_ptr<k8s::Informer> watched_pods_;
+};
+
+}  // namespace muster::kubernetes

@@ -1,0 +1,333 @@
+#include "launch/kubernetes/observe.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/terminal_text.h"
+#include "job/failure.h"
+#include "launch/exit_cause.h"
+#include "launch/failure_report.h"
+#include "launch/kubernetes/place.h"
+#include "process/exit_status.h"
+
+namespace muster::kubernetes {
+namespace {
+
+// An operator takes a job up at once; one that is not taken up for so long has none.
+constexpr absl::Duration kOperatorPatience = absl::Seconds(10);
+
+const Json* FindCondition(const Json& job, absl::string_view type) {
+  const Json* conditions = k8s::Find(job, "/status/conditions");
+  if (conditions == nullptr || !conditions->is_array()) return nullptr;
+  for (const Json& condition : *conditions) {
+    if (k8s::TextAt(condition, "/type") == type && k8s::TextAt(condition, "/status") == "True") {
+      return &condition;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path) {
+  absl::Time time;
+  if (!absl::ParseTime(absl::RFC3339_full, k8s::TextAt(object, path), &time, nullptr)) {
+    return std::nullopt;
+  }
+  return time;
+}
+
+// Of a task that is not there: where our operator counts them.
+int CountedRestarts(const Json& job, const TaskId& task) {
+  const Json* restarts = k8s::Find(job, "/status/restarts");
+  if (restarts == nullptr || !restarts->is_object()) return 0;
+  const auto own = restarts->find(task.ToString());
+  return own == restarts->end() || !own->is_object() ? 0 : own->value("count", 0);
+}
+
+class Observer {
+ public:
+  Observer(const Known& known, const Sight& sight) : known_(known), sight_(sight) {
+    change_.job = known.job;
+    change_.job.supervisor.reset();  // the cluster's operator looks after it
+    for (const Json& pod : sight.pods) {
+      const auto task = TaskOf(pod);
+      if (task) pods_[*task] = &pod;
+    }
+  }
+
+  std::optional<StateChange> Run() {
+    if (sight_.job) {
+      ReadJob(*sight_.job);
+    } else {
+      Gone();
+    }
+    ReadTasks();
+    if (change_.job.state == JobState::kFailed) change_.job.failure = Failure();
+    if (IsFinal(change_.job.state)) {
+      Tell("job", "",
+           absl::StrCat(ToString(change_.job.state), change_.job.reason.empty() ? "" : ": ",
+                        change_.job.reason));
+    }
+    if (change_.job == known_.job && change_.tasks.empty() && change_.events.empty()) {
+      return std::nullopt;
+    }
+    return std::move(change_);
+  }
+
+ private:
+  void Tell(std::string kind, std::string subject, std::string message) {
+    change_.events.push_back({.time = sight_.now,
+                              .kind = std::move(kind),
+                              .subject = std::move(subject),
+                              .message = std::move(message)});
+  }
+
+  void ReadJob(const Json& object) {
+    JobRecord& job = change_.job;
+    job.started = TimeAt(object, "/status/startTime");
+    job.reason.clear();
+    if (const auto verdict = VerdictOf(object)) {
+      Conclude(*verdict, object);
+    } else if (k8s::IsBeingDeleted(object)) {
+      job.reason = "it is being deleted from the cluster";
+    } else if (FindCondition(object, "Suspended") != nullptr) {
+      SetState(JobState::kSuspended);
+    } else if (const Json* restarting = FindCondition(object, "Restarting")) {
+      SetState(JobState::kRestarting);
+      job.reason = k8s::TextAt(*restarting, "/message");
+    } else if (FindCondition(object, "Running") != nullptr) {
+      SetState(JobState::kRunning);
+    } else if (FindCondition(object, "Created") != nullptr) {
+      SetState(JobState::kStarting);
+    } else {
+      SetState(JobState::kPending);
+      if (sight_.now - known_.job.created > kOperatorPatience) {
+        job.reason = "no operator has taken it up; `muster operator install` installs one";
+      }
+    }
+  }
+
+  void SetState(JobState state) {
+    JobRecord& job = change_.job;
+    if (job.state == state) return;
+    job.state = state;
+    if (state == JobState::kRunning) Tell("job", "", "Running");
+    if (state == JobState::kSuspended) Tell("job", "", "Suspended");
+  }
+
+  void Conclude(JobState verdict, const Json& object) {
+    JobRecord& job = change_.job;
+    job.state = verdict;
+    job.finished = TimeAt(object, "/status/completionTime").value_or(sight_.now);
+    if (verdict != JobState::kFailed) return;
+    const Json* failed = FindCondition(object, "Failed");
+    if (failed != nullptr) job.reason = Printable(k8s::TextAt(*failed, "/message"));
+  }
+
+  // Who deletes a TFJob stops the job.
+  void Gone() {
+    JobRecord& job = change_.job;
+    job.finished = sight_.now;
+    if (job.state == JobState::kPending && known_.job.supervisor.has_value()) {
+      job.state = JobState::kFailed;
+      job.reason = "it never started: `muster run` was interrupted";
+      return;
+    }
+    job.state = JobState::kStopped;
+    job.reason = "its TFJob was deleted from the cluster";
+  }
+
+  void ReadTasks() {
+    const ClusterSpec cluster = AddressesOf(known_.submission);
+    for (const TaskId& id : known_.submission.spec.Tasks()) {
+      const auto stored = std::find_if(known_.tasks.begin(), known_.tasks.end(),
+                                       [&id](const TaskRecord& task) { return task.id == id; });
+      const TaskRecord before = stored == known_.tasks.end() ? TaskRecord{.id = id} : *stored;
+      TaskRecord after = before;
+      after.address = std::string(cluster.AddressOf(id));
+      const RoleSpec& role = *known_.submission.spec.FindRole(id.role);
+      after.command = role.command.empty() ? "muster-trainer" : ShellJoin(role.command);
+      const auto pod = pods_.find(id);
+      if (pod != pods_.end()) {
+        ReadPod(*pod->second, after);
+      } else {
+        WithoutPod(after);
+      }
+      if (after.state != before.state) TellOf(before, after);
+      if (after.state == before.state && after.state == TaskState::kPending &&
+          after.reason != before.reason && !after.reason.empty()) {
+        Tell("task", id.ToString(), absl::StrCat("waits: ", after.reason));
+      }
+      tasks_.push_back(after);
+      if (after != before || stored == known_.tasks.end()) change_.tasks.push_back(after);
+    }
+    for (const TaskRecord& task : known_.tasks) {
+      const bool stays = std::any_of(tasks_.begin(), tasks_.end(),
+                                     [&](const TaskRecord& other) { return other.id == task.id; });
+      if (!stays) change_.removed.push_back(task.id);
+    }
+    change_.job.tasks = static_cast<int>(tasks_.size());
+  }
+
+  void ReadPod(const Json& pod, TaskRecord& task) {
+    const ContainerStatus container = StatusOf(pod);
+    const std::string phase = k8s::TextAt(pod, "/status/phase");
+    task.host = k8s::TextAt(pod, "/spec/nodeName");
+    task.restarts =
+        std::max(task.restarts,
+                 (sight_.job ? CountedRestarts(*sight_.job, task.id) : 0) + container.restarts);
+    task.attempt = task.restarts;
+    task.started = container.started;
+    task.finished = container.finished;
+    task.exit_code = container.exit_code;
+    task.reason.clear();
+    if (phase == "Succeeded") {
+      task.state = TaskState::kSucceeded;
+    } else if (phase == "Failed") {
+      task.state = TaskState::kFailed;
+      task.reason = WhyFailed(pod, container);
+    } else if (k8s::IsBeingDeleted(pod) || IsFinal(change_.job.state)) {
+      Ending(task);
+    } else if (container.running) {
+      task.state = TaskState::kRunning;
+    } else if (container.restarts > 0) {
+      task.state = TaskState::kRestarting;
+      task.reason = WhyWaiting(pod);
+    } else {
+      task.state = task.host.empty() ? TaskState::kPending : TaskState::kStarting;
+      task.reason = Printable(WhyWaiting(pod));
+    }
+  }
+
+  void WithoutPod(TaskRecord& task) {
+    if (IsFinal(task.state)) return;
+    if (IsFinal(change_.job.state)) {
+      Ending(task);
+    } else if (task.state == TaskState::kRunning || task.state == TaskState::kStarting) {
+      task.state = TaskState::kRestarting;
+      task.reason = "its pod is gone";
+    } else if (change_.job.state == JobState::kSuspended) {
+      task.state = TaskState::kPending;
+    }
+  }
+
+  // With its job, or to be made anew.
+  void Ending(TaskRecord& task) {
+    if (IsFinal(change_.job.state)) {
+      task.state = TaskState::kStopped;
+      task.reason = "ended with the job";
+      if (!task.finished) task.finished = sight_.now;
+    } else {
+      task.reason = "its pod is being deleted";
+    }
+  }
+
+  static std::string WhyFailed(const Json& pod, const ContainerStatus& container) {
+    const std::string of_pod = k8s::TextAt(pod, "/status/reason");
+    if (!of_pod.empty()) return of_pod;
+    if (container.reason == "OOMKilled") return "out of memory";
+    if (container.exit_code) return ExitStatus::Exited(*container.exit_code).Describe();
+    return container.reason;
+  }
+
+  void TellOf(const TaskRecord& before, const TaskRecord& after) {
+    const std::string why = after.reason.empty() ? "" : absl::StrCat(": ", after.reason);
+    const std::string name = after.id.ToString();
+    switch (after.state) {
+      case TaskState::kRunning:
+        Tell("task", name, absl::StrCat("running on ", after.host));
+        break;
+      case TaskState::kSucceeded:
+        Tell("task", name, "succeeded");
+        break;
+      case TaskState::kFailed:
+        Tell("task", name, absl::StrCat("failed", why));
+        break;
+      case TaskState::kRestarting:
+        Tell("restart", name, absl::StrCat("restarts", why));
+        break;
+      default:
+        if (before.state == TaskState::kFailed && !IsFinal(after.state)) {
+          Tell("restart", name, "has a new pod");
+        }
+    }
+  }
+
+  // Who failed first, by the clocks of the nodes, and who fell with it.
+  std::string Failure() const {
+    std::vector<TaskFailure> failures;
+    std::vector<std::string> stopped;
+    for (const TaskRecord& task : tasks_) {
+      if (task.state == TaskState::kFailed) {
+        failures.push_back(FailureOf(task));
+      } else if (task.state == TaskState::kStopped) {
+        stopped.push_back(task.id.ToString());
+      }
+    }
+    FailureReport report{.summary = change_.job.reason};
+    if (!failures.empty()) {
+      std::stable_sort(failures.begin(), failures.end(),
+                       [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
+      CompleteReport(failures, stopped, report);
+    }
+    return FailureToJson(report);
+  }
+
+  TaskFailure FailureOf(const TaskRecord& task) const {
+    TaskFailure failure{.task = task.id,
+                        .attempt = task.attempt,
+                        .time = task.finished.value_or(sight_.now),
+                        .exit_code = task.exit_code,
+                        .cause = task.reason};
+    failure.last_lines = known_.last_lines(task.id);
+    if (task.exit_code) {
+      const AttemptEnd end = ExplainExit(
+          ExitStatus::Exited(*task.exit_code),
+          {.last_lines = failure.last_lines, .oom_killed = task.reason == "out of memory"});
+      failure.cause = end.reason;
+      failure.advice = end.advice;
+    }
+    return failure;
+  }
+
+  const Known& known_;
+  const Sight& sight_;
+  std::map<TaskId, const Json*> pods_;
+  StateChange change_;
+  std::vector<TaskRecord> tasks_;  // as they are now, all of them
+};
+
+}  // namespace
+
+std::optional<JobState> VerdictOf(const Json& job) {
+  if (FindCondition(job, "Succeeded") != nullptr) return JobState::kSucceeded;
+  if (FindCondition(job, "Failed") != nullptr) return JobState::kFailed;
+  return std::nullopt;
+}
+
+JobRecord RecordOf(const Json& job, absl::Time now) {
+  JobRecord record{.id = k8s::NameOf(job), .name = k8s::NameOf(job), .platform = "kubernetes"};
+  record.created = TimeAt(job, "/metadata/creationTimestamp").value_or(now);
+  const Submission submission{.id = record.id};
+  const std::vector<TaskRecord> tasks;
+  const auto none = [](const TaskId&) { return std::vector<std::string>(); };
+  const auto change = Compare({record, tasks, submission, none}, {.job = job, .now = now});
+  if (change) record = change->job;
+  record.failure.clear();
+  const Json* roles = k8s::Find(job, "/spec/tfReplicaSpecs");
+  if (roles == nullptr || !roles->is_object()) return record;
+  for (const auto& [role, spec] : roles->items()) {
+    const Json* replicas = k8s::Find(spec, "/replicas");
+    const bool given = replicas != nullptr && replicas->is_number_integer();
+    record.tasks += given ? replicas->get<int>() : 1;
+  }
+  return record;
+}
+
+std::optional<StateChange> Compare(const Known& known, const Sight& sight) {
+  if (IsFinal(known.job.state)) return std::nullopt;
+  return Observer(known, sight).Run();
+}
+
+}  // namespace muster::kubernetes
