@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/held_signals.h"
 #include "controller/endpoints.h"
+#include "controller/gang.h"
 #include "k8s/leader_elector.h"
 
 namespace muster::cli {
@@ -31,6 +32,7 @@ struct OperatorCommand {
   std::string lease_name_space;  // where the operator itself is at home
   bool alone = false;
   controller::TfJobOptions job;
+  std::string gang_scheduler = "none";
   int http_port = 0;
   int webhook_port = 9443;
   std::string webhook_certificate;
@@ -56,7 +58,20 @@ std::string WebhookFolder(Context& context, const OperatorCommand& command) {
   return "";
 }
 
+absl::StatusOr<controller::TfJobOptions> JobOptions(const OperatorCommand& command) {
+  const auto gang = controller::GangSchedulerFromName(command.gang_scheduler);
+  if (!gang) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--gang-scheduler is '", command.gang_scheduler,
+                     "'; expected none, volcano or scheduler-plugins"));
+  }
+  controller::TfJobOptions options = command.job;
+  options.gang = *gang;
+  return options;
+}
+
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
+  MUSTER_ASSIGN_OR_RETURN(const controller::TfJobOptions job, JobOptions(command));
   constexpr double kRequestsPerSecond = 500;
   constexpr double kLeaseRequestsPerSecond = 5;
   const HeldSignals signals;
@@ -75,8 +90,8 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
   };
   MUSTER_ASSIGN_OR_RETURN(const auto client, connect(kRequestsPerSecond));
   MUSTER_ASSIGN_OR_RETURN(const auto leases, connect(kLeaseRequestsPerSecond));
-  controller::Operator controller(
-      *client, {.name_space = command.name_space, .job = command.job, .log = log});
+  controller::Operator controller(*client,
+                                  {.name_space = command.name_space, .job = job, .log = log});
   std::stop_source stop;
   std::jthread watch([&](const std::stop_token& over) {
     while (!over.stop_requested() && !signals.Take()) absl::SleepFor(absl::Milliseconds(50));
@@ -122,6 +137,7 @@ void AddOperatorCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("operator", "Run TFJobs in a Kubernetes cluster");
   auto options = std::make_shared<OperatorCommand>();
   options->job.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
+  options->job.tensorboard_image = "jupyter/tensorflow-notebook";
   AddOperatorInstallCommand(command, context);
   command.Option("--context", &options->context, "The context of the kubeconfig file");
   command.Option("-n,--namespace", &options->name_space,
@@ -133,6 +149,12 @@ void AddOperatorCommand(Command& program, Context& context) {
                  "The cluster's domain, for pods that must say it");
   command.Option("--trainer-image", &options->job.trainer_image,
                  "The image of the built-in trainer");
+  command.Option("--tensorboard-image", &options->job.tensorboard_image,
+                 "The image that shows a TfJob's logs when it names none");
+  command.Option("--gang-scheduler", &options->gang_scheduler,
+                 "Who starts all pods of a job or none: none, volcano, scheduler-plugins");
+  command.Option("--gang-scheduler-name", &options->job.gang_scheduler_name,
+                 "What it is called in the cluster, if not as usual");
   command.Option("--http-port", &options->http_port,
                  "Answers /healthz, /readyz and /metrics there (default: nowhere)");
   command.Option("--webhook-certificate", &options->webhook_certificate,

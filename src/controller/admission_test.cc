@@ -60,6 +60,13 @@ TEST(AdmissionTest, WhatIsThereAlreadyCanBeLabelledAndDeleted) {
   EXPECT_EQ(Refusal("DELETE", nullptr, wrong), "");
 }
 
+TEST(AdmissionTest, PoliciesInAnnotationsAreChecked) {
+  Json changed = Job();
+  changed["metadata"]["annotations"] = {{"muster/update", "sometimes"}};
+  EXPECT_THAT(Refusal("UPDATE", changed, Job()), HasSubstr("recreate | rolling | never"));
+  EXPECT_EQ(Refusal("UPDATE", changed, changed), "");
+}
+
 TEST(AdmissionTest, GarbageIsAnsweredToo) {
   for (const Json& review : {Json(), Json(1), Json::array(), Json{{"request", 1}}}) {
     EXPECT_EQ(Review(review)["response"]["allowed"], true);  // it asks for nothing

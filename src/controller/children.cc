@@ -1,75 +1,78 @@
 #include "controller/children.h"
 
-#include <algorithm>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::controller {
 namespace {
 
-// The last known end of a container, now or before its restart.
-const Json* TerminatedOf(const Json& status) {
-  for (const char* key : {"state", "lastState"}) {
-    const auto state = status.find(key);
-    if (state == status.end() || !state->is_object()) continue;
-    const auto terminated = state->find("terminated");
-    if (terminated != state->end() && terminated->is_object()) return &*terminated;
-  }
-  return nullptr;
+const Json* ListAt(const Json& object, absl::string_view path) {
+  const Json* list = k8s::Find(object, path);
+  return list != nullptr && list->is_array() ? list : nullptr;
 }
 
-const Json* MainStatus(const Json& pod) {
-  const auto status = pod.find("status");
-  if (status == pod.end() || !status->is_object()) return nullptr;
-  const auto containers = status->find("containerStatuses");
-  if (containers == status->end() || !containers->is_array()) return nullptr;
+// The last known end of the container that counts, now or before its restart.
+const Json* TerminatedOf(const Json& pod) {
+  const Json* containers = ListAt(pod, "/status/containerStatuses");
+  if (containers == nullptr) return nullptr;
   for (const Json& container : *containers) {
-    if (TextAt(container, "name") == kContainer) return &container;
+    if (k8s::TextAt(container, "/name") != kContainer) continue;
+    for (const char* path : {"/state/terminated", "/lastState/terminated"}) {
+      const Json* terminated = k8s::Find(container, path);
+      if (terminated != nullptr && terminated->is_object()) return terminated;
+    }
   }
   return nullptr;
 }
 
 std::optional<TaskId> TaskOf(const Json& object) {
-  const Json labels = ObjectAt(ObjectAt(object, "metadata"), "labels");
-  TaskId task{TextAt(labels, absl::StrCat(kLabelPrefix, "replica-type")), 0};
-  const std::string index = TextAt(labels, absl::StrCat(kLabelPrefix, "replica-index"));
+  TaskId task{k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "replica-type")), 0};
+  const std::string index = k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "replica-index"));
   if (task.role.empty() || !absl::SimpleAtoi(index, &task.index) || task.index < 0) {
     return std::nullopt;
   }
   return task;
 }
 
-// Of the owner that controls it; "" when none does.
+}  // namespace
+
 std::string ControllerOf(const Json& object) {
-  const Json metadata = ObjectAt(object, "metadata");
-  const auto owners = metadata.find("ownerReferences");
-  if (owners == metadata.end() || !owners->is_array()) return "";
+  const Json* owners = ListAt(object, "/metadata/ownerReferences");
+  if (owners == nullptr) return "";
   for (const Json& owner : *owners) {
-    if (owner.is_object() && owner.value("controller", false)) return TextAt(owner, "uid");
+    if (owner.is_object() && owner.value("controller", false)) return k8s::TextAt(owner, "/uid");
   }
   return "";
 }
 
-}  // namespace
-
 absl::Time Child::gone_by() const {
   if (!deleting()) return absl::InfiniteFuture();
   // The API server has added the grace period to it.
-  return TimeFromText((*object)["metadata"]["deletionTimestamp"]);
+  return TimeFromText(*k8s::Find(*object, "/metadata/deletionTimestamp"));
+}
+
+std::string Child::annotation(const std::string& name) const {
+  const Json* annotations = k8s::Find(*object, "/metadata/annotations");
+  if (annotations == nullptr || !annotations->is_object()) return "";
+  const auto found = annotations->find(name);  // a name may hold a slash
+  return found != annotations->end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 Phase Child::phase() const {
-  const std::string phase = TextAt(ObjectAt(*object, "status"), "phase");
+  const std::string phase = k8s::TextAt(*object, "/status/phase");
   if (phase == "Running") return Phase::kRunning;
   if (phase == "Succeeded") return Phase::kSucceeded;
   if (phase == "Failed") return Phase::kFailed;
   return phase == "Unknown" ? Phase::kUnknown : Phase::kPending;
 }
 
+bool Child::ready() const {
+  const Json* status = k8s::Find(*object, "/status");
+  return status != nullptr && IsTrue(*status, "Ready");
+}
+
 std::optional<int> Child::exit_code() const {
-  const Json* status = MainStatus(*object);
-  const Json* terminated = status == nullptr ? nullptr : TerminatedOf(*status);
+  const Json* terminated = TerminatedOf(*object);
   if (terminated == nullptr) return std::nullopt;
   const auto code = terminated->find("exitCode");
   if (code == terminated->end() || !code->is_number_integer()) return std::nullopt;
@@ -77,17 +80,15 @@ std::optional<int> Child::exit_code() const {
 }
 
 std::string Child::reason() const {
-  const std::string own = TextAt(ObjectAt(*object, "status"), "reason");
+  const std::string own = k8s::TextAt(*object, "/status/reason");
   if (!own.empty()) return own;
-  const Json* status = MainStatus(*object);
-  const Json* terminated = status == nullptr ? nullptr : TerminatedOf(*status);
-  return terminated == nullptr ? "" : TextAt(*terminated, "reason");
+  const Json* terminated = TerminatedOf(*object);
+  return terminated == nullptr ? "" : k8s::TextAt(*terminated, "/reason");
 }
 
 int Child::restarts() const {
-  const Json status = ObjectAt(*object, "status");
-  const auto containers = status.find("containerStatuses");
-  if (containers == status.end() || !containers->is_array()) return 0;
+  const Json* containers = ListAt(*object, "/status/containerStatuses");
+  if (containers == nullptr) return 0;
   int restarts = 0;
   for (const Json& container : *containers) {
     if (container.is_object()) restarts += container.value("restartCount", 0);

@@ -16,14 +16,18 @@ enum class Phase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 // A pod or a service of a job.
 struct Child {
   const Json* object = nullptr;
-  std::string name() const { return TextAt((*object)["metadata"], "name"); }
-  std::string uid() const { return TextAt((*object)["metadata"], "uid"); }
-  bool deleting() const { return (*object)["metadata"].contains("deletionTimestamp"); }
+  std::string name() const { return k8s::NameOf(*object); }
+  std::string uid() const { return k8s::UidOf(*object); }
+  bool deleting() const { return k8s::IsBeingDeleted(*object); }
   // When it should have gone by itself; InfiniteFuture when nobody deletes it.
   absl::Time gone_by() const;
+  // "" when it has no such annotation.
+  std::string annotation(const std::string& name) const;
 
   // Of a pod:
   Phase phase() const;
+  bool ready() const;  // as its probes say
+  bool active() const { return !deleting() && phase() == Phase::kRunning; }
   // Of the container whose exit code counts, or of the pod when it never ran; nullopt when it is
   // not known.
   std::optional<int> exit_code() const;
@@ -42,5 +46,8 @@ struct Claims {
 
 // What of `objects`, all of the job's labels, is its own. What another owns is left alone.
 Claims Claim(const TfJob& job, const std::vector<Json>& objects);
+
+// The uid of the owner that controls an object; "" when none does.
+std::string ControllerOf(const Json& object);
 
 }  // namespace muster::controller

@@ -8,7 +8,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "controller/children.h"
 #include "controller/conditions.h"
+#include "controller/gang.h"
 #include "k8s/error.h"
 
 namespace muster::controller {
@@ -18,19 +20,36 @@ namespace {
 constexpr absl::Duration kForgetful = absl::Minutes(2);
 constexpr absl::Duration kSyncPatience = absl::Minutes(2);
 
-const k8s::ResourceKind& KindOf(Kind kind) {
-  return kind == Kind::kPod ? k8s::kPods : k8s::kServices;
+const char* WordOf(Kind kind) {
+  return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
 }
-const char* WordOf(Kind kind) { return kind == Kind::kPod ? "Pod" : "Service"; }
 
-std::string Key(const std::string& name_space, const std::string& name) {
-  return absl::StrCat(name_space, "/", name);
+// Of a job in the queue; jobs of both kinds may have the same name.
+std::string Key(const k8s::ResourceKind& kind, const std::string& name_space,
+                const std::string& name) {
+  return absl::StrCat(kind.group, "/", name_space, "/", name);
+}
+std::string KeyOfJob(const Json& job) {
+  return Key(JobKindOf(job), k8s::KeyOf(job).name_space, k8s::NameOf(job));
 }
 
 // The job that an object belongs to, by its labels.
 std::string JobKeyOf(const Json& object) {
+  const k8s::ResourceKind* kind = OwnerKindOf(object);
   const std::string name = k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "job-name"));
-  return name.empty() ? "" : Key(k8s::KeyOf(object).name_space, name);
+  if (kind == nullptr || name.empty()) return "";
+  return Key(*kind, k8s::KeyOf(object).name_space, name);
+}
+
+// What a pod runs is in its job; of it only what became of it counts.
+void Shorten(Json& pod) {
+  pod.erase("spec");
+  const auto status = pod.find("status");
+  if (status == pod.end() || !status->is_object()) return;
+  for (const char* key : {"hostIP", "hostIPs", "podIP", "podIPs", "qosClass"}) status->erase(key);
+  const bool ready = IsTrue(*status, "Ready");
+  status->erase("conditions");
+  if (ready) (*status)["conditions"] = Json::array({{{"type", "Ready"}, {"status", "True"}}});
 }
 
 std::string CreationKey(Kind kind, const std::string& name) {
@@ -48,59 +67,72 @@ bool IsOlder(const Json& a, const Json& b) {
 
 Operator::Operator(k8s::Client& client, OperatorOptions options)
     : client_(client), options_(std::move(options)), teller_(client, options_.log) {
-  jobs_ = std::make_unique<k8s::Informer>(
-      client_, Follow(kTfJobs, /*owned=*/false),
-      k8s::InformerHandler{.added =
-                               [this](const k8s::Object& job) {
-                                 if (ready_) {
-                                   absl::MutexLock lock(&mutex_);
-                                   ++counts_[k8s::KeyOf(*job).name_space].created;
-                                 }
-                                 Look(Key(k8s::KeyOf(*job).name_space, k8s::NameOf(*job)));
-                               },
-                           .updated =
-                               [this](const k8s::Object&, const k8s::Object& job) {
-                                 Look(Key(k8s::KeyOf(*job).name_space, k8s::NameOf(*job)));
-                               },
-                           .deleted =
-                               [this](const k8s::Object& job) {
-                                 const std::string key =
-                                     Key(k8s::KeyOf(*job).name_space, k8s::NameOf(*job));
-                                 absl::MutexLock lock(&mutex_);
-                                 ++counts_[k8s::KeyOf(*job).name_space].deleted;
-                                 pending_.erase(key);
-                                 queue_.Forget(key);
-                               }});
-  const auto follow = [this](Kind kind) {
-    return std::make_unique<k8s::Informer>(
-        client_, Follow(KindOf(kind), /*owned=*/true),
-        k8s::InformerHandler{
-            .added = [this, kind](const k8s::Object& object) { Seen(kind, *object, false); },
-            .updated = [this, kind](const k8s::Object&,
-                                    const k8s::Object& object) { Seen(kind, *object, false); },
-            .deleted = [this, kind](const k8s::Object& object) { Seen(kind, *object, true); }});
-  };
-  pods_ = follow(Kind::kPod);
-  services_ = follow(Kind::kService);
+  FollowJobs(kTfJobs);
+  FollowJobs(kOldTfJobs);
+  FollowOwned(Kind::kPod);
+  FollowOwned(Kind::kService);
+  if (options_.job.gang != GangScheduler::kNone) FollowOwned(Kind::kPodGroup);
 }
 
-k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind, bool owned) {
+const k8s::ResourceKind& Operator::ResourceOf(Kind kind) const {
+  if (kind == Kind::kPodGroup) return PodGroupKind(options_.job.gang);
+  return kind == Kind::kPod ? k8s::kPods : k8s::kServices;
+}
+
+void Operator::FollowJobs(const k8s::ResourceKind& kind) {
+  k8s::InformerOptions options = Follow(kind);
+  options.transform = [](Json& job) {
+    if (job.contains("metadata")) job["metadata"].erase("managedFields");
+  };
+  options.on_error = [this, kind, broken = options.on_error](const absl::Status& status) {
+    if (!k8s::IsUnknownResource(status)) return broken(status);
+    absl::MutexLock lock(&mutex_);
+    if (!missing_.emplace(kind.group, status).second) return;  // once is enough
+    options_.log(
+        absl::StrCat(status.message(), "; jobs of ", kind.ApiVersion(), " wait until it is there"));
+  };
+  k8s::InformerHandler handler{
+      .added =
+          [this](const k8s::Object& job) {
+            if (ready_) {
+              absl::MutexLock lock(&mutex_);
+              ++counts_[k8s::KeyOf(*job).name_space].created;
+            }
+            Look(KeyOfJob(*job));
+          },
+      .updated = [this](const k8s::Object&, const k8s::Object& job) { Look(KeyOfJob(*job)); },
+      .deleted =
+          [this](const k8s::Object& job) {
+            absl::MutexLock lock(&mutex_);
+            ++counts_[k8s::KeyOf(*job).name_space].deleted;
+            pending_.erase(KeyOfJob(*job));
+            queue_.Forget(KeyOfJob(*job));
+          }};
+  jobs_[std::string(kind.group)] =
+      std::make_unique<k8s::Informer>(client_, std::move(options), std::move(handler));
+}
+
+void Operator::FollowOwned(Kind kind) {
+  k8s::InformerOptions options = Follow(ResourceOf(kind));
+  options.selection.labels = OwnedSelector();
+  options.index = JobKeyOf;
+  options.transform = [kind](Json& object) {
+    if (object.contains("metadata")) object["metadata"].erase("managedFields");
+    if (kind == Kind::kPod) Shorten(object);
+    if (kind == Kind::kService) object.erase("spec");
+    if (kind == Kind::kPodGroup) object.erase("status");
+  };
+  k8s::InformerHandler handler{
+      .added = [this, kind](const k8s::Object& object) { Seen(kind, *object, false); },
+      .updated = [this, kind](const k8s::Object&,
+                              const k8s::Object& object) { Seen(kind, *object, false); },
+      .deleted = [this, kind](const k8s::Object& object) { Seen(kind, *object, true); }};
+  owned_[kind] = std::make_unique<k8s::Informer>(client_, std::move(options), std::move(handler));
+}
+
+k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind) {
   k8s::InformerOptions options{.kind = kind};
   options.selection.name_space = options_.name_space;
-  if (owned) {
-    options.selection.labels = absl::StrCat(kLabelPrefix, "operator-name=", kOperatorName);
-    options.index = JobKeyOf;
-  }
-  options.transform = [owned, is_pod = kind.plural == k8s::kPods.plural](Json& object) {
-    if (object.contains("metadata")) object["metadata"].erase("managedFields");
-    // What a pod runs is in its job; of it only what became of it counts.
-    if (owned) object.erase("spec");
-    if (is_pod && object.contains("status")) {
-      for (const char* key : {"conditions", "hostIP", "podIP", "podIPs", "qosClass"}) {
-        object["status"].erase(key);
-      }
-    }
-  };
   options.on_error = [this, plural = std::string(kind.plural)](const absl::Status& status) {
     options_.log(absl::StrCat(plural, ": ", status.message()));
     if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status)) {
@@ -109,6 +141,13 @@ k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind, bool owned)
     }
   };
   return options;
+}
+
+std::vector<k8s::Informer*> Operator::All() const {
+  std::vector<k8s::Informer*> all;
+  for (const auto& [group, informer] : jobs_) all.push_back(informer.get());
+  for (const auto& [kind, informer] : owned_) all.push_back(informer.get());
+  return all;
 }
 
 void Operator::Look(const std::string& key) {
@@ -130,49 +169,60 @@ void Operator::Seen(Kind kind, const Json& object, bool gone) {
   Look(key);
 }
 
-absl::Status Operator::Run(const std::stop_token& stop) {
-  for (k8s::Informer* informer : {jobs_.get(), pods_.get(), services_.get()}) informer->Start();
+// OK also when `stop` ended the wait.
+absl::Status Operator::WaitUntilSynced(const std::stop_token& stop) {
   const absl::Time limit = absl::Now() + kSyncPatience;
-  for (k8s::Informer* informer : {jobs_.get(), pods_.get(), services_.get()}) {
-    while (!informer->WaitUntilSynced(absl::Milliseconds(100))) {
-      if (stop.stop_requested()) return absl::OkStatus();
+  const auto wait = [&](const k8s::Informer& informer, const std::string& group) {
+    while (!informer.WaitUntilSynced(absl::Milliseconds(100)) && !stop.stop_requested()) {
       absl::MutexLock lock(&mutex_);
       MUSTER_RETURN_IF_ERROR(broken_);
+      if (missing_.contains(group)) return absl::OkStatus();
       if (absl::Now() > limit) return absl::UnavailableError("the cluster does not answer");
     }
-  }
+    return absl::OkStatus();
+  };
+  for (const auto& [group, informer] : jobs_) MUSTER_RETURN_IF_ERROR(wait(*informer, group));
+  for (const auto& [kind, informer] : owned_) MUSTER_RETURN_IF_ERROR(wait(*informer, ""));
+  absl::MutexLock lock(&mutex_);
+  return missing_.size() == jobs_.size() ? missing_.at(std::string(kTfJobs.group))
+                                         : absl::OkStatus();
+}
+
+absl::Status Operator::Run(const std::stop_token& stop) {
+  for (k8s::Informer* informer : All()) informer->Start();
+  MUSTER_RETURN_IF_ERROR(WaitUntilSynced(stop));
+  if (stop.stop_requested()) return absl::OkStatus();
   ready_ = true;
-  options_.log(absl::StrCat("ready: ", jobs_->cache().All().size(), " jobs"));
+  size_t jobs = 0;
+  for (const auto& [group, informer] : jobs_) jobs += informer->cache().All().size();
+  options_.log(absl::StrCat("ready: ", jobs, " jobs"));
   {
     const std::stop_callback close(stop, [this] { queue_.Close(); });
     std::vector<std::jthread> workers;
     workers.reserve(static_cast<size_t>(options_.workers));
-    for (int i = 0; i < options_.workers; ++i) {
-      workers.emplace_back([this] {
-        while (const auto key = queue_.Take()) {
-          const absl::Status status = Reconcile(*key);
-          if (status.ok()) {
-            queue_.Forget(*key);
-          } else {
-            if (!k8s::IsConflict(status)) {
-              options_.log(absl::StrCat(*key, ": ", status.message()));
-            }
-            queue_.AddAfterFailure(*key);
-          }
-          queue_.Done(*key);
-        }
-      });
-    }
+    for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { Work(); });
   }
-  for (k8s::Informer* informer : {jobs_.get(), pods_.get(), services_.get()}) informer->Stop();
+  for (k8s::Informer* informer : All()) informer->Stop();
   return absl::OkStatus();
 }
 
-// Null when there is none any more.
-absl::StatusOr<Json> Operator::JobOf(const std::string& key) {
-  const std::pair<std::string, std::string> parts = absl::StrSplit(key, '/');
-  const k8s::Object cached = jobs_->cache().Get({parts.first, parts.second});
-  if (cached == nullptr) return Json();
+void Operator::Work() {
+  while (const auto key = queue_.Take()) {
+    const absl::Status status = Reconcile(*key);
+    if (status.ok()) {
+      queue_.Forget(*key);
+    } else {
+      if (!k8s::IsConflict(status)) options_.log(absl::StrCat(*key, ": ", status.message()));
+      queue_.AddAfterFailure(*key);
+    }
+    queue_.Done(*key);
+  }
+}
+
+Json Operator::JobOf(const std::string& key) {
+  const std::vector<std::string> parts = absl::StrSplit(key, '/');
+  const k8s::Object cached = jobs_.at(parts.at(0))->cache().Get({parts.at(1), parts.at(2)});
+  if (cached == nullptr) return nullptr;
   absl::MutexLock lock(&mutex_);
   Pending& pending = pending_[key];
   // The copy may lag behind what we have written ourselves.
@@ -189,11 +239,17 @@ absl::StatusOr<Json> Operator::JobOf(const std::string& key) {
 }
 
 absl::Status Operator::Reconcile(const std::string& key) {
-  MUSTER_ASSIGN_OR_RETURN(const Json job, JobOf(key));
+  const Json job = JobOf(key);
   if (job.is_null()) return absl::OkStatus();
   Observed observed{.job = job};
-  for (const k8s::Object& pod : pods_->cache().Indexed(key)) observed.pods.push_back(*pod);
-  for (const k8s::Object& one : services_->cache().Indexed(key)) observed.services.push_back(*one);
+  const auto collect = [&](Kind kind, std::vector<Json>& objects) {
+    const auto informer = owned_.find(kind);
+    if (informer == owned_.end()) return;
+    for (const k8s::Object& one : informer->second->cache().Indexed(key)) objects.push_back(*one);
+  };
+  collect(Kind::kPod, observed.pods);
+  collect(Kind::kService, observed.services);
+  collect(Kind::kPodGroup, observed.pod_groups);
   const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
   if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
   for (const Event& event : plan.events) teller_.Tell(job, event);
@@ -212,7 +268,7 @@ absl::Status Operator::WriteStatus(const std::string& key, const Json& job, cons
   Json changed = job;
   changed["status"] = plan.status;
   MUSTER_ASSIGN_OR_RETURN(Json written,
-                          client_.Update(kTfJobs, changed, {.subresource = "status"}));
+                          client_.Update(JobKindOf(job), changed, {.subresource = "status"}));
   if (written.contains("metadata")) written["metadata"].erase("managedFields");
   CountVerdict(job, plan);
   absl::MutexLock lock(&mutex_);
@@ -221,7 +277,7 @@ absl::Status Operator::WriteStatus(const std::string& key, const Json& job, cons
 }
 
 void Operator::CountVerdict(const Json& job, const Plan& plan) {
-  const Json before = ObjectAt(job, "status");
+  const Json before = StatusOf(job);
   absl::MutexLock lock(&mutex_);
   JobCounts& counts = counts_[k8s::KeyOf(job).name_space];
   if (!IsTrue(before, kSucceeded) && IsTrue(plan.status, kSucceeded)) ++counts.succeeded;
@@ -249,8 +305,12 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
     }
     pending.since = absl::Now();
   }
-  const absl::Status status = client_.Create(KindOf(create.kind), create.object).status();
-  if (k8s::IsExistingObject(status)) return absl::OkStatus();  // made before we were started again
+  const absl::Status status = client_.Create(ResourceOf(create.kind), create.object).status();
+  if (k8s::IsExistingObject(status)) {
+    const auto existing = client_.Get(ResourceOf(create.kind), k8s::KeyOf(create.object));
+    // Made before we were started again.
+    if (existing.ok() && ControllerOf(*existing) == k8s::UidOf(job)) return absl::OkStatus();
+  }
   if (!status.ok()) {
     {
       absl::MutexLock lock(&mutex_);
@@ -278,7 +338,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
   k8s::DeleteOptions options{.uid = removal.uid};
   if (removal.at_once) options.grace_seconds = 0;
   const absl::Status status =
-      client_.Delete(KindOf(removal.kind), {k8s::KeyOf(job).name_space, removal.name}, options);
+      client_.Delete(ResourceOf(removal.kind), {k8s::KeyOf(job).name_space, removal.name}, options);
   if (k8s::IsNoSuchObject(status) || k8s::IsConflict(status)) return absl::OkStatus();
   if (!status.ok()) {
     {
@@ -290,23 +350,22 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
     return status;
   }
   teller_.Tell(job, {false, absl::StrCat("SuccessfulDelete", WordOf(removal.kind)),
-                     absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name)});
+                     absl::StrCat("Deleted ", WordOf(removal.kind), ": ", removal.name,
+                                  removal.why.empty() ? "" : ", because ", removal.why)});
   return absl::OkStatus();
 }
 
-absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Adopt& adopt) {
-  const auto parsed = TfJob::Parse(job, options_.job);
-  MUSTER_RETURN_IF_ERROR(parsed.status());
-  const Json patch = {
-      {"metadata",
-       {{"uid", adopt.uid}, {"ownerReferences", Json::array({parsed->OwnerReference()})}}}};
+absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Change& change) {
   const absl::Status status =
-      client_.Patch(KindOf(adopt.kind), {k8s::KeyOf(job).name_space, adopt.name}, patch).status();
+      client_
+          .Patch(ResourceOf(change.kind), {k8s::KeyOf(job).name_space, change.name}, change.patch)
+          .status();
   return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
 }
 
 absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const DeleteJob&) {
-  const absl::Status status = client_.Delete(kTfJobs, k8s::KeyOf(job), {.uid = k8s::UidOf(job)});
+  const absl::Status status =
+      client_.Delete(JobKindOf(job), k8s::KeyOf(job), {.uid = k8s::UidOf(job)});
   return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -19,8 +20,6 @@
 #include "k8s/informer.h"
 
 namespace muster::controller {
-
-inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
 
 struct OperatorOptions {
   std::string name_space;  // "": all of them
@@ -44,7 +43,8 @@ class Operator {
   Operator(k8s::Client& client, OperatorOptions options);
 
   // Works until `stop` is requested; what was begun is finished. An error when it cannot begin: the
-  // CRD is missing, or a right.
+  // CRDs of both kinds of jobs are missing, or a right. With one of them it runs the jobs of that
+  // kind, and those of the other once it is there.
   absl::Status Run(const std::stop_token& stop);
 
   // Whether it has seen all there is.
@@ -61,16 +61,22 @@ class Operator {
     absl::Time since;
   };
 
-  k8s::InformerOptions Follow(const k8s::ResourceKind& kind, bool owned);
+  const k8s::ResourceKind& ResourceOf(Kind kind) const;
+  k8s::InformerOptions Follow(const k8s::ResourceKind& kind);
+  void FollowJobs(const k8s::ResourceKind& kind);
+  void FollowOwned(Kind kind);
+  std::vector<k8s::Informer*> All() const;
+  absl::Status WaitUntilSynced(const std::stop_token& stop);
+  void Work();
   void Seen(Kind kind, const Json& object, bool gone);
   void Look(const std::string& key);
   absl::Status Reconcile(const std::string& key);
-  absl::StatusOr<Json> JobOf(const std::string& key);
+  Json JobOf(const std::string& key);  // null when there is none any more
   absl::Status WriteStatus(const std::string& key, const Json& job, const Plan& plan);
   absl::Status Carry(const std::string& key, const Json& job, const Action& action);
   absl::Status Do(const std::string& key, const Json& job, const Create& create);
   absl::Status Do(const std::string& key, const Json& job, const Delete& removal);
-  absl::Status Do(const std::string& key, const Json& job, const Adopt& adopt);
+  absl::Status Do(const std::string& key, const Json& job, const Change& change);
   absl::Status Do(const std::string& key, const Json& job, const DeleteJob& removal);
   void CountVerdict(const Json& job, const Plan& plan);
 
@@ -78,14 +84,14 @@ class Operator {
   const OperatorOptions options_;
   EventTeller teller_;
   WorkQueue queue_{WorkQueue::Options()};
-  std::unique_ptr<k8s::Informer> jobs_;
-  std::unique_ptr<k8s::Informer> pods_;
-  std::unique_ptr<k8s::Informer> services_;
+  std::map<std::string, std::unique_ptr<k8s::Informer>> jobs_;  // by their API group
+  std::map<Kind, std::unique_ptr<k8s::Informer>> owned_;
   std::atomic<bool> ready_ = false;
   mutable absl::Mutex mutex_;
   std::map<std::string, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, JobCounts> counts_ ABSL_GUARDED_BY(mutex_);
-  absl::Status broken_ ABSL_GUARDED_BY(mutex_);  // why it cannot begin
+  absl::Status broken_ ABSL_GUARDED_BY(mutex_);                          // why it cannot begin
+  std::map<std::string, absl::Status> missing_ ABSL_GUARDED_BY(mutex_);  // kinds of jobs, by group
 };
 
 }  // namespace muster::controller

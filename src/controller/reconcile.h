@@ -13,11 +13,12 @@ namespace muster::controller {
 // All that is known of a job, at one time.
 struct Observed {
   Json job;
-  std::vector<Json> pods;      // with the job's labels
-  std::vector<Json> services;  // the same
+  std::vector<Json> pods;             // with the job's labels
+  std::vector<Json> services;         // the same
+  std::vector<Json> pod_groups = {};  // the same
 };
 
-enum class Kind { kPod, kService };
+enum class Kind { kPod, kService, kPodGroup };
 
 struct Create {
   Kind kind = Kind::kPod;
@@ -29,14 +30,16 @@ struct Delete {
   std::string name;
   std::string uid;
   bool at_once = false;  // its node does not answer: without waiting for it
+  std::string why = {};  // for who wonders; "": that is clear
 };
-struct Adopt {
+// A JSON merge patch.
+struct Change {
   Kind kind = Kind::kPod;
   std::string name;
-  std::string uid;
+  Json patch;
 };
 struct DeleteJob {};
-using Action = std::variant<Create, Delete, Adopt, DeleteJob>;
+using Action = std::variant<Create, Delete, Change, DeleteJob>;
 
 struct Event {
   bool warning = false;

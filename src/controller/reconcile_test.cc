@@ -13,23 +13,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-Json Replicas(int count, const char* restart = nullptr) {
-  Json spec = {
-      {"replicas", count},
-      {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf:1"}}}}}}}}};
-  if (restart != nullptr) spec["restartPolicy"] = restart;
-  return spec;
-}
-
-Json Job(const Json& replicas, const Json& run_policy = nullptr) {
-  Json job = {{"apiVersion", "kubeflow.org/v1"},
-              {"kind", "TFJob"},
-              {"metadata", {{"name", "j"}}},
-              {"spec", {{"tfReplicaSpecs", replicas}}}};
-  if (!run_policy.is_null()) job["spec"]["runPolicy"] = run_policy;
-  return job;
-}
-
 TEST(CreationTest, OneWorkerHasNoTfConfig) {
   World world(Job({{"Worker", Replicas(1)}}));
   world.Settle();
@@ -379,43 +362,24 @@ TEST(OtherTest, AJobWithMistakesSaysSo) {
 
 // Killed between any two writes, and started again: the same end.
 TEST(OtherTest, WhereverItIsInterruptedTheEndIsTheSame) {
-  const auto live = [](World& world, int interrupted_at) {
-    int budget = interrupted_at;
-    const auto settle = [&] {
-      for (int i = 0; i < 40; ++i) {
-        const int before = world.writes();
-        const bool done = world.Pass(budget);
-        budget -= world.writes() - before;
-        if (budget <= 0) budget = std::numeric_limits<int>::max();  // starts again
-        if (done) return;
-      }
-      ADD_FAILURE() << "does not settle";
-    };
-    settle();
-    world.SetAll("Running");
-    settle();
-    world.SetPhase("j-worker-1", "Failed", 137);
-    settle();
-    world.SetAll("Running");
-    world.SetPhase("j-worker-0", "Failed", 137);
-    settle();
-    world.SetAll("Running");
-    settle();
-    world.SetPhase("j-worker-1", "Failed", 139);
-    settle();
-  };
   const Json job = Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}},
                        {{"backoffLimit", 2}, {"cleanPodPolicy", "Running"}});
-  World whole(job);
-  live(whole, std::numeric_limits<int>::max());
-  EXPECT_EQ(whole.Conditions(), "Created Failed");
-  for (int at = 1; at <= whole.writes(); ++at) {
-    World world(job);
-    live(world, at);
-    EXPECT_EQ(world.status(), whole.status()) << "after " << at << " writes";
-    EXPECT_EQ(world.Pods(), whole.Pods()) << "after " << at << " writes";
-    EXPECT_EQ(world.Services(), whole.Services()) << "after " << at << " writes";
-  }
+  ExpectSameEndWhereverInterrupted([&] { return World(job); },
+                                   [](World& world, const std::function<void()>& settle) {
+                                     settle();
+                                     world.SetAll("Running");
+                                     settle();
+                                     world.SetPhase("j-worker-1", "Failed", 137);
+                                     settle();
+                                     world.SetAll("Running");
+                                     world.SetPhase("j-worker-0", "Failed", 137);
+                                     settle();
+                                     world.SetAll("Running");
+                                     settle();
+                                     world.SetPhase("j-worker-1", "Failed", 139);
+                                     settle();
+                                     EXPECT_EQ(world.Conditions(), "Created Failed");
+                                   });
 }
 
 }  // namespace

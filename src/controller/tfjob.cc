@@ -1,46 +1,91 @@
 #include "controller/tfjob.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
+#include "controller/gang.h"
 #include "job/parse.h"
 #include "launch/kubernetes/names.h"
 #include "launch/kubernetes/pods.h"
 
 namespace muster::controller {
-Json ObjectAt(const Json& json, absl::string_view key) {
-  if (!json.is_object()) return Json::object();
-  const auto found = json.find(std::string(key));
-  return found != json.end() && found->is_object() ? *found : Json::object();
+namespace {
+
+constexpr char kOperatorName[] = "tfjob-controller";
+// Another, so that services of a TFJob do not select the pods of a TfJob of the same name.
+constexpr char kOldOperatorName[] = "tfjob-v1alpha1-controller";
+constexpr size_t kNamePrefix = 40;  // so much of a job's name v1alpha1 had in those of its pods
+constexpr int kTensorboardPort = 6006;
+
+std::string Label(absl::string_view name) { return absl::StrCat(kLabelPrefix, name); }
+
+const char* RestartPolicyOf(const JobSpec& spec, const RoleSpec& role) {
+  // What fails is not tried again alone, in its pod.
+  if (spec.policies.restart_scope == RestartScope::kJob) return "Never";
+  return role.restart == RestartPolicy::kOnFailure ? "OnFailure"
+         : role.restart == RestartPolicy::kAlways  ? "Always"
+                                                   : "Never";
 }
 
-std::string TextAt(const Json& json, absl::string_view key) {
-  if (!json.is_object()) return "";
-  const auto found = json.find(std::string(key));
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}  // namespace
+
+const k8s::ResourceKind& JobKindOf(const Json& job) {
+  return k8s::TextAt(job, "/apiVersion") == kOldTfJobs.ApiVersion() ? kOldTfJobs : kTfJobs;
+}
+
+std::string OwnedSelector() {
+  return absl::StrCat(Label("operator-name"), " in (", kOperatorName, ",", kOldOperatorName, ")");
+}
+
+const k8s::ResourceKind* OwnerKindOf(const Json& object) {
+  const std::string name = k8s::LabelOf(object, Label("operator-name"));
+  return name == kOperatorName ? &kTfJobs : name == kOldOperatorName ? &kOldTfJobs : nullptr;
+}
+
+Json StatusOf(const Json& object) {
+  const Json* status = k8s::Find(object, "/status");
+  return status != nullptr && status->is_object() ? *status : Json::object();
 }
 
 absl::StatusOr<TfJob> TfJob::Parse(const Json& object, const TfJobOptions& options) {
-  const std::string name = TextAt(ObjectAt(object, "metadata"), "name");
+  const std::string name = k8s::NameOf(object);
   MUSTER_ASSIGN_OR_RETURN(
       JobSpec spec, ParseJob(object.dump(-1, ' ', false, Json::error_handler_t::replace),
                              {.file_name = name.empty() ? "TFJob" : name, .working_dir = "/"}));
   return TfJob(object, std::move(spec), options);
 }
 
+bool TfJob::suspended() const {
+  const Json* suspend = k8s::Find(*object_, "/spec/runPolicy/suspend");
+  return suspend != nullptr && *suspend == true;
+}
+
 std::string TfJob::clean_pod_policy() const {
-  const std::string policy = TextAt(run_policy(), "cleanPodPolicy");
-  return policy.empty() ? "None" : policy;
+  const std::string policy = k8s::TextAt(*object_, "/spec/runPolicy/cleanPodPolicy");
+  if (!policy.empty()) return policy;
+  // There it could not be said, and servers ran on for days.
+  return is_v1alpha1() ? "Running" : "None";
 }
 
 std::optional<absl::Duration> TfJob::ttl() const {
-  const Json policy = run_policy();
-  const auto found = policy.find("ttlSecondsAfterFinished");
-  if (found == policy.end() || !found->is_number_integer()) return std::nullopt;
-  return absl::Seconds(found->get<int64_t>());
+  const Json* seconds = k8s::Find(*object_, "/spec/runPolicy/ttlSecondsAfterFinished");
+  if (seconds == nullptr || !seconds->is_number_integer()) return std::nullopt;
+  return absl::Seconds(seconds->get<int64_t>());
+}
+
+std::optional<int> TfJob::max_restarts() const {
+  if (spec_.format != JobFormat::kNative) return std::nullopt;
+  return spec_.policies.max_restarts;
+}
+
+absl::Duration TfJob::finish_grace() const {
+  return spec_.format == JobFormat::kNative ? spec_.policies.finish_grace : absl::ZeroDuration();
 }
 
 std::optional<int> TfJob::backoff_limit() const {
-  if (!run_policy().contains("backoffLimit")) return std::nullopt;
+  if (k8s::Find(*object_, "/spec/runPolicy/backoffLimit") == nullptr) return std::nullopt;
   return spec_.policies.max_restarts;
 }
 
@@ -52,60 +97,122 @@ std::vector<const RoleSpec*> TfJob::roles() const {
   return roles;
 }
 
-std::string TfJob::NameOf(const TaskId& task) const { return kubernetes::TaskName(spec_, task); }
+UpdatePolicy TfJob::update_policy() const {
+  const std::string policy = k8s::TextAt(spec_.kubernetes, "/update");
+  return policy == "rolling" ? UpdatePolicy::kRolling
+         : policy == "never" ? UpdatePolicy::kNever
+                             : UpdatePolicy::kRecreate;
+}
+
+std::vector<std::string> TfJob::start_order() const {
+  const Json* order = k8s::Find(spec_.kubernetes, "/startOrder");
+  return order == nullptr ? std::vector<std::string>() : order->get<std::vector<std::string>>();
+}
+
+std::string TfJob::TemplateHash(const RoleSpec& role) const {
+  constexpr size_t kDigits = 16;
+  const Json hashed = {{"template", role.pod}, {"port", kubernetes::PortOf(role)}};
+  return Sha256Hex(hashed.dump(-1, ' ', false, Json::error_handler_t::replace)).substr(0, kDigits);
+}
+
+const Json* TfJob::tensorboard() const { return k8s::Find(spec_.kubernetes, "/tensorboard"); }
+
+// That of the spec; else one that is always the same for this job, without a write to its spec.
+std::string TfJob::RuntimeId() const {
+  constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::string id = k8s::TextAt(spec_.kubernetes, "/runtimeId");
+  if (!id.empty()) return id;
+  for (uint32_t rest = Crc32c(uid()); id.size() < 4; rest /= 36) id += kDigits[rest % 36];
+  return id;
+}
+
+std::string TfJob::NameOf(const TaskId& task) const {
+  if (!is_v1alpha1()) return kubernetes::TaskName(spec_, task);
+  return absl::StrCat(name().substr(0, kNamePrefix), "-", task.role, "-", RuntimeId(),
+                      task.role == kTensorboard ? "" : absl::StrCat("-", task.index));
+}
+
+// Where tasks find each other. v1alpha1 had the service's name alone.
+ClusterSpec TfJob::Cluster() const {
+  if (!is_v1alpha1()) {
+    return kubernetes::Addresses(spec_, kubernetes_namespace(), options_->domain);
+  }
+  ClusterSpec cluster;
+  for (const TaskId& task : spec_.Tasks()) {
+    const int port = kubernetes::PortOf(*spec_.FindRole(task.role));
+    cluster.Set(task, absl::StrCat(NameOf(task), ":", port));
+  }
+  return cluster;
+}
+
+std::string TfJob::GroupName() const {
+  if (!is_v1alpha1()) return name();
+  return absl::StrCat(name().substr(0, kNamePrefix), "-", RuntimeId());
+}
 
 Json TfJob::OwnerReference() const {
-  return {{"apiVersion", TextAt(*object_, "apiVersion")},
-          {"kind", TextAt(*object_, "kind")},
+  return {{"apiVersion", k8s::TextAt(*object_, "/apiVersion")},
+          {"kind", k8s::TextAt(*object_, "/kind")},
           {"name", name()},
           {"uid", uid()},
           {"controller", true},
           {"blockOwnerDeletion", true}};
 }
 
+Json TfJob::Labels() const {
+  return {{Label("operator-name"), is_v1alpha1() ? kOldOperatorName : kOperatorName},
+          {Label("job-name"), name()}};
+}
+
 Json TfJob::LabelsOf(const TaskId& task) const {
-  const auto label = [](absl::string_view key) { return absl::StrCat(kLabelPrefix, key); };
-  return {{label("operator-name"), kOperatorName},
-          {label("job-name"), name()},
-          {label("replica-type"), task.role},
-          {label("replica-index"), absl::StrCat(task.index)}};
+  Json labels = Labels();
+  labels[Label("replica-type")] = task.role;
+  labels[Label("replica-index")] = absl::StrCat(task.index);
+  return labels;
 }
 
 Json TfJob::MetadataOf(const TaskId& task) const {
+  Json labels = LabelsOf(task);
+  if (is_v1alpha1()) {  // what scripts of its time select by
+    labels["tensorflow.org"] = "";
+    labels["tf_job_name"] = name();
+    labels["job_type"] = absl::AsciiStrToUpper(task.role);
+    labels["runtime_id"] = RuntimeId();
+    labels["task_index"] = absl::StrCat(task.index);
+  }
   return {{"name", NameOf(task)},
           {"namespace", kubernetes_namespace()},
-          {"labels", LabelsOf(task)},
+          {"labels", std::move(labels)},
           {"ownerReferences", Json::array({OwnerReference()})}};
 }
 
 absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
-  const ClusterSpec cluster =
-      kubernetes::Addresses(spec_, kubernetes_namespace(), options_->domain);
+  if (task.role == kTensorboard) return TensorboardPod();
+  const RoleSpec& role = *spec_.FindRole(task.role);
   MUSTER_ASSIGN_OR_RETURN(
       const kubernetes::Object made,
-      kubernetes::PodTemplate(spec_, cluster, task,
+      kubernetes::PodTemplate(spec_, Cluster(), task,
                               {.job_id = name(), .trainer_image = options_->trainer_image}));
   Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", MetadataOf(task)}};
-  const Json own = ObjectAt(Json(made), "metadata");
-  if (const Json annotations = ObjectAt(own, "annotations"); !annotations.empty()) {
-    pod["metadata"]["annotations"] = annotations;
+  const Json metadata = made["metadata"];
+  if (const Json* annotations = k8s::Find(metadata, "/annotations")) {
+    pod["metadata"]["annotations"] = *annotations;
   }
-  const Json labels = ObjectAt(own, "labels");
-  for (const auto& [key, value] : labels.items()) {
+  pod["metadata"]["annotations"][kTemplateHash] = TemplateHash(role);
+  for (const auto& [key, value] : metadata["labels"].items()) {
     pod["metadata"]["labels"].emplace(key, value);
   }
   if (ChiefTask(spec_) == task) {
-    pod["metadata"]["labels"][absl::StrCat(kLabelPrefix, "job-role")] = "master";
+    pod["metadata"]["labels"][Label("job-role")] = "master";
   }
   pod["spec"] = made["spec"];
-  const RestartPolicy restart = spec_.FindRole(task.role)->restart;
-  pod["spec"]["restartPolicy"] = restart == RestartPolicy::kOnFailure ? "OnFailure"
-                                 : restart == RestartPolicy::kAlways  ? "Always"
-                                                                      : "Never";
+  pod["spec"]["restartPolicy"] = RestartPolicyOf(spec_, role);
+  JoinGang(*this, pod);
   return pod;
 }
 
 Json TfJob::ServiceOf(const TaskId& task) const {
+  if (task.role == kTensorboard) return TensorboardService();
   const int port = kubernetes::PortOf(*spec_.FindRole(task.role));
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
@@ -115,6 +222,40 @@ Json TfJob::ServiceOf(const TaskId& task) const {
             {"publishNotReadyAddresses", true},
             {"selector", LabelsOf(task)},
             {"ports", Json::array({{{"name", kubernetes::PortName(spec_)}, {"port", port}}})}}}};
+}
+
+Json TfJob::TensorboardPod() const {
+  const Json& section = *tensorboard();
+  const std::string image = k8s::TextAt(spec_.kubernetes, "/tfImage");
+  Json container = {
+      {"name", kTensorboard},
+      {"image", image.empty() ? options_->tensorboard_image : image},
+      {"command",
+       {"tensorboard", "--logdir", k8s::TextAt(section, "/logDir"), "--host", "0.0.0.0"}},
+      {"ports", Json::array({{{"name", "http"}, {"containerPort", kTensorboardPort}}})},
+      {"securityContext", {{"allowPrivilegeEscalation", false}}}};
+  Json pod = {{"restartPolicy", "Always"},
+              {"automountServiceAccountToken", false},
+              {"enableServiceLinks", false}};
+  if (section.contains("volumeMounts")) container["volumeMounts"] = section["volumeMounts"];
+  if (section.contains("volumes")) pod["volumes"] = section["volumes"];
+  pod["containers"] = Json::array({std::move(container)});
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", MetadataOf({kTensorboard, 0})},
+          {"spec", std::move(pod)}};
+}
+
+Json TfJob::TensorboardService() const {
+  const std::string type = k8s::TextAt(*tensorboard(), "/serviceType");
+  const Json port = {{"name", "http"}, {"port", 80}, {"targetPort", kTensorboardPort}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", MetadataOf({kTensorboard, 0})},
+          {"spec",
+           {{"type", type.empty() ? "ClusterIP" : type},
+            {"selector", LabelsOf({kTensorboard, 0})},
+            {"ports", Json::array({port})}}}};
 }
 
 }  // namespace muster::controller

@@ -2,6 +2,7 @@
 // can stop at any point.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -14,11 +15,34 @@
 
 namespace muster::controller {
 
+// Of a TFJob.
+inline Json Replicas(int count, const char* restart = nullptr) {
+  Json spec = {
+      {"replicas", count},
+      {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf:1"}}}}}}}}};
+  if (restart != nullptr) spec["restartPolicy"] = restart;
+  return spec;
+}
+
+inline Json Job(const Json& replicas, const Json& run_policy = nullptr) {
+  Json job = {{"apiVersion", "kubeflow.org/v1"},
+              {"kind", "TFJob"},
+              {"metadata", {{"name", "j"}}},
+              {"spec", {{"tfReplicaSpecs", replicas}}}};
+  if (!run_policy.is_null()) job["spec"]["runPolicy"] = run_policy;
+  return job;
+}
+
 class World {
  public:
-  explicit World(const Json& job) : job_(job) {
+  explicit World(const Json& job, TfJobOptions options = DefaultOptions())
+      : job_(job), options_(std::move(options)) {
     job_["metadata"]["uid"] = "uid-job";
     if (!job_["metadata"].contains("namespace")) job_["metadata"]["namespace"] = "default";
+  }
+
+  static TfJobOptions DefaultOptions() {
+    return {.trainer_image = "trainer:1", .tensorboard_image = "board:1"};
   }
 
   // One pass; at most `steps` of its writes are made. True when all were, and there were none left.
@@ -27,7 +51,8 @@ class World {
     Observed observed{.job = job_};
     for (const auto& [name, pod] : pods_) observed.pods.push_back(pod);
     for (const auto& [name, service] : services_) observed.services.push_back(service);
-    const Plan plan = Reconcile(observed, {.trainer_image = "trainer:1"}, now_);
+    for (const auto& [name, group] : pod_groups_) observed.pod_groups.push_back(group);
+    const Plan plan = Reconcile(observed, options_, now_);
     wake_ = plan.wake;
     if (plan.status_changed && steps-- > 0) {
       job_["status"] = plan.status;
@@ -69,8 +94,10 @@ class World {
   Json& status() { return job_["status"]; }
   std::map<std::string, Json>& pods() { return pods_; }
   std::map<std::string, Json>& services() { return services_; }
+  std::map<std::string, Json>& pod_groups() { return pod_groups_; }
   std::vector<std::string> Pods() const { return NamesOf(pods_); }
   std::vector<std::string> Services() const { return NamesOf(services_); }
+  std::vector<std::string> PodGroups() const { return NamesOf(pod_groups_); }
   bool deleted() const { return deleted_; }
   int writes() const { return writes_; }
   absl::Time now() const { return now_; }
@@ -78,7 +105,7 @@ class World {
   // The types of the conditions that hold, in order.
   std::string Conditions() const {
     std::string all;
-    const Json status = ObjectAt(job_, "status");
+    const Json status = StatusOf(job_);
     for (const Json& condition : status.value("conditions", Json::array())) {
       if (condition["status"] != "True") continue;
       absl::StrAppend(&all, all.empty() ? "" : " ", condition["type"].get<std::string>());
@@ -114,7 +141,9 @@ class World {
     for (const auto& [name, object] : objects) names.push_back(name);
     return names;
   }
-  std::map<std::string, Json>& Of(Kind kind) { return kind == Kind::kPod ? pods_ : services_; }
+  std::map<std::string, Json>& Of(Kind kind) {
+    return kind == Kind::kPod ? pods_ : kind == Kind::kService ? services_ : pod_groups_;
+  }
 
   void Do(const Create& create) {
     const std::string name = create.object["metadata"]["name"];
@@ -130,15 +159,18 @@ class World {
       objects.erase(found);
     }
   }
-  void Do(const Adopt& adopt) {
-    Of(adopt.kind)[adopt.name]["metadata"]["ownerReferences"] =
-        Json::array({{{"uid", "uid-job"}, {"controller", true}}});
+  void Do(const Change& change) {
+    const auto found = Of(change.kind).find(change.name);
+    if (found == Of(change.kind).end()) return;  // 404
+    found->second.merge_patch(change.patch);
   }
   void Do(const DeleteJob&) { deleted_ = true; }
 
   Json job_;
+  const TfJobOptions options_;
   std::map<std::string, Json> pods_;
   std::map<std::string, Json> services_;
+  std::map<std::string, Json> pod_groups_;
   std::vector<Event> events_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
   absl::Time wake_;
@@ -146,5 +178,34 @@ class World {
   int writes_ = 0;
   bool deleted_ = false;
 };
+
+// Plays `life` once as it is, and once for each of its writes, killed after it and started again:
+// the same end. `life` calls settle() after each thing that it does to the world.
+inline void ExpectSameEndWhereverInterrupted(
+    const std::function<World()>& begin,
+    const std::function<void(World& world, const std::function<void()>& settle)>& life) {
+  const auto live = [&](World& world, int budget) {
+    life(world, [&] {
+      for (int i = 0; i < 60; ++i) {
+        const int before = world.writes();
+        const bool done = world.Pass(budget);
+        budget -= world.writes() - before;
+        if (budget <= 0) budget = std::numeric_limits<int>::max();  // starts again
+        if (done) return;
+      }
+      ADD_FAILURE() << "does not settle";
+    });
+  };
+  World whole = begin();
+  live(whole, std::numeric_limits<int>::max());
+  for (int at = 1; at <= whole.writes(); ++at) {
+    World world = begin();
+    live(world, at);
+    EXPECT_EQ(world.status(), whole.status()) << "after " << at << " writes";
+    EXPECT_EQ(world.Pods(), whole.Pods()) << "after " << at << " writes";
+    EXPECT_EQ(world.Services(), whole.Services()) << "after " << at << " writes";
+    EXPECT_EQ(world.PodGroups(), whole.PodGroups()) << "after " << at << " writes";
+  }
+}
 
 }  // namespace muster::controller

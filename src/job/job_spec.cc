@@ -91,6 +91,13 @@ std::optional<StallPolicy> StallFromJson(const Json& json) {
                      .action = EnumFromJson<StallAction>(json.at("action"))};
 }
 
+std::optional<TaskId> ChiefFromJson(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  const absl::StatusOr<TaskId> chief = TaskId::Parse(json.get<std::string>());
+  if (!chief.ok()) throw BadSpec{std::string(chief.status().message())};
+  return *chief;
+}
+
 Json PoliciesToJson(const Policies& policies) {
   return {{"max_restarts", policies.max_restarts},
           {"restart_scope", NameOf(policies.restart_scope)},
@@ -101,6 +108,7 @@ Json PoliciesToJson(const Policies& policies) {
           {"stop_grace", DurationToJson(policies.stop_grace)},
           {"finish_grace", DurationToJson(policies.finish_grace)},
           {"success", NameOf(policies.success)},
+          {"chief", policies.chief ? Json(policies.chief->ToString()) : Json()},
           {"stall", StallToJson(policies.stall)},
           {"log_rotate_bytes", policies.log_rotate_bytes},
           {"log_keep", policies.log_keep}};
@@ -119,6 +127,7 @@ Policies PoliciesFromJson(const Json& json) {
   policies.stop_grace = DurationFromJson(json.at("stop_grace"));
   policies.finish_grace = DurationFromJson(json.at("finish_grace"));
   policies.success = EnumFromJson<SuccessPolicy>(json.at("success"));
+  policies.chief = ChiefFromJson(json.value("chief", Json()));
   policies.stall = StallFromJson(json.at("stall"));
   policies.log_rotate_bytes = json.at("log_rotate_bytes").get<int64_t>();
   policies.log_keep = json.at("log_keep").get<int>();
@@ -163,6 +172,7 @@ bool IsChiefRole(absl::string_view role) { return role == "chief" || role == "ma
 bool IsServiceRole(absl::string_view role) { return role == "ps" || role == "evaluator"; }
 
 std::optional<TaskId> ChiefTask(const JobSpec& spec) {
+  if (spec.policies.chief) return spec.policies.chief;
   for (const char* name : {"chief", "master", "worker"}) {
     const RoleSpec* role = spec.FindRole(name);
     if (role != nullptr && role->replicas > 0) return TaskId{name, 0};

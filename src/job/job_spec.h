@@ -79,6 +79,7 @@ struct Policies {
   absl::Duration stop_grace = absl::Seconds(10);    // between TERM and KILL
   absl::Duration finish_grace = absl::Seconds(30);  // for the other tasks to end after success
   SuccessPolicy success = SuccessPolicy::kChief;
+  std::optional<TaskId> chief;  // the task that decides, where the file names one: see ChiefTask
   std::optional<StallPolicy> stall;
   int64_t log_rotate_bytes = int64_t{256} << 20;
   int log_keep = 8;  // rotated files kept per task
@@ -110,8 +111,8 @@ struct JobSpec {
 bool IsChiefRole(absl::string_view role);
 // True for the roles that serve others and never decide a job's success: "ps" and "evaluator".
 bool IsServiceRole(absl::string_view role);
-// The task whose exit decides under SuccessPolicy::kChief; nullopt when the job has neither a chief
-// nor a worker.
+// The task whose exit decides under SuccessPolicy::kChief: that which the file names, else the
+// chief or the first worker; nullopt when the job has neither.
 std::optional<TaskId> ChiefTask(const JobSpec& spec);
 
 // The whole of a spec as JSON and back: what a supervisor reads at its start. FromJson fails only

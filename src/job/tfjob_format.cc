@@ -1,6 +1,8 @@
 #include "job/tfjob_format.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,8 +13,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/spelling.h"
 #include "codec/map_reader.h"
+#include "job/enum_names.h"
 #include "job/job_rules.h"
 #include "job/parse.h"
 #include "job/pod_template.h"
@@ -42,21 +46,36 @@ class ManifestReader {
   }
 
  protected:
-  // Pods and their services are called <job>-<role>-<index>, and both names are DNS labels.
-  void CheckPodNames() {
-    for (size_t i = 0; i < spec_.roles.size(); ++i) {
-      const RoleSpec& role = spec_.roles[i];
-      const std::string last = absl::StrCat(spec_.name, "-", role.name, "-", role.replicas - 1);
-      if (role.replicas == 0 || last.size() <= kLongestLabel) continue;
-      diagnostics_.Add(
-          places_.each[i],
-          absl::StrCat("the pod's name '", last, "' has ", last.size(), " characters; expected ",
-                       kLongestLabel, " at most: give the job a shorter name"));
-    }
-  }
-
   void Keep(const char* key, const Node* node) {
     if (node != nullptr && node->kind != Node::Kind::kNull) spec_.kubernetes[key] = ToJson(*node);
+  }
+
+  // What the operator is told in annotations, for which Kubeflow's CRD has no fields. Called when
+  // the roles are known.
+  void ReadPolicies() {
+    if (annotations_ == nullptr || annotations_->kind != Node::Kind::kMap) return;
+    MapReader reader(*annotations_, "the annotations", diagnostics_);
+    if (const auto scope = reader.Choice(kRestartScopeAnnotation, NamesOf<RestartScope>())) {
+      spec_.policies.restart_scope = *FromName<RestartScope>(*scope);
+    }
+    if (const auto update = reader.Choice(kUpdateAnnotation, {"recreate", "rolling", "never"})) {
+      spec_.kubernetes["update"] = *update;
+    }
+    ReadStartOrder(reader);
+    for (const auto& [key, value] : annotations_->entries) {
+      const std::vector<std::string> known = {kFormatAnnotation,      kModelDirAnnotation,
+                                              kMaxRestartsAnnotation, kRestartScopeAnnotation,
+                                              kFinishGraceAnnotation, kStartOrderAnnotation,
+                                              kUpdateAnnotation};
+      if (!absl::StartsWith(key.name, "muster/") ||
+          std::find(known.begin(), known.end(), key.name) != known.end()) {
+        continue;
+      }
+      const std::string meant = DidYouMean(key.name, known);
+      if (meant.empty()) continue;  // another's
+      diagnostics_.Add(key.mark,
+                       absl::StrCat("unknown annotation ", codec::Quoted(key.name), meant));
+    }
   }
 
   MapReader manifest_;
@@ -64,8 +83,28 @@ class ManifestReader {
   const Node* body_ = nullptr;  // `spec`
   JobSpec spec_;
   RolePlaces places_;
+  const Node* annotations_ = nullptr;
 
  private:
+  void ReadStartOrder(MapReader& reader) {
+    const auto text = reader.String(kStartOrderAnnotation);
+    if (!text) return;
+    Json order = Json::array();
+    for (absl::string_view word : absl::StrSplit(*text, ',')) {
+      const std::string role = absl::AsciiStrToLower(absl::StripAsciiWhitespace(word));
+      const bool twice = std::find(order.begin(), order.end(), role) != order.end();
+      if (twice || spec_.FindRole(role) == nullptr) {
+        diagnostics_.Add(
+            reader.Find(kStartOrderAnnotation)->mark,
+            absl::StrCat("'", kStartOrderAnnotation, "' names ", codec::Quoted(role),
+                         twice ? " twice" : ", which is no role of the job",
+                         "; expected roles in the order of their start, such as ps,worker"));
+      }
+      order.push_back(role);
+    }
+    spec_.kubernetes["startOrder"] = std::move(order);
+  }
+
   // Kubernetes keeps much more in metadata than a job needs; what is not read here is left alone.
   void ReadMetadata() {
     const Node* node = manifest_.Require("metadata", "a map with the job's name");
@@ -78,9 +117,10 @@ class ManifestReader {
     }
     spec_.kubernetes_namespace = metadata.String("namespace").value_or(spec_.kubernetes_namespace);
     Keep("labels", metadata.Find("labels"));
-    if (const Node* annotations = metadata.Find("annotations")) {
-      Keep("annotations", annotations);
-      ReadAnnotations(*annotations);
+    annotations_ = metadata.Find("annotations");
+    if (annotations_ != nullptr) {
+      Keep("annotations", annotations_);
+      ReadAnnotations(*annotations_);
     }
   }
 
@@ -92,19 +132,23 @@ class ManifestReader {
       } else if (key.name == kModelDirAnnotation) {
         spec_.model_dir = value.scalar;
       } else if (key.name == kMaxRestartsAnnotation) {
-        ReadMaxRestarts(value);
+        if (const auto count = ReadCount(key, value)) spec_.policies.max_restarts = *count;
+      } else if (key.name == kFinishGraceAnnotation) {
+        if (const auto count = ReadCount(key, value)) {
+          spec_.policies.finish_grace = absl::Seconds(*count);
+        }
       }
     }
   }
 
-  void ReadMaxRestarts(const Node& value) {
-    if (absl::SimpleAtoi(value.scalar, &spec_.policies.max_restarts) &&
-        spec_.policies.max_restarts >= 0) {
-      return;
-    }
-    diagnostics_.Add(
-        value.mark, absl::StrCat("the annotation ", kMaxRestartsAnnotation,
-                                 " must be a number from 0 on, not ", codec::Quoted(value.scalar)));
+  // Annotations are texts.
+  std::optional<int> ReadCount(const codec::Key& key, const Node& value) {
+    int count = 0;
+    if (absl::SimpleAtoi(value.scalar, &count) && count >= 0) return count;
+    diagnostics_.Add(value.mark,
+                     absl::StrCat("the annotation ", key.name, " must be a number from 0 on, not ",
+                                  codec::Quoted(value.scalar)));
+    return std::nullopt;
   }
 
   // DNS-1035: the name begins those of services, which may not begin with a digit.
@@ -130,6 +174,7 @@ class V1Reader : ManifestReader {
     spec_.dynamic_workers = body.Bool("enableDynamicWorker").value_or(false);
     ReadReplicaSpecs(
         body.Require("tfReplicaSpecs", "a map of Chief, Master, PS, Worker, Evaluator"));
+    ReadPolicies();
     body.Finish();
     return std::move(spec_);
   }
@@ -184,6 +229,19 @@ class V1Reader : ManifestReader {
     for (const auto& [key, replica] : node->entries) ReadReplica(key, replica);
     CheckRoles(spec_, places_, diagnostics_);
     CheckPodNames();
+  }
+
+  // Pods and their services are called <job>-<role>-<index>, and both names are DNS labels.
+  void CheckPodNames() {
+    for (size_t i = 0; i < spec_.roles.size(); ++i) {
+      const RoleSpec& role = spec_.roles[i];
+      const std::string last = absl::StrCat(spec_.name, "-", role.name, "-", role.replicas - 1);
+      if (role.replicas == 0 || last.size() <= kLongestLabel) continue;
+      diagnostics_.Add(
+          places_.each[i],
+          absl::StrCat("the pod's name '", last, "' has ", last.size(), " characters; expected ",
+                       kLongestLabel, " at most: give the job a shorter name"));
+    }
   }
 
   void ReadReplica(const codec::Key& key, const Node& node) {
@@ -264,21 +322,43 @@ class V1Alpha1Reader : ManifestReader {
     for (const char* key : {"runtimeId", "tfImage"}) {
       if (const auto text = body.String(key)) spec_.kubernetes[key] = *text;
     }
+    CheckRuntimeId(body.Find("runtimeId"));
     if (const Node* node = body.Find("tensorboard")) ReadTensorboard(*node);
     ReadReplicaSpecs(body.Require("replicaSpecs", "a list of MASTER, WORKER and PS replicas"));
     if (const Node* node = body.Find("terminationPolicy")) ReadTerminationPolicy(*node);
+    ReadPolicies();
     body.Finish();
     return std::move(spec_);
   }
 
  private:
+  // It is part of names that are DNS labels: {job[:40]}-{type}-{RuntimeId}-{index}.
+  void CheckRuntimeId(const Node* node) {
+    constexpr size_t kLongestId = 10;
+    if (node == nullptr || node->kind == Node::Kind::kNull) return;
+    const std::string& id = node->scalar;
+    const auto allowed = [](char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c); };
+    if (!id.empty() && id.size() <= kLongestId && std::all_of(id.begin(), id.end(), allowed)) {
+      return;
+    }
+    diagnostics_.Add(node->mark, absl::StrCat("the RuntimeId ", codec::Quoted(id),
+                                              " is not valid; expected at most ", kLongestId,
+                                              " lower-case letters and digits, such as 5oz2"));
+  }
+
   void ReadTensorboard(const Node& node) {
     Keep("tensorboard", &node);
     MapReader reader(node, "tensorboard", diagnostics_);
     if (reader.Require("logDir", "the folder that TensorBoard shows") != nullptr) {
       reader.String("logDir");
     }
-    for (const char* key : {"volumes", "volumeMounts", "serviceType"}) reader.Find(key);
+    for (const char* key : {"volumes", "volumeMounts"}) {
+      const Node* list = reader.Find(key);
+      if (list == nullptr || list->kind == Node::Kind::kSequence) continue;
+      diagnostics_.Add(list->mark, absl::StrCat("'", key, "' of tensorboard must be a list, not ",
+                                                Describe(*list)));
+    }
+    reader.Choice("serviceType", {"ClusterIP", "NodePort", "LoadBalancer"});
     reader.Finish();
   }
 
@@ -292,7 +372,6 @@ class V1Alpha1Reader : ManifestReader {
     }
     for (const Node& replica : node->items) ReadReplica(replica);
     CheckRoles(spec_, places_, diagnostics_);
-    CheckPodNames();
   }
 
   void ReadReplica(const Node& node) {
@@ -335,24 +414,23 @@ class V1Alpha1Reader : ManifestReader {
     }
   }
 
-  // Muster's chief is the MASTER, or without one the first WORKER: what SuccessPolicy::kChief says.
+  // The task whose end is the job's: the MASTER unless it says otherwise.
   void ReadTerminationPolicy(const Node& node) {
-    Keep("terminationPolicy", &node);
     MapReader policy(node, "terminationPolicy", diagnostics_);
     const Node* chief_node = policy.Find("chief");
     policy.Finish();
     if (chief_node == nullptr) return;
     MapReader chief(*chief_node, "'chief' of terminationPolicy", diagnostics_);
-    const std::string name =
-        chief.Choice("replicaName", {"MASTER", "WORKER", "PS"}).value_or("MASTER");
+    const std::string name = chief.Choice("replicaName", {"MASTER", "WORKER"}).value_or("MASTER");
     const int64_t index = chief.Int("replicaIndex", 0, kMaxReplicas).value_or(0);
     chief.Finish();
     const TaskId named{absl::AsciiStrToLower(name), static_cast<int>(index)};
-    const auto actual = ChiefTask(spec_);
-    if (!spec_.roles.empty() && actual && named != *actual) {
-      diagnostics_.Add(chief_node->mark,
-                       absl::StrCat("the chief is ", named.ToString(), "; expected ",
-                                    actual->ToString(), ", which leads this job"));
+    const RoleSpec* role = spec_.FindRole(named.role);
+    if (role == nullptr || named.index >= role->replicas) {
+      diagnostics_.Add(chief_node->mark, absl::StrCat("the chief is ", named.ToString(),
+                                                      ", which is no task of the job"));
+    } else if (named != ChiefTask(spec_)) {
+      spec_.policies.chief = named;
     }
   }
 };

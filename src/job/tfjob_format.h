@@ -14,6 +14,8 @@ inline constexpr char kMaxRestartsAnnotation[] = "muster/max-restarts";  // of e
 inline constexpr char kRestartScopeAnnotation[] = "muster/restart-scope";
 // After the job's success, for tasks that still run to end by themselves: seconds.
 inline constexpr char kFinishGraceAnnotation[] = "muster/finish-grace";
+inline constexpr char kStartOrderAnnotation[] = "muster/start-order";  // of roles: "ps,worker"
+inline constexpr char kUpdateAnnotation[] = "muster/update";           // recreate, rolling or never
 // A native job: its commands may hold placeholders, and its tasks get every variable that they
 // would get elsewhere.
 inline constexpr char kNativeFormat[] = "native";

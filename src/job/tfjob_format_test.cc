@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 using testing::HasSubstr;
+using Json = nlohmann::json;
 
 constexpr char kV1[] = R"(apiVersion: kubeflow.org/v1
 kind: TFJob
@@ -158,6 +159,32 @@ TEST(TfJobFormatTest, OtherObjectsInTheFileAreLeftAlone) {
       "apiVersion kubeflow.org/v1, or kind TfJob of tensorflow.org/v1alpha1");
 }
 
+std::string Annotated(const std::string& annotations) {
+  return absl::StrReplaceAll(
+      Small(), {{"metadata: {name: a}",
+                 absl::StrCat("metadata: {name: a, annotations: {", annotations, "}}")}});
+}
+
+TEST(TfJobFormatTest, PoliciesInAnnotations) {
+  const JobSpec job = MustParse(Annotated(
+      "muster/restart-scope: job, muster/start-order: 'Worker', muster/update: rolling, other: x"));
+  EXPECT_EQ(job.policies.restart_scope, RestartScope::kJob);
+  EXPECT_EQ(job.kubernetes["startOrder"], Json::array({"worker"}));
+  EXPECT_EQ(job.kubernetes["update"], "rolling");
+  EXPECT_THAT(MistakesOf(Annotated("muster/restart-scope: jobs")),
+              HasSubstr("'muster/restart-scope' of the annotations must be task | job"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/update: roll")),
+              HasSubstr("'muster/update' of the annotations must be recreate | rolling | never"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/start-order: 'worker,ps'")),
+              HasSubstr("'muster/start-order' names 'ps', which is no role of the job"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/start-order: 'worker,worker'")),
+              HasSubstr("names 'worker' twice"));
+  EXPECT_THAT(MistakesOf(Annotated("muster/restart-scop: job")),
+              HasSubstr("unknown annotation 'muster/restart-scop' (did you mean "
+                        "'muster/restart-scope'?)"));
+  EXPECT_EQ(MistakesOf(Annotated("muster/of-another-program: x")), "");
+}
+
 constexpr char kV1Alpha1[] = R"(apiVersion: tensorflow.org/v1alpha1
 kind: TfJob
 metadata: {name: distributed-mnist}
@@ -195,6 +222,17 @@ TEST(TfJobFormatTest, V1Alpha1KeysInAnyCase) {
   EXPECT_TRUE(MustParse(text) == MustParse(kV1Alpha1));
 }
 
+TEST(TfJobFormatTest, V1Alpha1ChiefIsWhomThePolicyNames) {
+  EXPECT_EQ(MustParse(kV1Alpha1).policies.chief, std::nullopt);
+  const JobSpec job = MustParse(absl::StrReplaceAll(
+      kV1Alpha1,
+      {{"replicaName: MASTER, replicaIndex: 0", "replicaName: WORKER, replicaIndex: 1"}}));
+  EXPECT_EQ(ChiefTask(job), (TaskId{"worker", 1}));
+  const auto stored = JobSpecFromJson(JobSpecToJson(job));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_TRUE(*stored == job);
+}
+
 TEST(TfJobFormatTest, V1Alpha1Rejections) {
   const auto replaced = [](absl::string_view from, absl::string_view to) {
     return MistakesOf(absl::StrReplaceAll(kV1Alpha1, {{from, to}}));
@@ -205,7 +243,13 @@ TEST(TfJobFormatTest, V1Alpha1Rejections) {
               HasSubstr("must be MASTER | WORKER | PS, not text 'SP' (did you mean 'PS'?)"));
   EXPECT_THAT(replaced("logDir: /logs, ", ""), HasSubstr("tensorboard lacks 'logDir'"));
   EXPECT_THAT(replaced("replicaIndex: 0", "replicaIndex: 1"),
-              HasSubstr("the chief is master:1; expected master:0"));
+              HasSubstr("the chief is master:1, which is no task of the job"));
+  EXPECT_THAT(replaced("RuntimeId: 5oz2", "RuntimeId: A-b"),
+              HasSubstr("the RuntimeId 'A-b' is not valid; expected at most 10"));
+  EXPECT_THAT(replaced("LoadBalancer", "Balancer"),
+              HasSubstr("must be ClusterIP | NodePort | LoadBalancer, not text 'Balancer'"));
+  EXPECT_THAT(replaced("logDir: /logs", "logDir: /logs, volumes: {name: a}"),
+              HasSubstr("'volumes' of tensorboard must be a list"));
   EXPECT_THAT(replaced("tfReplicaType: WORKER", "tfReplicaType: MASTER"),
               HasSubstr("a second entry of replicaSpecs for MASTER"));
 }

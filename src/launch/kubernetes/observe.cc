@@ -37,12 +37,16 @@ std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path) {
   return time;
 }
 
-// Of a task that is not there: where our operator counts them.
+// Where our operator counts them: the task's own, and those of the whole job.
 int CountedRestarts(const Json& job, const TaskId& task) {
   const Json* restarts = k8s::Find(job, "/status/restarts");
   if (restarts == nullptr || !restarts->is_object()) return 0;
-  const auto own = restarts->find(task.ToString());
-  return own == restarts->end() || !own->is_object() ? 0 : own->value("count", 0);
+  int count = 0;
+  for (const std::string& key : {task.ToString(), std::string("job")}) {
+    const auto own = restarts->find(key);
+    if (own != restarts->end() && own->is_object()) count += own->value("count", 0);
+  }
+  return count;
 }
 
 class Observer {

@@ -83,7 +83,9 @@ TaskLaunch RoleLaunch(const JobSpec& spec, const RoleSpec& role) {
 absl::StatusOr<std::string> ImageOf(const JobSpec& spec, const RoleSpec& role,
                                     const PodOptions& options) {
   if (!role.image.empty()) return role.image;
-  const bool is_trainer = role.command.empty() && !spec.train.is_null();
+  // The only role of a v1alpha1 job without a template is a PS that is supplied: the trainer's.
+  const bool is_trainer =
+      role.command.empty() && (!spec.train.is_null() || spec.format == JobFormat::kTfJobV1Alpha1);
   if (is_trainer || spec.format == JobFormat::kRenderedCluster) return options.trainer_image;
   return absl::InvalidArgumentError(
       absl::StrCat("role '", role.name, "' has no image; set 'image' for it or for the whole job"));

@@ -1,0 +1,26 @@
+// A job's PodGroup, by which a scheduler starts all of its pods or none.
+#pragma once
+
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "controller/pass.h"
+
+namespace muster::controller {
+
+// By the name that users give it: none, volcano, scheduler-plugins.
+std::optional<GangScheduler> GangSchedulerFromName(absl::string_view name);
+
+// What it calls groups. Not of kNone.
+const k8s::ResourceKind& PodGroupKind(GangScheduler scheduler);
+
+// Makes the job's group, or makes it as it should be. Whether pods may be made: the scheduler does
+// not know whom a pod waits for before its group is there.
+bool KeepGang(Pass& pass);
+// A job without pods has none.
+void RemoveGang(Pass& pass);
+
+// What a pod must say to be of its job's group.
+void JoinGang(const TfJob& job, Json& pod);
+
+}  // namespace muster::controller

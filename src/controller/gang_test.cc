@@ -1,0 +1,145 @@
+#include "controller/gang.h"
+
+#include "controller/world_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::controller {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TfJobOptions With(GangScheduler scheduler, const std::string& name = "") {
+  TfJobOptions options = World::DefaultOptions();
+  options.gang = scheduler;
+  options.gang_scheduler_name = name;
+  return options;
+}
+
+Json GangJob(const Json& policy = nullptr) {
+  Json run_policy = Json::object();
+  if (!policy.is_null()) run_policy["schedulingPolicy"] = policy;
+  return Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}}, run_policy);
+}
+
+TEST(GangTest, TheGroupComesBeforeThePods) {
+  World world(GangJob(), With(GangScheduler::kVolcano));
+  world.Pass();
+  EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  world.Settle();
+  EXPECT_THAT(world.Pods(), SizeIs(3));
+  const Json& group = world.pod_groups()["j"];
+  EXPECT_EQ(group["apiVersion"], "scheduling.volcano.sh/v1beta1");
+  EXPECT_EQ(group["spec"], (Json{{"minMember", 3}}));
+  EXPECT_EQ(group["metadata"]["ownerReferences"][0]["uid"], "uid-job");
+  const Json& pod = world.pods()["j-worker-1"];
+  EXPECT_EQ(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "j");
+  EXPECT_EQ(pod["spec"]["schedulerName"], "volcano");
+}
+
+TEST(GangTest, WhatThePolicySaysGoesThere) {
+  const Json policy = {{"minAvailable", 2},
+                       {"queue", "q"},
+                       {"priorityClass", "high"},
+                       {"minResources", {{"cpu", 2}}},
+                       {"scheduleTimeoutSeconds", 30}};
+  World volcano(GangJob(policy), With(GangScheduler::kVolcano));
+  volcano.Settle();
+  EXPECT_EQ(volcano.pod_groups()["j"]["spec"], (Json{{"minMember", 2},
+                                                     {"queue", "q"},
+                                                     {"priorityClassName", "high"},
+                                                     {"minResources", {{"cpu", 2}}}}));
+  World plugins(GangJob(policy), With(GangScheduler::kSchedulerPlugins));
+  plugins.Settle();
+  EXPECT_EQ(plugins.pod_groups()["j"]["apiVersion"], "scheduling.x-k8s.io/v1alpha1");
+  EXPECT_EQ(
+      plugins.pod_groups()["j"]["spec"],
+      (Json{{"minMember", 2}, {"minResources", {{"cpu", 2}}}, {"scheduleTimeoutSeconds", 30}}));
+  const Json& pod = plugins.pods()["j-ps-0"];
+  EXPECT_EQ(pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"], "j");
+  EXPECT_EQ(pod["spec"]["schedulerName"], "scheduler-plugins-scheduler");
+}
+
+TEST(GangTest, TheSchedulerOfATemplateStays) {
+  Json job = GangJob();
+  job["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulerName"] = "own";
+  World world(job, With(GangScheduler::kSchedulerPlugins, "gangs"));
+  world.Settle();
+  EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["schedulerName"], "own");
+  EXPECT_EQ(world.pods()["j-worker-0"]["spec"]["schedulerName"], "gangs");
+}
+
+TEST(GangTest, TheGroupFollowsTheJob) {
+  World world(GangJob({{"minResources", {{"cpu", 2}, {"memory", "1Gi"}}}}),
+              With(GangScheduler::kVolcano));
+  world.Settle();
+  world.pod_groups()["j"]["spec"]["queue"] = "default";  // the scheduler's own doing
+  world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 4;
+  world.job()["spec"]["runPolicy"]["schedulingPolicy"]["minResources"] = {{"cpu", 3}};
+  world.Settle();
+  EXPECT_EQ(world.pod_groups()["j"]["spec"],
+            (Json{{"minMember", 5}, {"minResources", {{"cpu", 3}}}, {"queue", "default"}}));
+  // One that is made anew must not wait for one that has succeeded.
+  world.SetAll("Running");
+  world.SetPhase("j-worker-3", "Succeeded");
+  world.Settle();
+  EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 4);
+}
+
+TEST(GangTest, WhatStartsLaterIsNotWaitedFor) {
+  Json job = GangJob();
+  job["metadata"]["annotations"]["muster/start-order"] = "ps,worker";
+  World world(job, With(GangScheduler::kVolcano));
+  world.Settle();
+  EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 1);
+}
+
+TEST(GangTest, AJobWithoutPodsHasNoGroup) {
+  World world(GangJob(), With(GangScheduler::kVolcano));
+  world.Settle();
+  world.job()["spec"]["runPolicy"]["suspend"] = true;
+  world.Settle();
+  EXPECT_THAT(world.PodGroups(), IsEmpty());
+  world.job()["spec"]["runPolicy"]["suspend"] = false;
+  world.Settle();
+  EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
+  world.SetPhase("j-worker-0", "Succeeded");
+  world.Settle();
+  EXPECT_THAT(world.PodGroups(), IsEmpty());
+}
+
+TEST(GangTest, AnothersGroupIsLeftAlone) {
+  World world(GangJob(), With(GangScheduler::kVolcano));
+  world.pod_groups()["j"] = {{"metadata", {{"name", "j"}, {"uid", "u"}}}, {"spec", {}}};
+  world.Settle();
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  EXPECT_TRUE(world.HasEvent("FailedCreatePodGroup"));
+  world.job()["spec"]["runPolicy"]["suspend"] = true;
+  world.Settle();
+  EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
+}
+
+TEST(GangTest, WhereverItIsInterruptedTheEndIsTheSame) {
+  for (const GangScheduler scheduler :
+       {GangScheduler::kVolcano, GangScheduler::kSchedulerPlugins}) {
+    ExpectSameEndWhereverInterrupted([&] { return World(GangJob(), With(scheduler)); },
+                                     [](World& world, const std::function<void()>& settle) {
+                                       settle();
+                                       world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] =
+                                           3;
+                                       settle();
+                                       EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 4);
+                                       world.SetAll("Running");
+                                       world.SetPhase("j-worker-1", "Failed", 137);
+                                       settle();
+                                       world.SetPhase("j-worker-0", "Succeeded");
+                                       settle();
+                                     });
+  }
+}
+
+}  // namespace
+}  // namespace muster::controller

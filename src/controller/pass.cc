@@ -1,0 +1,179 @@
+#include "controller/pass.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::controller {
+namespace {
+
+// After its time, a pod whose node does not answer is taken from the API server's books.
+constexpr absl::Duration kStuck = absl::Minutes(1);
+
+}  // namespace
+
+std::string Title(const std::string& role) {
+  if (role == "ps") return "PS";
+  std::string title = role;
+  title[0] = absl::ascii_toupper(static_cast<unsigned char>(title[0]));
+  return title;
+}
+
+Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
+    : job_(job),
+      now_(now),
+      before_(StatusOf(observed.job)),
+      pods_(Claim(job, observed.pods)),
+      services_(Claim(job, observed.services)) {
+  plan_.status = before_;
+  for (const Json& group : observed.pod_groups) {
+    if (k8s::NameOf(group) == job.GroupName()) pod_group_ = &group;
+  }
+  if (job.spec().policies.restart_scope != RestartScope::kJob || IsFinished(before_)) return;
+  Retire([this](const Child& pod) {
+    int life = 0;
+    return (absl::SimpleAtoi(pod.annotation(kLife), &life) ? life : 0) < this->life();
+  });
+}
+
+int Pass::life() const {
+  const Json* count = k8s::Find(plan_.status, "/restarts/job/count");
+  return count != nullptr && count->is_number_integer() ? count->get<int>() : 0;
+}
+
+void Pass::BeginAnew() {
+  Retire([](const Child&) { return true; });
+  plan_.status.erase("succeeded");
+}
+
+void Pass::Retire(const std::function<bool(const Child&)>& is_former) {
+  std::erase_if(pods_.slots, [&](const auto& slot) {
+    if (RoleOf(slot.first) == nullptr || !is_former(slot.second)) return false;
+    former_.push_back(slot.second);
+    return true;
+  });
+}
+
+const Child* Pass::PodOf(const TaskId& task) const {
+  const auto found = pods_.slots.find(task);
+  return found == pods_.slots.end() ? nullptr : &found->second;
+}
+
+const RoleSpec* Pass::RoleOf(const TaskId& task) const {
+  const RoleSpec* role = job_.spec().FindRole(task.role);
+  return role != nullptr && task.index < role->replicas ? role : nullptr;
+}
+
+void Pass::Tell(bool warning, std::string reason, std::string message) {
+  plan_.events.push_back({warning, std::move(reason), std::move(message)});
+}
+
+void Pass::Remove(Kind kind, const Child& child, const std::string& why) {
+  if (!child.deleting()) {
+    Do(Delete{kind, child.name(), child.uid(), /*at_once=*/false, why});
+  } else if (kind == Kind::kPod) {
+    const absl::Time stuck = child.gone_by() + kStuck;
+    if (now_ >= stuck) {
+      Do(Delete{kind, child.name(), child.uid(), /*at_once=*/true});
+    } else {
+      Wake(stuck);
+    }
+  }
+}
+
+void Pass::AdoptOrphans() {
+  const auto adopt = [this](Kind kind, const Child& orphan) {
+    Do(Change{
+        kind,
+        orphan.name(),
+        {{"metadata",
+          {{"uid", orphan.uid()}, {"ownerReferences", Json::array({job_.OwnerReference()})}}}}});
+  };
+  for (const Child& orphan : pods_.orphans) adopt(Kind::kPod, orphan);
+  for (const Child& orphan : services_.orphans) adopt(Kind::kService, orphan);
+}
+
+void Pass::Make(Kind kind, const TaskId& task,
+                const std::function<absl::StatusOr<Json>()>& object) {
+  const Claims& claims = kind == Kind::kPod ? pods_ : services_;
+  if (claims.slots.contains(task) || !IsFree(claims, task)) return;
+  auto made = object();
+  if (made.ok()) {
+    Do(Create{kind, *std::move(made)});
+  } else {
+    Tell(true, "FailedCreatePod", std::string(made.status().message()));
+  }
+}
+
+// Whether the name of a task is: an orphan is adopted, what another owns is in the way.
+bool Pass::IsFree(const Claims& claims, const TaskId& task) {
+  const std::string name = job_.NameOf(task);
+  const auto has_name = [&](const Child& child) { return child.name() == name; };
+  if (std::any_of(claims.foreign.begin(), claims.foreign.end(), has_name)) {
+    Tell(true, "FailedCreate",
+         absl::StrCat(name, " is there already and belongs to another; delete or rename one"));
+    return false;
+  }
+  return std::none_of(claims.orphans.begin(), claims.orphans.end(), has_name);
+}
+
+bool Pass::HasSucceeded(const TaskId& task) {
+  const Child* pod = PodOf(task);
+  Json& done = plan_.status["succeeded"];
+  if (!done.is_array()) done = Json::array();
+  const std::string name = task.ToString();
+  bool found = std::find(done.begin(), done.end(), name) != done.end();
+  if (!found && pod != nullptr && pod->phase() == Phase::kSucceeded) {
+    done.push_back(name);
+    found = true;
+  }
+  if (done.empty()) plan_.status.erase("succeeded");
+  return found;
+}
+
+bool Pass::IsUp(const TaskId& task) const {
+  const Child* pod = PodOf(task);
+  const RoleSpec* role = RoleOf(task);
+  if (pod == nullptr || role == nullptr || !pod->active()) return false;
+  const Json* containers = k8s::Find(role->pod, "/spec/containers");
+  const bool probed = containers != nullptr &&
+                      std::any_of(containers->begin(), containers->end(), [](const Json& one) {
+                        return k8s::Find(one, "/readinessProbe") != nullptr;
+                      });
+  return !probed || pod->ready();
+}
+
+bool Pass::Finish(const char* type, std::string reason, std::string message) {
+  const bool failed = type == kFailed;
+  Tell(failed, failed ? "TFJobFailed" : "TFJobSucceeded", message);
+  Set({type, true, std::move(reason), std::move(message)});
+  plan_.status["completionTime"] = k8s::Timestamp(now_);
+  plan_.actions.clear();
+  return true;
+}
+
+void Pass::Count() {
+  Json counts = Json::object();
+  for (const RoleSpec* role : job_.roles()) {
+    int active = 0, succeeded = 0, failed = 0;
+    for (int i = 0; i < role->replicas; ++i) {
+      const TaskId task{role->name, i};
+      if (HasSucceeded(task)) ++succeeded;
+      const Child* pod = PodOf(task);
+      if (pod == nullptr) continue;
+      if (pod->active()) ++active;
+      if (pod->phase() == Phase::kFailed) ++failed;
+    }
+    counts[Title(role->name)] = {{"active", active}, {"succeeded", succeeded}, {"failed", failed}};
+  }
+  plan_.status["replicaStatuses"] = std::move(counts);
+}
+
+Plan Pass::Take() {
+  plan_.status_changed = plan_.status != before_;
+  return std::move(plan_);
+}
+
+}  // namespace muster::controller

@@ -1,0 +1,15 @@
+// Whether a job is over, and which of its pods are tried again.
+#pragma once
+
+#include "controller/pass.h"
+
+namespace muster::controller {
+
+// True when it is over. Else the restarts that are about to be made are counted, each once, before
+// any of them is made.
+bool Judge(Pass& pass);
+
+// Whether the pod has failed and is to be made anew.
+bool IsRetried(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod);
+
+}  // namespace muster::controller
