@@ -59,14 +59,8 @@ std::string WebhookFolder(Context& context, const OperatorCommand& command) {
 }
 
 absl::StatusOr<controller::TfJobOptions> JobOptions(const OperatorCommand& command) {
-  const auto gang = controller::GangSchedulerFromName(command.gang_scheduler);
-  if (!gang) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--gang-scheduler is '", command.gang_scheduler,
-                     "'; expected none, volcano or scheduler-plugins"));
-  }
   controller::TfJobOptions options = command.job;
-  options.gang = *gang;
+  MUSTER_ASSIGN_OR_RETURN(options.gang, controller::GangSchedulerFromName(command.gang_scheduler));
   return options;
 }
 

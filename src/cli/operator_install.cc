@@ -126,6 +126,8 @@ void AddOperatorInstallCommand(Command& command, Context& context) {
   sub.Option("--image", &install->options.image, "The image of muster");
   sub.Option("--trainer-image", &install->options.trainer_image,
              "The image of the built-in trainer, which the operator uses");
+  sub.Option("--gang-scheduler", &install->options.gang_scheduler,
+             "Who starts all pods of a job or none: none, volcano, scheduler-plugins");
   sub.Option("--context", &install->context, "The context of the kubeconfig");
   sub.Flag("--no-webhook", &install->no_webhook,
            "Without the webhook that refuses jobs which could not run");

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "cli/operator_files.h"
 #include "codec/yaml.h"
+#include "controller/gang.h"
 #include "job/job_rules.h"
 #include "k8s/resource.h"
 #include "net/authority.h"
@@ -30,6 +31,7 @@ absl::Status CheckOptions(const InstallOptions& options) {
         "'", options.name_space,
         "' cannot be a namespace; expected at most 63 small letters, digits and inner dashes"));
   }
+  MUSTER_RETURN_IF_ERROR(controller::GangSchedulerFromName(options.gang_scheduler).status());
   for (const std::string& image : {options.image, options.trainer_image}) {
     const bool odd = std::any_of(image.begin(), image.end(),
                                  [](unsigned char c) { return !absl::ascii_isgraph(c); });
@@ -80,6 +82,9 @@ void Fit(Json& object, const InstallOptions& options) {
     Json& container = object["spec"]["template"]["spec"]["containers"][0];
     container["image"] = options.image;
     container["args"].push_back(absl::StrCat("--trainer-image=", options.trainer_image));
+    if (options.gang_scheduler != "none") {
+      container["args"].push_back(absl::StrCat("--gang-scheduler=", options.gang_scheduler));
+    }
   }
   if (object["kind"] == "ValidatingWebhookConfiguration") {
     Json& client = object["webhooks"][0]["clientConfig"];

@@ -34,6 +34,7 @@ struct InstallOptions {
   std::string name_space;
   std::string image;
   std::string trainer_image;                  // which the operator uses
+  std::string gang_scheduler = "none";        // as the operator's option has it
   std::optional<WebhookCertificate> webhook;  // without it there is no webhook
 };
 

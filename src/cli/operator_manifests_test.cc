@@ -59,6 +59,7 @@ TEST(OperatorManifestsTest, TheyFit) {
   const auto objects = Manifests({.name_space = "mine",
                                   .image = "r.example/m:2",
                                   .trainer_image = "t",
+                                  .gang_scheduler = "volcano",
                                   .webhook = certificate});
   for (const Json& object : objects) {
     EXPECT_EQ(object["metadata"].value("namespace", "mine"), "mine") << object;
@@ -70,6 +71,7 @@ TEST(OperatorManifestsTest, TheyFit) {
   EXPECT_EQ(container["args"].front(), "operator");
   EXPECT_THAT(container["args"], Contains(Json("--webhook-certificate=/etc/muster/webhook")));
   EXPECT_THAT(container["args"], Contains(Json("--trainer-image=t")));
+  EXPECT_THAT(container["args"], Contains(Json("--gang-scheduler=volcano")));
   EXPECT_EQ(Only(objects, "ValidatingWebhookConfiguration")["webhooks"][0]["clientConfig"],
             Json({{"service",
                    {{"name", "muster-operator"},

@@ -74,11 +74,12 @@ Json ChangeOf(const Json& there, const Json& wanted) {
 
 }  // namespace
 
-std::optional<GangScheduler> GangSchedulerFromName(absl::string_view name) {
+absl::StatusOr<GangScheduler> GangSchedulerFromName(absl::string_view name) {
   if (name == "none") return GangScheduler::kNone;
   if (name == "volcano") return GangScheduler::kVolcano;
   if (name == "scheduler-plugins") return GangScheduler::kSchedulerPlugins;
-  return std::nullopt;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", name, "' is no gang scheduler; expected none, volcano or scheduler-plugins"));
 }
 
 const k8s::ResourceKind& PodGroupKind(GangScheduler scheduler) {

@@ -1,15 +1,14 @@
 // A job's PodGroup, by which a scheduler starts all of its pods or none.
 #pragma once
 
-#include <optional>
-
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "controller/pass.h"
 
 namespace muster::controller {
 
-// By the name that users give it: none, volcano, scheduler-plugins.
-std::optional<GangScheduler> GangSchedulerFromName(absl::string_view name);
+// By the name that users give it: none, volcano, scheduler-plugins. Else InvalidArgument.
+absl::StatusOr<GangScheduler> GangSchedulerFromName(absl::string_view name);
 
 // What it calls groups. Not of kNone.
 const k8s::ResourceKind& PodGroupKind(GangScheduler scheduler);

@@ -81,13 +81,20 @@ class PolicyTest(OperatorTest):
 
     def test_roles_start_in_order(self):
         self.operate()
-        self.create_with({"muster/start-order": "ps,worker,chief"}, {"Chief": replicas(1), "PS": replicas(1), "Worker": replicas(1)})
+        probed = replicas(1)
+        probed["template"]["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 2222}}
+        self.create_with({"muster/start-order": "ps,worker,chief"}, {"Chief": replicas(1), "PS": probed, "Worker": replicas(1)})
         started = []
         for name in ("job-ps-0", "job-worker-0", "job-chief-0"):
             started.append(name)
             self.wait_pods(*started)
             self.assertEqual(len(self.all("services")), 3)
             self.set_phase(name, "Running")
+            if name == "job-ps-0":
+                wait_until(lambda: self.job("job")["status"]["replicaStatuses"]["PS"]["active"] == 1, "it is seen to run", 30)
+                self.assertEqual(list(self.all("pods")), ["job-ps-0"])  # not ready yet
+                ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+                self.assertEqual(self.ask("PATCH", "pods/status", name, ready, {"Content-Type": "application/merge-patch+json"})[0], 200)
         self.wait_conditions("job", "Created", "Running")
 
     def test_a_changed_template_acts(self):
