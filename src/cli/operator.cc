@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/cluster.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -31,6 +32,7 @@ struct OperatorCommand {
   std::string lease_name_space;  // where the operator itself is at home
   bool alone = false;
   controller::TfJobOptions job;
+  std::string lost_after = "1m";
   int http_port = 0;
   int webhook_port = 9443;
   std::string webhook_certificate;
@@ -56,7 +58,8 @@ std::string WebhookFolder(Context& context, const OperatorCommand& command) {
   return "";
 }
 
-absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
+absl::StatusOr<int> RunOperator(Context& context, OperatorCommand& command) {
+  MUSTER_ASSIGN_OR_RETURN(command.job.lost_after, ParseDuration(command.lost_after));
   constexpr double kRequestsPerSecond = 500;
   constexpr double kLeaseRequestsPerSecond = 5;
   const HeldSignals signals;
@@ -133,6 +136,8 @@ void AddOperatorCommand(Command& program, Context& context) {
                  "The cluster's domain, for pods that must say it");
   command.Option("--trainer-image", &options->job.trainer_image,
                  "The image of the built-in trainer");
+  command.Option("--lost-pods-after", &options->lost_after,
+                 "When a pod that should have ended is given up, and made anew: 30s, 5m");
   command.Option("--http-port", &options->http_port,
                  "Answers /healthz, /readyz and /metrics there (default: nowhere)");
   command.Option("--webhook-certificate", &options->webhook_certificate,

@@ -12,8 +12,6 @@ namespace muster::controller {
 namespace {
 
 constexpr char kOwnName[] = "kubeflow.org/training-operator";
-// After its time, a pod whose node does not answer is taken from the API server's books.
-constexpr absl::Duration kStuck = absl::Minutes(1);
 constexpr int kFirstRetriedCode = 128;
 
 // Role names as the manifest spells them.
@@ -74,7 +72,7 @@ class Reconciler {
     if (!child.deleting()) {
       plan_.actions.push_back(Delete{kind, child.name(), child.uid()});
     } else if (kind == Kind::kPod) {
-      const absl::Time stuck = child.gone_by() + kStuck;
+      const absl::Time stuck = child.gone_by() + job_.lost_after();
       if (now_ >= stuck) {
         plan_.actions.push_back(Delete{kind, child.name(), child.uid(), /*at_once=*/true});
       } else {

@@ -21,6 +21,8 @@ std::string TextAt(const Json& json, absl::string_view key);
 struct TfJobOptions {
   std::string domain;  // of the cluster; "" when pods need not say it
   std::string trainer_image;
+  // After its time, a pod whose node does not answer is taken from the API server's books.
+  absl::Duration lost_after = absl::Minutes(1);
 };
 
 class TfJob {
@@ -39,6 +41,7 @@ class TfJob {
   std::optional<absl::Duration> ttl() const;
   // Of all tasks together; absent: no limit.
   std::optional<int> backoff_limit() const;
+  absl::Duration lost_after() const { return options_->lost_after; }
 
   // Chief, Master, PS, Worker, Evaluator, as far as the job has them.
   std::vector<const RoleSpec*> roles() const;
