@@ -249,13 +249,15 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
     }
     pending.since = absl::Now();
   }
-  const absl::Status status = client_.Create(KindOf(create.kind), create.object).status();
-  if (k8s::IsExistingObject(status)) return absl::OkStatus();  // made before we were started again
+  absl::Status status = client_.Create(KindOf(create.kind), create.object).status();
+  const bool exists = k8s::IsExistingObject(status);
+  if (exists) status = CheckExisting(key, create);
+  if (exists || !status.ok()) {
+    absl::MutexLock lock(&mutex_);
+    pending_[key].creations.erase(CreationKey(create.kind, name));
+  }
+  if (exists && status.ok()) return status;
   if (!status.ok()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      pending_[key].creations.erase(CreationKey(create.kind, name));
-    }
     teller_.Tell(job, {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
                        absl::StrCat("Error creating: ", status.message())});
     return status;
@@ -263,6 +265,17 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
   teller_.Tell(job, {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
                      absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
   return absl::OkStatus();
+}
+
+// What has the name already may be the job's own, made before we were started again or without an
+// answer: the copies will show it.
+absl::Status Operator::CheckExisting(const std::string& key, const Create& create) {
+  MUSTER_ASSIGN_OR_RETURN(const Json there,
+                          client_.Get(KindOf(create.kind), k8s::KeyOf(create.object)));
+  if (JobKeyOf(there) == key) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(k8s::NameOf(create.object),
+                                               " is there already and does not belong to the job; "
+                                               "delete it, or give the job another name"));
 }
 
 absl::Status Operator::Do(const std::string& key, const Json& job, const Delete& removal) {
