@@ -26,6 +26,9 @@
 namespace muster::cli {
 namespace {
 
+constexpr double kRequestsPerSecond = 500;
+constexpr double kLeaseRequestsPerSecond = 5;
+
 struct OperatorCommand {
   std::string context;
   std::string name_space;        // that is watched
@@ -58,10 +61,7 @@ std::string WebhookFolder(Context& context, const OperatorCommand& command) {
   return "";
 }
 
-absl::StatusOr<int> RunOperator(Context& context, OperatorCommand& command) {
-  MUSTER_ASSIGN_OR_RETURN(command.job.lost_after, ParseDuration(command.lost_after));
-  constexpr double kRequestsPerSecond = 500;
-  constexpr double kLeaseRequestsPerSecond = 5;
+absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
   const HeldSignals signals;
   absl::Mutex mutex;
   const auto log = [&](const std::string& text) {
@@ -92,6 +92,7 @@ absl::StatusOr<int> RunOperator(Context& context, OperatorCommand& command) {
           {.http_port = command.http_port,
            .webhook_port = command.webhook_port,
            .certificate_folder = WebhookFolder(context, command),
+           .log = log,
            // Who waits for its turn is ready too: it answers the webhook.
            .ready = [&] { return !leading || controller.IsReady(); },
            .metrics = [&] { return controller::Metrics(controller.Counts(), leading); }}));
@@ -101,7 +102,8 @@ absl::StatusOr<int> RunOperator(Context& context, OperatorCommand& command) {
   }
   const std::string home =
       command.lease_name_space.empty() ? client->name_space() : command.lease_name_space;
-  k8s::LeaderElector elector(*leases, {.lease = {home, "muster-operator"}, .identity = Identity()});
+  k8s::LeaderElector elector(
+      *leases, {.lease = {home, "muster-operator"}, .identity = Identity(), .on_error = log});
   std::jthread work;
   absl::Status worked;
   const absl::Status led = elector.Run(stop.get_token(), [&] {
@@ -143,7 +145,10 @@ void AddOperatorCommand(Command& program, Context& context) {
   command.Option("--webhook-certificate", &options->webhook_certificate,
                  "A folder with tls.crt and tls.key: checks jobs for the API server");
   command.Option("--webhook-port", &options->webhook_port, "Where it does that");
-  command.OnCall([&context, options] { return RunOperator(context, *options); });
+  command.OnCall([&context, options]() -> absl::StatusOr<int> {
+    MUSTER_ASSIGN_OR_RETURN(options->job.lost_after, ParseDuration(options->lost_after));
+    return RunOperator(context, *options);
+  });
 }
 
 }  // namespace muster::cli

@@ -1,7 +1,7 @@
 #include "controller/admission.h"
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "controller/admission_warnings.h"
 #include "controller/tfjob.h"
 
 namespace muster::controller {
@@ -36,8 +36,10 @@ Json Review(const Json& review) {
   const absl::Status status = Check(request);
   Json response = {{"uid", TextAt(request, "uid")}, {"allowed", status.ok()}};
   if (!status.ok()) {
-    response["status"] = {
-        {"code", 422}, {"reason", "Invalid"}, {"message", std::string(status.message())}};
+    // Of what has the reason "Invalid" kubectl shows the details, and not the message.
+    response["status"] = {{"code", 422}, {"message", std::string(status.message())}};
+  } else if (auto warnings = WarningsOf(ObjectAt(request, "object")); !warnings.empty()) {
+    response["warnings"] = std::move(warnings);
   }
   return {{"apiVersion", "admission.k8s.io/v1"},
           {"kind", "AdmissionReview"},
