@@ -103,7 +103,9 @@ k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind, bool owned)
   };
   options.on_error = [this, plural = std::string(kind.plural)](const absl::Status& status) {
     options_.log(absl::StrCat(plural, ": ", status.message()));
-    if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status)) {
+    // What time alone does not mend; an untrusted server is a FailedPrecondition.
+    if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status) ||
+        absl::IsUnauthenticated(status) || absl::IsFailedPrecondition(status)) {
       absl::MutexLock lock(&mutex_);
       broken_ = status;
     }
