@@ -1,6 +1,7 @@
 // muster operator: runs TFJobs in a Kubernetes cluster.
 #include "controller/operator.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -62,6 +63,7 @@ std::string WebhookFolder(Context& context, const OperatorCommand& command) {
 }
 
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
+  ::mallopt(M_ARENA_MAX, 2);  // many threads, little to do for each: their memory is shared
   const HeldSignals signals;
   absl::Mutex mutex;
   const auto log = [&](const std::string& text) {
@@ -100,7 +102,7 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
     MUSTER_RETURN_IF_ERROR(controller.Run(stop.get_token()));
     return kSuccess;
   }
-  const std::string home =
+  const std::string& home =
       command.lease_name_space.empty() ? client->name_space() : command.lease_name_space;
   k8s::LeaderElector elector(
       *leases, {.lease = {home, "muster-operator"}, .identity = Identity(), .on_error = log});

@@ -1,5 +1,7 @@
 #include "controller/operator.h"
 
+#include <malloc.h>
+
 #include <thread>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "controller/cached_object.h"
 #include "controller/conditions.h"
 #include "k8s/error.h"
 
@@ -91,15 +94,9 @@ k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind, bool owned)
     options.selection.labels = absl::StrCat(kLabelPrefix, "operator-name=", kOperatorName);
     options.index = JobKeyOf;
   }
-  options.transform = [owned, is_pod = kind.plural == k8s::kPods.plural](Json& object) {
+  options.transform = [owned](Json& object) {
+    if (owned) KeepWhatCounts(object);
     if (object.contains("metadata")) object["metadata"].erase("managedFields");
-    // What a pod runs is in its job; of it only what became of it counts.
-    if (owned) object.erase("spec");
-    if (is_pod && object.contains("status")) {
-      for (const char* key : {"conditions", "hostIP", "podIP", "podIPs", "qosClass"}) {
-        object["status"].erase(key);
-      }
-    }
   };
   options.on_error = [this, plural = std::string(kind.plural)](const absl::Status& status) {
     options_.log(absl::StrCat(plural, ": ", status.message()));
@@ -144,6 +141,7 @@ absl::Status Operator::Run(const std::stop_token& stop) {
     }
   }
   ready_ = true;
+  ::malloc_trim(0);  // what the lists took, most of which was dropped
   options_.log(absl::StrCat("ready: ", jobs_->cache().All().size(), " jobs"));
   {
     const std::stop_callback close(stop, [this] { queue_.Close(); });
