@@ -228,16 +228,16 @@ class MusterTest(unittest.TestCase):
 
     def start(self, *args, **kwargs):
         """Starts muster and returns the Popen; killed at the end of the test."""
-        kwargs.setdefault("env", self.env)
+        kwargs = {"env": self.env, "stderr": subprocess.PIPE, **kwargs}
         process = subprocess.Popen([MUSTER, *map(str, args)], cwd=self.dir, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, **kwargs)
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **kwargs)
 
         def end():
             process.kill()
             process.wait()
             process.stdout.close()
-            process.stderr.close()
+            if process.stderr:
+                process.stderr.close()
 
         self.addCleanup(end)
         return process

@@ -1,6 +1,7 @@
 // muster operator: runs TFJobs in a Kubernetes cluster.
 #include "controller/operator.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/cluster.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -26,6 +28,9 @@
 namespace muster::cli {
 namespace {
 
+constexpr double kRequestsPerSecond = 500;
+constexpr double kLeaseRequestsPerSecond = 5;
+
 struct OperatorCommand {
   std::string context;
   std::string name_space;        // that is watched
@@ -33,6 +38,7 @@ struct OperatorCommand {
   bool alone = false;
   controller::TfJobOptions job;
   std::string gang_scheduler = "none";
+  std::string lost_after = "1m";
   int http_port = 0;
   int webhook_port = 9443;
   std::string webhook_certificate;
@@ -65,9 +71,8 @@ absl::StatusOr<controller::TfJobOptions> JobOptions(const OperatorCommand& comma
 }
 
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
+  ::mallopt(M_ARENA_MAX, 2);  // many threads, little to do for each: their memory is shared
   MUSTER_ASSIGN_OR_RETURN(const controller::TfJobOptions job, JobOptions(command));
-  constexpr double kRequestsPerSecond = 500;
-  constexpr double kLeaseRequestsPerSecond = 5;
   const HeldSignals signals;
   absl::Mutex mutex;
   const auto log = [&](const std::string& text) {
@@ -98,6 +103,7 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
           {.http_port = command.http_port,
            .webhook_port = command.webhook_port,
            .certificate_folder = WebhookFolder(context, command),
+           .log = log,
            // Who waits for its turn is ready too: it answers the webhook.
            .ready = [&] { return !leading || controller.IsReady(); },
            .metrics = [&] { return controller::Metrics(controller.Counts(), leading); }}));
@@ -105,9 +111,10 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
     MUSTER_RETURN_IF_ERROR(controller.Run(stop.get_token()));
     return kSuccess;
   }
-  const std::string home =
+  const std::string& home =
       command.lease_name_space.empty() ? client->name_space() : command.lease_name_space;
-  k8s::LeaderElector elector(*leases, {.lease = {home, "muster-operator"}, .identity = Identity()});
+  k8s::LeaderElector elector(
+      *leases, {.lease = {home, "muster-operator"}, .identity = Identity(), .on_error = log});
   std::jthread work;
   absl::Status worked;
   const absl::Status led = elector.Run(stop.get_token(), [&] {
@@ -149,12 +156,17 @@ void AddOperatorCommand(Command& program, Context& context) {
                  "Who starts all pods of a job or none: none, volcano, scheduler-plugins");
   command.Option("--gang-scheduler-name", &options->job.gang_scheduler_name,
                  "What it is called in the cluster, if not as usual");
+  command.Option("--lost-pods-after", &options->lost_after,
+                 "When a pod that should have ended is given up, and made anew: 30s, 5m");
   command.Option("--http-port", &options->http_port,
                  "Answers /healthz, /readyz and /metrics there (default: nowhere)");
   command.Option("--webhook-certificate", &options->webhook_certificate,
                  "A folder with tls.crt and tls.key: checks jobs for the API server");
   command.Option("--webhook-port", &options->webhook_port, "Where it does that");
-  command.OnCall([&context, options] { return RunOperator(context, *options); });
+  command.OnCall([&context, options]() -> absl::StatusOr<int> {
+    MUSTER_ASSIGN_OR_RETURN(options->job.lost_after, ParseDuration(options->lost_after));
+    return RunOperator(context, *options);
+  });
 }
 
 }  // namespace muster::cli

@@ -1,5 +1,6 @@
 #include "controller/admission.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -42,6 +43,29 @@ TEST(AdmissionTest, MistakesAreNamed) {
   Json named = Job();
   named["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main";
   EXPECT_THAT(Refusal("CREATE", named), HasSubstr("tensorflow"));
+}
+
+TEST(AdmissionTest, WhatHasNoEffectIsWarnedOf) {
+  const auto warnings = [](const Json& job) {
+    return Review({{"request", {{"operation", "CREATE"}, {"object", job}}}})["response"].value(
+        "warnings", std::vector<std::string>());
+  };
+  EXPECT_THAT(warnings(Job()), testing::IsEmpty());
+  Json job = Job();
+  Json& pod = job["spec"]["tfReplicaSpecs"]["Worker"]["template"];
+  pod["spec"]["nodeSelctor"] = Json::object();
+  pod["spec"]["containers"][0]["volumemounts"] = Json::array();
+  pod["spec"]["restartPolicy"] = "Always";
+  pod["metadata"] = {{"labels", Json::object()}};
+  const std::string path = "spec.tfReplicaSpecs.Worker.template.spec";
+  EXPECT_THAT(warnings(job),
+              testing::UnorderedElementsAre(
+                  path + ": unknown field 'nodeSelctor' (did you mean 'nodeSelector'?)",
+                  path + ".containers[0]: unknown field 'volumemounts' (did you mean "
+                         "'volumeMounts'?)",
+                  HasSubstr(path + ".restartPolicy: has no effect")));
+  for (int i = 0; i < 1000; ++i) pod["spec"][absl::StrCat("x", i)] = 1;
+  EXPECT_THAT(warnings(job), testing::SizeIs(20));
 }
 
 TEST(AdmissionTest, WhoManagesAJobIsForGood) {

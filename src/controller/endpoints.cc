@@ -6,8 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/status_macros.h"
 #include "controller/admission.h"
+#include "controller/certificate_files.h"
 
 namespace muster::controller {
 namespace {
@@ -29,6 +30,7 @@ absl::Status Taken(int port) {
 }  // namespace
 
 struct Endpoints::Servers {
+  std::unique_ptr<CertificateFiles> certificate;
   httplib::Server http;
   std::unique_ptr<httplib::SSLServer> webhook;
   std::jthread http_thread;
@@ -90,13 +92,12 @@ absl::StatusOr<std::unique_ptr<Endpoints>> Endpoints::Start(const EndpointOption
     own.http_thread = std::jthread([&own] { own.http.listen_after_bind(); });
   }
   if (!options.certificate_folder.empty()) {
-    const std::string certificate = JoinPath(options.certificate_folder, "tls.crt");
-    const std::string key = JoinPath(options.certificate_folder, "tls.key");
-    own.webhook = std::make_unique<httplib::SSLServer>(certificate.c_str(), key.c_str());
-    if (!own.webhook->is_valid()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(certificate, ", ", key, ": are no certificate and its key"));
-    }
+    own.certificate = std::make_unique<CertificateFiles>(options.certificate_folder, options.log);
+    MUSTER_RETURN_IF_ERROR(own.certificate->Read());
+    own.webhook = std::make_unique<httplib::SSLServer>([&own](SSL_CTX& context) {
+      own.certificate->Serve(&context);
+      return true;
+    });
     SetLimits(*own.webhook);
     own.webhook->Post(
         "/validate", [](const httplib::Request& request, httplib::Response& response) {

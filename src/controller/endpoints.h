@@ -18,6 +18,7 @@ struct EndpointOptions {
   int http_port = 0;  // /healthz, /readyz, /metrics; 0: none
   int webhook_port = 0;
   std::string certificate_folder;  // tls.crt and tls.key of the webhook; "": none
+  std::function<void(const std::string&)> log;
   std::function<bool()> ready;
   std::function<std::string()> metrics;
 };

@@ -27,19 +27,19 @@ EventTeller::~EventTeller() {
 }
 
 void EventTeller::Tell(const Json& job, const Event& event) {
-  Json object = k8s::MakeEvent(job, {.warning = event.warning,
-                                     .reason = event.reason,
-                                     .message = event.message,
-                                     .component = kComponent,
-                                     .time = absl::Now()});
+  const Json object = k8s::MakeEvent(job, {.warning = event.warning,
+                                           .reason = event.reason,
+                                           .message = event.message,
+                                           .component = kComponent,
+                                           .time = absl::Now()});
   absl::MutexLock lock(&mutex_);
   if (waiting_.size() >= kMostWaiting) waiting_.pop_front();
-  waiting_.push_back(std::move(object));
+  waiting_.push_back(object.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void EventTeller::Work(const std::stop_token& stop) {
   for (;;) {
-    Json object;
+    std::string text;
     {
       absl::MutexLock lock(&mutex_);
       const auto news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -47,8 +47,9 @@ void EventTeller::Work(const std::stop_token& stop) {
       };
       mutex_.Await(absl::Condition(&news));
       if (waiting_.empty() || stop.stop_requested()) return;
-      object = waiting_.front();
+      text = waiting_.front();
     }
+    const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     const auto told = client_.Create(k8s::kEvents, object, {.stop = stop});
     if (!told.ok() && !absl::IsCancelled(told.status())) {
       log_(absl::StrCat("an event could not be told: ", told.status().message()));

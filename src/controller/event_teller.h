@@ -29,7 +29,7 @@ class EventTeller {
   k8s::Client& client_;
   const std::function<void(const std::string&)> log_;
   absl::Mutex mutex_;
-  std::deque<Json> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);  // as text, which is small
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };

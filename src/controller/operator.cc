@@ -1,5 +1,7 @@
 #include "controller/operator.h"
 
+#include <malloc.h>
+
 #include <thread>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "controller/cached_object.h"
 #include "controller/children.h"
 #include "controller/conditions.h"
 #include "controller/gang.h"
@@ -39,17 +42,6 @@ std::string JobKeyOf(const Json& object) {
   const std::string name = k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "job-name"));
   if (kind == nullptr || name.empty()) return "";
   return Key(*kind, k8s::KeyOf(object).name_space, name);
-}
-
-// What a pod runs is in its job; of it only what became of it counts.
-void Shorten(Json& pod) {
-  pod.erase("spec");
-  const auto status = pod.find("status");
-  if (status == pod.end() || !status->is_object()) return;
-  for (const char* key : {"hostIP", "hostIPs", "podIP", "podIPs", "qosClass"}) status->erase(key);
-  const bool ready = IsTrue(*status, "Ready");
-  status->erase("conditions");
-  if (ready) (*status)["conditions"] = Json::array({{{"type", "Ready"}, {"status", "True"}}});
 }
 
 std::string CreationKey(Kind kind, const std::string& name) {
@@ -117,10 +109,12 @@ void Operator::FollowOwned(Kind kind) {
   options.selection.labels = OwnedSelector();
   options.index = JobKeyOf;
   options.transform = [kind](Json& object) {
-    if (object.contains("metadata")) object["metadata"].erase("managedFields");
-    if (kind == Kind::kPod) Shorten(object);
-    if (kind == Kind::kService) object.erase("spec");
-    if (kind == Kind::kPodGroup) object.erase("status");
+    if (kind == Kind::kPodGroup) {
+      if (object.contains("metadata")) object["metadata"].erase("managedFields");
+      object.erase("status");
+    } else {
+      KeepWhatCounts(object);
+    }
   };
   k8s::InformerHandler handler{
       .added = [this, kind](const k8s::Object& object) { Seen(kind, *object, false); },
@@ -135,7 +129,9 @@ k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind) {
   options.selection.name_space = options_.name_space;
   options.on_error = [this, plural = std::string(kind.plural)](const absl::Status& status) {
     options_.log(absl::StrCat(plural, ": ", status.message()));
-    if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status)) {
+    // What time alone does not mend; an untrusted server is a FailedPrecondition.
+    if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status) ||
+        absl::IsUnauthenticated(status) || absl::IsFailedPrecondition(status)) {
       absl::MutexLock lock(&mutex_);
       broken_ = status;
     }
@@ -193,6 +189,7 @@ absl::Status Operator::Run(const std::stop_token& stop) {
   MUSTER_RETURN_IF_ERROR(WaitUntilSynced(stop));
   if (stop.stop_requested()) return absl::OkStatus();
   ready_ = true;
+  ::malloc_trim(0);  // what the lists took, most of which was dropped
   size_t jobs = 0;
   for (const auto& [group, informer] : jobs_) jobs += informer->cache().All().size();
   options_.log(absl::StrCat("ready: ", jobs, " jobs"));
@@ -305,17 +302,15 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
     }
     pending.since = absl::Now();
   }
-  const absl::Status status = client_.Create(ResourceOf(create.kind), create.object).status();
-  if (k8s::IsExistingObject(status)) {
-    const auto existing = client_.Get(ResourceOf(create.kind), k8s::KeyOf(create.object));
-    // Made before we were started again.
-    if (existing.ok() && ControllerOf(*existing) == k8s::UidOf(job)) return absl::OkStatus();
+  absl::Status status = client_.Create(ResourceOf(create.kind), create.object).status();
+  const bool exists = k8s::IsExistingObject(status);
+  if (exists) status = CheckExisting(key, create);
+  if (exists || !status.ok()) {
+    absl::MutexLock lock(&mutex_);
+    pending_[key].creations.erase(CreationKey(create.kind, name));
   }
+  if (exists && status.ok()) return status;
   if (!status.ok()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      pending_[key].creations.erase(CreationKey(create.kind, name));
-    }
     teller_.Tell(job, {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
                        absl::StrCat("Error creating: ", status.message())});
     return status;
@@ -323,6 +318,17 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
   teller_.Tell(job, {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
                      absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
   return absl::OkStatus();
+}
+
+// What has the name already may be the job's own, made before we were started again or without an
+// answer: the copies will show it.
+absl::Status Operator::CheckExisting(const std::string& key, const Create& create) {
+  MUSTER_ASSIGN_OR_RETURN(const Json there,
+                          client_.Get(ResourceOf(create.kind), k8s::KeyOf(create.object)));
+  if (JobKeyOf(there) == key) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(k8s::NameOf(create.object),
+                                               " is there already and does not belong to the job; "
+                                               "delete it, or give the job another name"));
 }
 
 absl::Status Operator::Do(const std::string& key, const Json& job, const Delete& removal) {

@@ -78,6 +78,7 @@ class Operator {
   absl::Status Do(const std::string& key, const Json& job, const Delete& removal);
   absl::Status Do(const std::string& key, const Json& job, const Change& change);
   absl::Status Do(const std::string& key, const Json& job, const DeleteJob& removal);
+  absl::Status CheckExisting(const std::string& key, const Create& create);
   void CountVerdict(const Json& job, const Plan& plan);
 
   k8s::Client& client_;

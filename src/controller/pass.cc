@@ -7,12 +7,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace muster::controller {
-namespace {
-
-// After its time, a pod whose node does not answer is taken from the API server's books.
-constexpr absl::Duration kStuck = absl::Minutes(1);
-
-}  // namespace
 
 std::string Title(const std::string& role) {
   if (role == "ps") return "PS";
@@ -74,7 +68,7 @@ void Pass::Remove(Kind kind, const Child& child, const std::string& why) {
   if (!child.deleting()) {
     Do(Delete{kind, child.name(), child.uid(), /*at_once=*/false, why});
   } else if (kind == Kind::kPod) {
-    const absl::Time stuck = child.gone_by() + kStuck;
+    const absl::Time stuck = child.gone_by() + job_.lost_after();
     if (now_ >= stuck) {
       Do(Delete{kind, child.name(), child.uid(), /*at_once=*/true});
     } else {

@@ -44,6 +44,12 @@ const k8s::ResourceKind* OwnerKindOf(const Json& object) {
   return name == kOperatorName ? &kTfJobs : name == kOldOperatorName ? &kOldTfJobs : nullptr;
 }
 
+const Json& ObjectAt(const Json& object, absl::string_view path) {
+  static const auto& kNothing = *new Json(Json::object());
+  const Json* found = k8s::Find(object, path);
+  return found == nullptr || !found->is_object() ? kNothing : *found;
+}
+
 Json StatusOf(const Json& object) {
   const Json* status = k8s::Find(object, "/status");
   return status != nullptr && status->is_object() ? *status : Json::object();

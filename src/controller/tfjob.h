@@ -32,6 +32,8 @@ enum class UpdatePolicy { kRecreate, kRolling, kNever };
 
 // Selects all that the operator has made.
 std::string OwnedSelector();
+// The object there; an empty one when there is none.
+const Json& ObjectAt(const Json& object, absl::string_view path);
 // The kind of the job that an object belongs to, by its labels; null when it belongs to none.
 const k8s::ResourceKind* OwnerKindOf(const Json& object);
 
@@ -47,6 +49,8 @@ struct TfJobOptions {
   std::string tensorboard_image;  // for jobs that name none
   GangScheduler gang = GangScheduler::kNone;
   std::string gang_scheduler_name;  // which pods ask for; "": what it is usually called
+  // After its time, a pod whose node does not answer is taken from the API server's books.
+  absl::Duration lost_after = absl::Minutes(1);
 };
 
 class TfJob {
@@ -70,6 +74,7 @@ class TfJob {
   std::optional<int> max_restarts() const;
   // For tasks of a job that has succeeded to end by themselves; of a native job only.
   absl::Duration finish_grace() const;
+  absl::Duration lost_after() const { return options_->lost_after; }
 
   // Chief, Master, PS, Worker, Evaluator, as far as the job has them.
   std::vector<const RoleSpec*> roles() const;

@@ -26,6 +26,11 @@ int64_t NumberAt(const Json& lease, absl::string_view path, int64_t otherwise) {
   return found != nullptr && found->is_number_integer() ? found->get<int64_t>() : otherwise;
 }
 
+bool WillNotPass(const absl::Status& status) {
+  return IsForbidden(status) || absl::IsUnauthenticated(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
 }  // namespace
 
 bool LeaderElector::leading() const {
@@ -134,11 +139,17 @@ void LeaderElector::Release() {
 absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function<void()>& elected) {
   std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> jitter(1, 2);
-  while (!Step(stop).value_or(false)) {
+  absl::Status last;
+  for (;;) {
+    const auto step = Step(stop);
+    if (step.value_or(false)) break;
+    if (stop.stop_requested()) return absl::OkStatus();
+    if (WillNotPass(step.status())) return step.status();
+    const bool is_new = step.status() != std::exchange(last, step.status());
+    if (is_new && !last.ok() && options_.on_error) options_.on_error(std::string(last.message()));
     if (!SleepUnlessStopped(options_.retry_period * jitter(random), stop)) return absl::OkStatus();
   }
   elected();
-  absl::Status last;
   while (leading()) {
     if (!SleepUnlessStopped(options_.retry_period, stop)) {
       Release();

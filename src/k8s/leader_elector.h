@@ -22,6 +22,8 @@ struct ElectionOptions {
   // Who could not renew for that long does not lead any more; less than lease_duration.
   absl::Duration renew_deadline = absl::Seconds(10);
   absl::Duration retry_period = absl::Seconds(2);
+  // Told why it cannot be asked who leads, each reason once in a row.
+  std::function<void(const std::string&)> on_error = {};
   const Clock* clock = &Clock::Real();
 };
 
@@ -42,7 +44,8 @@ class LeaderElector {
 
   // Waits to lead, calls `elected`, which must not block, and goes on renewing. Returns OK when
   // `stop` is requested, with the lease given back; Aborted when it does not lead any more: the
-  // caller must end what only a leader may do, and best itself.
+  // caller must end what only a leader may do, and best itself. While it waits, what time does not
+  // mend ends it: a right that lacks, credentials or a server that are not taken.
   absl::Status Run(const std::stop_token& stop, const std::function<void()>& elected);
 
   // Reads the lease, and takes or renews it. Whether this process leads now; an error when the

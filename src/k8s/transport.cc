@@ -120,6 +120,11 @@ void Transport::Warn(const net::Response& response) const {
 absl::Status Transport::Explain(const ApiRequest& request, const absl::Status& status) const {
   const absl::Status what =
       Annotate(status, absl::StrCat("cannot ", request.Describe(), ": ", config_.server));
+  if (absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "expired")) {
+    return Extended(what,
+                    "; the server's certificate, or its authority's, is to be renewed by who runs "
+                    "the cluster (kubeadm: `kubeadm certs renew`), or the clock here is wrong");
+  }
   if (absl::IsFailedPrecondition(status)) {
     return Extended(what,
                     absl::StrCat("; the authority in 'certificate-authority' of ", config_.origin,

@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from operator_test import OperatorTest
+from operators import OperatorTest
 from support import wait_until
 
 JOB = """
@@ -245,8 +245,6 @@ class KubernetesRunTest(OperatorTest):
         self.assertIn(f"in namespace '{self.namespace}'", planned)
         self.assertEqual(self.all("tfjobs"), {})
 
-
-del OperatorTest  # has no tests of its own
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,10 +5,7 @@ import unittest
 from clusters import FaultProxy, SharedCluster, own_cluster
 from support import SOURCE, MusterTest, wait_until
 
-try:
-    from operators import CRDS, OperatorTest, replicas
-except ImportError:
-    from operator_test import CRDS, OperatorTest, replicas
+from operators import CRDS, OperatorTest, replicas
 
 GROUPS = SOURCE / "tests" / "cluster" / "podgroups.yaml"
 RIGHTS = SOURCE / "deploy" / "rbac.yaml"

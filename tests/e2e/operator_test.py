@@ -5,73 +5,9 @@ import signal
 import unittest
 import urllib.request
 
-from clusters import FaultProxy, SharedCluster
-from support import SOURCE, MusterTest, free_ports, wait_until
-
-CRDS = SOURCE / "deploy" / "crds.yaml"
-PATCH = {"Content-Type": "application/merge-patch+json"}
-
-
-def replicas(count, restart=None):
-    spec = {"replicas": count, "template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf:1"}]}}}
-    return spec if restart is None else {**spec, "restartPolicy": restart}
-
-
-class OperatorTest(MusterTest):
-    def setUp(self):
-        super().setUp()
-        self.cluster = SharedCluster(self, [CRDS])
-        self.kubectl, self.namespace = self.cluster.kubectl, self.cluster.namespace
-        self.api = FaultProxy(self, self.cluster.kubeconfig)
-
-    def operate(self, *options, kubeconfig=None):
-        """Starts an operator for the test's namespace."""
-        env = {**self.env, "KUBECONFIG": str(kubeconfig or self.cluster.kubeconfig)}
-        return self.start("operator", "-n", self.namespace, *(options or ("--alone",)), env=env)
-
-    def create(self, name, specs, run_policy=None, **more):
-        job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name},
-               "spec": {"tfReplicaSpecs": specs, **({"runPolicy": run_policy} if run_policy else {}), **more}}
-        self.kubectl.apply(job)
-
-    def ask(self, method, kind, name="", value=None, headers=None):
-        group = "/apis/kubeflow.org/v1" if kind.startswith("tfjobs") else "/api/v1"
-        kind, _, part = kind.partition("/")
-        path = "/".join(filter(None, (f"{group}/namespaces/{self.namespace}/{kind}", name, part)))
-        return self.api.ask(method, path, value, headers)
-
-    def all(self, kind):
-        status, listed = self.ask("GET", kind)
-        self.assertEqual(status, 200, listed)
-        return {item["metadata"]["name"]: item for item in listed["items"] if "deletionTimestamp" not in item["metadata"]}
-
-    def job(self, name):
-        return self.ask("GET", "tfjobs", name)[1]
-
-    def conditions(self, name):
-        return [c["type"] for c in self.job(name).get("status", {}).get("conditions", []) if c["status"] == "True"]
-
-    def wait_pods(self, *names):
-        wait_until(lambda: sorted(self.all("pods")) == sorted(names), f"pods are {names}, not {sorted(self.all('pods'))}", 30)
-
-    def wait_conditions(self, name, *conditions):
-        wait_until(lambda: self.conditions(name) == list(conditions), f"{name} is {conditions}", 30)
-
-    def reasons(self):
-        """Of the events that tell of jobs."""
-        return {event["reason"] for event in self.ask("GET", "events")[1]["items"] if event["involvedObject"]["kind"] == "TFJob"}
-
-    def set_phase(self, pod, phase, code=None):
-        status = {"phase": phase}
-        if code is not None:
-            status["containerStatuses"] = [{"name": "tensorflow", "image": "tf:1", "imageID": "", "ready": False, "restartCount": 0,
-                                            "state": {"terminated": {"exitCode": code}}}]
-        answer, body = self.ask("PATCH", "pods/status", pod, {"status": status}, PATCH)
-        self.assertEqual(answer, 200, body)
-
-    def change(self, name, spec):
-        answer, body = self.ask("PATCH", "tfjobs", name, {"spec": spec}, PATCH)
-        self.assertEqual(answer, 200, body)
+from clusters import FaultProxy
+from operators import OperatorTest, replicas
+from support import free_ports, wait_until
 
 
 class LifeTest(OperatorTest):
@@ -176,10 +112,6 @@ class FaultTest(OperatorTest):
             self.end(operators[1])
         self.assertEqual(len(ends), 1, ends)
 
-    def end(self, operator):
-        operator.send_signal(signal.SIGTERM)
-        self.assertEqual(operator.wait(timeout=30), 0, operator.stderr.read())
-
     def test_one_of_two_leads_and_the_other_takes_over(self):
         options = ("--lease-namespace", self.namespace)
         first = self.operate(*options)
@@ -195,7 +127,7 @@ class FaultTest(OperatorTest):
     def test_no_permission_names_the_rule(self):
         operator = self.operate(kubeconfig=self.cluster.user("nobody"))
         self.assertEqual(operator.wait(timeout=60), 1)
-        self.assertRegex(operator.stderr.read(), r"tfjobs")
+        self.assertRegex(operator.said(), r"tfjobs")
 
     def test_health_and_metrics(self):
         port, = free_ports(1)

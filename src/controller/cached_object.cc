@@ -1,0 +1,69 @@
+#include "controller/cached_object.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "controller/tfjob.h"
+
+namespace muster::controller {
+namespace {
+
+void Erase(Json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) object.erase(key);
+}
+
+// Labels and annotations of others go.
+void KeepOwn(Json& metadata, const char* key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end() || !found->is_object()) return;
+  Json own = Json::object();
+  for (auto& [name, value] : found->items()) {
+    if (absl::StartsWith(name, kLabelPrefix) || absl::StartsWith(name, "muster/")) {
+      own[name] = std::move(value);
+    }
+  }
+  if (own.empty()) {
+    metadata.erase(found);
+  } else {
+    *found = std::move(own);
+  }
+}
+
+void ShortenOwners(Json& metadata) {
+  const auto owners = metadata.find("ownerReferences");
+  if (owners == metadata.end() || !owners->is_array()) return;
+  for (Json& owner : *owners) {
+    if (owner.is_object()) Erase(owner, {"apiVersion", "kind", "name", "blockOwnerDeletion"});
+  }
+}
+
+void ShortenStatus(Json& status) {
+  const bool ready = IsTrue(status, "Ready");
+  Erase(status, {"conditions", "hostIP", "hostIPs", "podIP", "podIPs", "qosClass", "loadBalancer"});
+  if (ready) status["conditions"] = Json::array({{{"type", "Ready"}, {"status", "True"}}});
+  const auto containers = status.find("containerStatuses");
+  if (containers == status.end() || !containers->is_array()) return;
+  for (Json& container : *containers) {
+    if (container.is_object()) Erase(container, {"image", "imageID", "containerID"});
+  }
+}
+
+}  // namespace
+
+void KeepWhatCounts(Json& object) {
+  if (!object.is_object()) return;
+  Erase(object, {"apiVersion", "kind", "spec"});
+  if (const auto metadata = object.find("metadata");
+      metadata != object.end() && metadata->is_object()) {
+    Erase(*metadata, {"managedFields", "selfLink", "generateName", "creationTimestamp"});
+    KeepOwn(*metadata, "labels");
+    KeepOwn(*metadata, "annotations");
+    ShortenOwners(*metadata);
+  }
+  if (const auto status = object.find("status"); status != object.end() && status->is_object()) {
+    ShortenStatus(*status);
+    if (status->empty()) object.erase(status);
+  }
+}
+
+}  // namespace muster::controller

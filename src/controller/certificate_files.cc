@@ -1,0 +1,81 @@
+#include "controller/certificate_files.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+
+namespace muster::controller {
+namespace {
+
+// Null when they are not what they should be.
+std::shared_ptr<SSL_CTX> Load(const std::string& certificate, const std::string& key) {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  const bool good =
+      context != nullptr &&
+      SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) == 1 &&
+      SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) == 1 &&
+      SSL_CTX_check_private_key(context.get()) == 1;
+  ERR_clear_error();
+  return good ? context : nullptr;
+}
+
+}  // namespace
+
+CertificateFiles::CertificateFiles(const std::string& folder,
+                                   std::function<void(const std::string&)> log)
+    : certificate_(JoinPath(folder, "tls.crt")),
+      key_(JoinPath(folder, "tls.key")),
+      log_(std::move(log)) {}
+
+std::string CertificateFiles::Stamp() const {
+  std::string stamp;
+  for (const std::string& path : {certificate_, key_}) {
+    struct stat file = {};
+    if (::stat(path.c_str(), &file) != 0) continue;
+    absl::StrAppend(&stamp, file.st_ino, " ", file.st_size, " ", file.st_mtim.tv_sec, ".",
+                    file.st_mtim.tv_nsec, ";");
+  }
+  return stamp;
+}
+
+absl::Status CertificateFiles::Read() {
+  absl::MutexLock lock(&mutex_);
+  stamp_ = Stamp();
+  std::shared_ptr<SSL_CTX> read = Load(certificate_, key_);
+  if (read == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(certificate_, ", ", key_, ": are no certificate and its key"));
+  }
+  last_ = std::move(read);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<SSL_CTX> CertificateFiles::Current() {
+  absl::ReleasableMutexLock lock(&mutex_);
+  if (stamp_ == Stamp()) return last_;
+  lock.Release();
+  const absl::Status read = Read();
+  log_(read.ok() ? absl::StrCat(certificate_, ": is new, and used from now on")
+                 : absl::StrCat(read.message(), "; the last good ones stay in use"));
+  absl::MutexLock again(&mutex_);
+  return last_;
+}
+
+int CertificateFiles::Greet(SSL* connection, int* /*alert*/, void* files) {
+  // The connection shares it from then on.
+  const auto current = static_cast<CertificateFiles*>(files)->Current();
+  return SSL_set_SSL_CTX(connection, current.get()) == nullptr ? SSL_CLIENT_HELLO_ERROR
+                                                               : SSL_CLIENT_HELLO_SUCCESS;
+}
+
+void CertificateFiles::Serve(SSL_CTX* server) {
+  SSL_CTX_set_min_proto_version(server, TLS1_2_VERSION);
+  SSL_CTX_set_client_hello_cb(server, Greet, this);
+}
+
+}  // namespace muster::controller
