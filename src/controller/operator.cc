@@ -50,7 +50,9 @@ bool IsOlder(const Json& a, const Json& b) {
 }  // namespace
 
 Operator::Operator(k8s::Client& client, OperatorOptions options)
-    : client_(client), options_(std::move(options)), teller_(client, options_.log) {
+    : client_(client),
+      options_(std::move(options)),
+      teller_(options_.events ? *options_.events : client, options_.log) {
   jobs_ = std::make_unique<k8s::Informer>(
       client_, Follow(kTfJobs, /*owned=*/false),
       k8s::InformerHandler{.added =
