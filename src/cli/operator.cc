@@ -28,7 +28,8 @@
 namespace muster::cli {
 namespace {
 
-constexpr double kRequestsPerSecond = 500;
+constexpr double kRequestsPerSecond = 1000;
+constexpr double kEventsPerSecond = 50;
 constexpr double kLeaseRequestsPerSecond = 5;
 
 struct OperatorCommand {
@@ -70,6 +71,16 @@ absl::StatusOr<controller::TfJobOptions> JobOptions(const OperatorCommand& comma
   return options;
 }
 
+absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(
+    Context& context, const std::string& kube_context, double requests_per_second,
+    const std::function<void(const std::string&)>& log) {
+  return ConnectToCluster(context, kube_context,
+                          {.requests_per_second = requests_per_second,
+                           .burst = static_cast<int>(2 * requests_per_second),
+                           .field_manager = "muster-operator",
+                           .on_warning = log});
+}
+
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
   ::mallopt(M_ARENA_MAX, 2);  // many threads, little to do for each: their memory is shared
   MUSTER_ASSIGN_OR_RETURN(const controller::TfJobOptions job, JobOptions(command));
@@ -81,16 +92,13 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
     context.err().Flush();
   };
   const auto connect = [&](double requests_per_second) {
-    return ConnectToCluster(context, command.context,
-                            {.requests_per_second = requests_per_second,
-                             .burst = static_cast<int>(2 * requests_per_second),
-                             .field_manager = "muster-operator",
-                             .on_warning = log});
+    return Connect(context, command.context, requests_per_second, log);
   };
   MUSTER_ASSIGN_OR_RETURN(const auto client, connect(kRequestsPerSecond));
+  MUSTER_ASSIGN_OR_RETURN(const auto events, connect(kEventsPerSecond));
   MUSTER_ASSIGN_OR_RETURN(const auto leases, connect(kLeaseRequestsPerSecond));
-  controller::Operator controller(*client,
-                                  {.name_space = command.name_space, .job = job, .log = log});
+  controller::Operator controller(
+      *client, {.name_space = command.name_space, .job = job, .events = events.get(), .log = log});
   std::stop_source stop;
   std::jthread watch([&](const std::stop_token& over) {
     while (!over.stop_requested() && !signals.Take()) absl::SleepFor(absl::Milliseconds(50));

@@ -58,7 +58,9 @@ bool IsOlder(const Json& a, const Json& b) {
 }  // namespace
 
 Operator::Operator(k8s::Client& client, OperatorOptions options)
-    : client_(client), options_(std::move(options)), teller_(client, options_.log) {
+    : client_(client),
+      options_(std::move(options)),
+      teller_(options_.events ? *options_.events : client, options_.log) {
   FollowJobs(kTfJobs);
   FollowJobs(kOldTfJobs);
   FollowOwned(Kind::kPod);
@@ -77,7 +79,9 @@ void Operator::FollowJobs(const k8s::ResourceKind& kind) {
     if (job.contains("metadata")) job["metadata"].erase("managedFields");
   };
   options.on_error = [this, kind, broken = options.on_error](const absl::Status& status) {
-    if (!k8s::IsUnknownResource(status)) return broken(status);
+    // Nobody need have jobs of the older kind, nor the right to see them.
+    const bool not_asked = kind.group == kOldTfJobs.group && k8s::IsForbidden(status);
+    if (!k8s::IsUnknownResource(status) && !not_asked) return broken(status);
     absl::MutexLock lock(&mutex_);
     if (!missing_.emplace(kind.group, status).second) return;  // once is enough
     options_.log(

@@ -25,6 +25,8 @@ struct OperatorOptions {
   std::string name_space;  // "": all of them
   int workers = 8;
   TfJobOptions job;
+  // For events, so that news keep nobody from work; it outlives the operator. Null: the same one.
+  k8s::Client* events = nullptr;
   std::function<void(const std::string&)> log;
 };
 
