@@ -194,6 +194,24 @@ nlohmann::ordered_json ClusterToJson(const ClusterSpec& cluster) {
   return json;
 }
 
+// As Kubeflow writes the part of a cluster that a task sees.
+nlohmann::ordered_json SparseToJson(const ClusterSpec& cluster) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [role, addresses] : cluster.roles()) {
+    const bool by_index = role == "worker";
+    auto& out = json[role] =
+        by_index ? nlohmann::ordered_json::object() : nlohmann::ordered_json::array();
+    for (const auto& [index, address] : addresses) {
+      if (by_index) {
+        out[absl::StrCat(index)] = address;
+      } else {
+        out.push_back(address);
+      }
+    }
+  }
+  return json;
+}
+
 absl::Status AddHosts(const std::string& role, absl::string_view hosts, ClusterSpec& cluster) {
   if (hosts.empty()) return absl::OkStatus();
   int index = 0;
@@ -213,6 +231,7 @@ absl::Status AddHosts(const std::string& role, absl::string_view hosts, ClusterS
 std::string WriteTfConfig(const TfConfig& config) {
   auto json = nlohmann::ordered_json::object();
   json["cluster"] = ClusterToJson(config.cluster);
+  if (config.sparse) json["sparseCluster"] = SparseToJson(config.cluster);
   if (config.task) json["task"] = {{"type", config.task->role}, {"index", config.task->index}};
   if (!config.model_dir.empty()) json["model_dir"] = config.model_dir;
   if (!config.environment.empty()) json["environment"] = config.environment;
@@ -232,7 +251,10 @@ absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json, absl::string_view 
         "TF_CONFIG must be an object with cluster and task, got ", Describe(document)));
   }
   TfConfig config;
-  MUSTER_ASSIGN_OR_RETURN(config.cluster, ReadCluster(Member(document, "cluster")));
+  config.sparse = document.contains("sparseCluster");
+  const bool alone = config.sparse && !document.contains("cluster");
+  MUSTER_ASSIGN_OR_RETURN(config.cluster,
+                          ReadCluster(Member(document, alone ? "sparseCluster" : "cluster")));
   MUSTER_ASSIGN_OR_RETURN(config.task, ReadTask(Member(document, "task")));
   MUSTER_ASSIGN_OR_RETURN(config.model_dir, ReadModelDir(Member(document, "model_dir"), model_dir));
   MUSTER_ASSIGN_OR_RETURN(config.environment, ReadEnvironment(Member(document, "environment")));

@@ -58,6 +58,22 @@ TEST(TfConfigTest, ReadsBothExamplesBack) {
   }
 }
 
+TEST(TfConfigTest, APartOfAClusterHasKubeflowsNameToo) {
+  TfConfig config;
+  config.cluster.Set({"ps", 0}, "p0:1");
+  config.cluster.Set({"worker", 0}, "w0:1");
+  config.task = TaskId{"worker", 0};
+  config.sparse = true;
+  EXPECT_EQ(WriteTfConfig(config), R"({"cluster":{"ps":["p0:1"],"worker":["w0:1"]},)"
+                                   R"("sparseCluster":{"ps":["p0:1"],"worker":{"0":"w0:1"}},)"
+                                   R"("task":{"type":"worker","index":0}})");
+  const auto read = ReadTfConfig(
+      R"({"sparseCluster":{"worker":{"3":"w3:1"},"ps":["p0:1"]},"task":{"type":"worker","index":3}})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->cluster.AddressOf({"worker", 3}), "w3:1");
+  EXPECT_EQ(read->cluster.AddressOf({"ps", 0}), "p0:1");
+}
+
 TEST(TfConfigTest, RolesWithGapsUseTheSparseForm) {
   TfConfig config;
   config.cluster.Set({"worker", 1}, "w1:2222");

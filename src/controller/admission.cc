@@ -39,7 +39,7 @@ absl::Status Check(const Json& request) {
   if (operation == "UPDATE" && MeaningOf(job) == MeaningOf(before)) {
     return absl::OkStatus();
   }
-  return TfJob::Parse(job, {}).status();
+  return TfJob::ReadSpec(job).status();
 }
 
 }  // namespace

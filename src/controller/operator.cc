@@ -27,6 +27,10 @@ const char* WordOf(Kind kind) {
   return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
 }
 
+std::string PathOf(const k8s::ResourceKind& kind) {
+  return absl::StrCat(kind.group, "/", kind.plural);
+}
+
 // Of a job in the queue; jobs of both kinds may have the same name.
 std::string Key(const k8s::ResourceKind& kind, const std::string& name_space,
                 const std::string& name) {
@@ -83,7 +87,7 @@ void Operator::FollowJobs(const k8s::ResourceKind& kind) {
     const bool not_asked = kind.group == kOldTfJobs.group && k8s::IsForbidden(status);
     if (!k8s::IsUnknownResource(status) && !not_asked) return broken(status);
     absl::MutexLock lock(&mutex_);
-    if (!missing_.emplace(kind.group, status).second) return;  // once is enough
+    if (!missing_.emplace(PathOf(kind), status).second) return;  // once is enough
     options_.log(
         absl::StrCat(status.message(), "; jobs of ", kind.ApiVersion(), " wait until it is there"));
   };
@@ -102,6 +106,7 @@ void Operator::FollowJobs(const k8s::ResourceKind& kind) {
             absl::MutexLock lock(&mutex_);
             ++counts_[k8s::KeyOf(*job).name_space].deleted;
             pending_.erase(KeyOfJob(*job));
+            parsed_.erase(KeyOfJob(*job));
             queue_.Forget(KeyOfJob(*job));
           }};
   jobs_[std::string(kind.group)] =
@@ -131,13 +136,13 @@ void Operator::FollowOwned(Kind kind) {
 k8s::InformerOptions Operator::Follow(const k8s::ResourceKind& kind) {
   k8s::InformerOptions options{.kind = kind};
   options.selection.name_space = options_.name_space;
-  options.on_error = [this, plural = std::string(kind.plural)](const absl::Status& status) {
-    options_.log(absl::StrCat(plural, ": ", status.message()));
+  options.on_error = [this, kind](const absl::Status& status) {
+    options_.log(absl::StrCat(kind.plural, ": ", status.message()));
     // What time alone does not mend; an untrusted server is a FailedPrecondition.
     if (k8s::IsUnknownResource(status) || k8s::IsForbidden(status) ||
         absl::IsUnauthenticated(status) || absl::IsFailedPrecondition(status)) {
       absl::MutexLock lock(&mutex_);
-      broken_ = status;
+      broken_[PathOf(kind)] = status;
     }
   };
   return options;
@@ -172,20 +177,23 @@ void Operator::Seen(Kind kind, const Json& object, bool gone) {
 // OK also when `stop` ended the wait.
 absl::Status Operator::WaitUntilSynced(const std::stop_token& stop) {
   const absl::Time limit = absl::Now() + kSyncPatience;
-  const auto wait = [&](const k8s::Informer& informer, const std::string& group) {
+  const auto wait = [&](const k8s::Informer& informer, const std::string& path) {
     while (!informer.WaitUntilSynced(absl::Milliseconds(100)) && !stop.stop_requested()) {
       absl::MutexLock lock(&mutex_);
-      MUSTER_RETURN_IF_ERROR(broken_);
-      if (missing_.contains(group)) return absl::OkStatus();
+      if (broken_.contains(path)) return broken_.at(path);
+      if (missing_.contains(path)) return absl::OkStatus();
       if (absl::Now() > limit) return absl::UnavailableError("the cluster does not answer");
     }
     return absl::OkStatus();
   };
-  for (const auto& [group, informer] : jobs_) MUSTER_RETURN_IF_ERROR(wait(*informer, group));
-  for (const auto& [kind, informer] : owned_) MUSTER_RETURN_IF_ERROR(wait(*informer, ""));
+  for (const k8s::ResourceKind& kind : {kTfJobs, kOldTfJobs}) {
+    MUSTER_RETURN_IF_ERROR(wait(*jobs_.at(std::string(kind.group)), PathOf(kind)));
+  }
+  for (const auto& [kind, informer] : owned_) {
+    MUSTER_RETURN_IF_ERROR(wait(*informer, PathOf(ResourceOf(kind))));
+  }
   absl::MutexLock lock(&mutex_);
-  return missing_.size() == jobs_.size() ? missing_.at(std::string(kTfJobs.group))
-                                         : absl::OkStatus();
+  return missing_.size() == jobs_.size() ? missing_.at(PathOf(kTfJobs)) : absl::OkStatus();
 }
 
 absl::Status Operator::Run(const std::stop_token& stop) {
@@ -242,7 +250,7 @@ Json Operator::JobOf(const std::string& key) {
 absl::Status Operator::Reconcile(const std::string& key) {
   const Json job = JobOf(key);
   if (job.is_null()) return absl::OkStatus();
-  Observed observed{.job = job};
+  Observed observed{.job = job, .spec = SpecOf(key, job)};
   const auto collect = [&](Kind kind, std::vector<Json>& objects) {
     const auto informer = owned_.find(kind);
     if (informer == owned_.end()) return;
@@ -263,6 +271,26 @@ absl::Status Operator::Reconcile(const std::string& key) {
   // What the verdict leaves to be done is done at once, not when the copy shows it.
   if (plan.status_changed && IsFinished(plan.status)) queue_.Add(key);
   return first;
+}
+
+std::shared_ptr<const JobSpec> Operator::SpecOf(const std::string& key, const Json& job) {
+  Parsed now{.uid = k8s::UidOf(job), .annotations = ObjectAt(job, "/metadata/annotations")};
+  // It counts the changes of the spec.
+  if (const Json* generation = k8s::Find(job, "/metadata/generation")) now.generation = *generation;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto known = parsed_.find(key);
+    if (known != parsed_.end() && known->second.uid == now.uid && !now.generation.is_null() &&
+        known->second.generation == now.generation &&
+        known->second.annotations == now.annotations) {
+      return known->second.spec;
+    }
+  }
+  auto spec = TfJob::ReadSpec(job);
+  if (!spec.ok()) return nullptr;
+  now.spec = std::make_shared<const JobSpec>(*std::move(spec));
+  absl::MutexLock lock(&mutex_);
+  return (parsed_[key] = std::move(now)).spec;
 }
 
 absl::Status Operator::WriteStatus(const std::string& key, const Json& job, const Plan& plan) {

@@ -64,6 +64,15 @@ class Operator {
   };
 
   const k8s::ResourceKind& ResourceOf(Kind kind) const;
+  // A job's spec as it was last read: most passes find it unchanged.
+  struct Parsed {
+    std::string uid;
+    Json generation;
+    Json annotations;
+    std::shared_ptr<const JobSpec> spec;
+  };
+  std::shared_ptr<const JobSpec> SpecOf(const std::string& key, const Json& job);
+
   k8s::InformerOptions Follow(const k8s::ResourceKind& kind);
   void FollowJobs(const k8s::ResourceKind& kind);
   void FollowOwned(Kind kind);
@@ -93,7 +102,9 @@ class Operator {
   mutable absl::Mutex mutex_;
   std::map<std::string, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, JobCounts> counts_ ABSL_GUARDED_BY(mutex_);
-  absl::Status broken_ ABSL_GUARDED_BY(mutex_);                          // why it cannot begin
+  // Why it cannot see a kind, by its path: nobody can begin so.
+  std::map<std::string, absl::Status> broken_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Parsed> parsed_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, absl::Status> missing_ ABSL_GUARDED_BY(mutex_);  // kinds of jobs, by group
 };
 

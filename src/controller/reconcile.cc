@@ -182,9 +182,14 @@ Plan Reconcile(const Observed& observed, const TfJobOptions& options, absl::Time
   if (k8s::IsBeingDeleted(observed.job) || (!manager.empty() && manager != kOwnName)) {
     return {.status = StatusOf(observed.job)};
   }
-  const auto job = TfJob::Parse(observed.job, options);
-  if (!job.ok()) return Refuse(observed, job.status(), now);
-  Pass pass(*job, observed, now);
+  std::shared_ptr<const JobSpec> spec = observed.spec;
+  if (spec == nullptr) {
+    auto read = TfJob::ReadSpec(observed.job);
+    if (!read.ok()) return Refuse(observed, read.status(), now);
+    spec = std::make_shared<const JobSpec>(*std::move(read));
+  }
+  const TfJob job(observed.job, std::move(spec), options);
+  Pass pass(job, observed, now);
   return Run(pass);
 }
 

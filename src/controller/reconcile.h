@@ -1,6 +1,7 @@
 // What is to be done for a job: from what is there to what should be. Pure, and safe to ask twice.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,9 +14,10 @@ namespace muster::controller {
 // All that is known of a job, at one time.
 struct Observed {
   Json job;
-  std::vector<Json> pods;             // with the job's labels
-  std::vector<Json> services;         // the same
-  std::vector<Json> pod_groups = {};  // the same
+  std::shared_ptr<const JobSpec> spec = nullptr;  // what it says, when that was read before
+  std::vector<Json> pods;                         // with the job's labels
+  std::vector<Json> services;                     // the same
+  std::vector<Json> pod_groups = {};              // the same
 };
 
 enum class Kind { kPod, kService, kPodGroup };

@@ -55,12 +55,10 @@ Json StatusOf(const Json& object) {
   return status != nullptr && status->is_object() ? *status : Json::object();
 }
 
-absl::StatusOr<TfJob> TfJob::Parse(const Json& object, const TfJobOptions& options) {
+absl::StatusOr<JobSpec> TfJob::ReadSpec(const Json& object) {
   const std::string name = k8s::NameOf(object);
-  MUSTER_ASSIGN_OR_RETURN(
-      JobSpec spec, ParseJob(object.dump(-1, ' ', false, Json::error_handler_t::replace),
-                             {.file_name = name.empty() ? "TFJob" : name, .working_dir = "/"}));
-  return TfJob(object, std::move(spec), options);
+  return ParseJob(object.dump(-1, ' ', false, Json::error_handler_t::replace),
+                  {.file_name = name.empty() ? "TFJob" : name, .working_dir = "/"});
 }
 
 bool TfJob::suspended() const {
@@ -82,36 +80,36 @@ std::optional<absl::Duration> TfJob::ttl() const {
 }
 
 std::optional<int> TfJob::max_restarts() const {
-  if (spec_.format != JobFormat::kNative) return std::nullopt;
-  return spec_.policies.max_restarts;
+  if (spec_->format != JobFormat::kNative) return std::nullopt;
+  return spec_->policies.max_restarts;
 }
 
 absl::Duration TfJob::finish_grace() const {
-  return spec_.format == JobFormat::kNative ? spec_.policies.finish_grace : absl::ZeroDuration();
+  return spec_->format == JobFormat::kNative ? spec_->policies.finish_grace : absl::ZeroDuration();
 }
 
 std::optional<int> TfJob::backoff_limit() const {
   if (k8s::Find(*object_, "/spec/runPolicy/backoffLimit") == nullptr) return std::nullopt;
-  return spec_.policies.max_restarts;
+  return spec_->policies.max_restarts;
 }
 
 std::vector<const RoleSpec*> TfJob::roles() const {
   std::vector<const RoleSpec*> roles;
   for (const char* name : {"chief", "master", "ps", "worker", "evaluator"}) {
-    if (const RoleSpec* role = spec_.FindRole(name)) roles.push_back(role);
+    if (const RoleSpec* role = spec_->FindRole(name)) roles.push_back(role);
   }
   return roles;
 }
 
 UpdatePolicy TfJob::update_policy() const {
-  const std::string policy = k8s::TextAt(spec_.kubernetes, "/update");
+  const std::string policy = k8s::TextAt(spec_->kubernetes, "/update");
   return policy == "rolling" ? UpdatePolicy::kRolling
          : policy == "never" ? UpdatePolicy::kNever
                              : UpdatePolicy::kRecreate;
 }
 
 std::vector<std::string> TfJob::start_order() const {
-  const Json* order = k8s::Find(spec_.kubernetes, "/startOrder");
+  const Json* order = k8s::Find(spec_->kubernetes, "/startOrder");
   return order == nullptr ? std::vector<std::string>() : order->get<std::vector<std::string>>();
 }
 
@@ -121,19 +119,19 @@ std::string TfJob::TemplateHash(const RoleSpec& role) const {
   return Sha256Hex(hashed.dump(-1, ' ', false, Json::error_handler_t::replace)).substr(0, kDigits);
 }
 
-const Json* TfJob::tensorboard() const { return k8s::Find(spec_.kubernetes, "/tensorboard"); }
+const Json* TfJob::tensorboard() const { return k8s::Find(spec_->kubernetes, "/tensorboard"); }
 
 // That of the spec; else one that is always the same for this job, without a write to its spec.
 std::string TfJob::RuntimeId() const {
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-  std::string id = k8s::TextAt(spec_.kubernetes, "/runtimeId");
+  std::string id = k8s::TextAt(spec_->kubernetes, "/runtimeId");
   if (!id.empty()) return id;
   for (uint32_t rest = Crc32c(uid()); id.size() < 4; rest /= 36) id += kDigits[rest % 36];
   return id;
 }
 
 std::string TfJob::NameOf(const TaskId& task) const {
-  if (!is_v1alpha1()) return kubernetes::TaskName(spec_, task);
+  if (!is_v1alpha1()) return kubernetes::TaskName(*spec_, task);
   return absl::StrCat(name().substr(0, kNamePrefix), "-", task.role, "-", RuntimeId(),
                       task.role == kTensorboard ? "" : absl::StrCat("-", task.index));
 }
@@ -141,11 +139,11 @@ std::string TfJob::NameOf(const TaskId& task) const {
 // Where tasks find each other. v1alpha1 had the service's name alone.
 ClusterSpec TfJob::Cluster() const {
   if (!is_v1alpha1()) {
-    return kubernetes::Addresses(spec_, kubernetes_namespace(), options_->domain);
+    return kubernetes::Addresses(*spec_, kubernetes_namespace(), options_->domain);
   }
   ClusterSpec cluster;
-  for (const TaskId& task : spec_.Tasks()) {
-    const int port = kubernetes::PortOf(*spec_.FindRole(task.role));
+  for (const TaskId& task : spec_->Tasks()) {
+    const int port = kubernetes::PortOf(*spec_->FindRole(task.role));
     cluster.Set(task, absl::StrCat(NameOf(task), ":", port));
   }
   return cluster;
@@ -194,10 +192,10 @@ Json TfJob::MetadataOf(const TaskId& task) const {
 
 absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   if (task.role == kTensorboard) return TensorboardPod();
-  const RoleSpec& role = *spec_.FindRole(task.role);
+  const RoleSpec& role = *spec_->FindRole(task.role);
   MUSTER_ASSIGN_OR_RETURN(
       const kubernetes::Object made,
-      kubernetes::PodTemplate(spec_, Cluster(), task,
+      kubernetes::PodTemplate(*spec_, Cluster(), task,
                               {.job_id = name(), .trainer_image = options_->trainer_image}));
   Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", MetadataOf(task)}};
   const Json metadata = made["metadata"];
@@ -208,18 +206,18 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   for (const auto& [key, value] : metadata["labels"].items()) {
     pod["metadata"]["labels"].emplace(key, value);
   }
-  if (ChiefTask(spec_) == task) {
+  if (ChiefTask(*spec_) == task) {
     pod["metadata"]["labels"][Label("job-role")] = "master";
   }
   pod["spec"] = made["spec"];
-  pod["spec"]["restartPolicy"] = RestartPolicyOf(spec_, role);
+  pod["spec"]["restartPolicy"] = RestartPolicyOf(*spec_, role);
   JoinGang(*this, pod);
   return pod;
 }
 
 Json TfJob::ServiceOf(const TaskId& task) const {
   if (task.role == kTensorboard) return TensorboardService();
-  const int port = kubernetes::PortOf(*spec_.FindRole(task.role));
+  const int port = kubernetes::PortOf(*spec_->FindRole(task.role));
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
           {"metadata", MetadataOf(task)},
@@ -227,12 +225,12 @@ Json TfJob::ServiceOf(const TaskId& task) const {
            {{"clusterIP", "None"},
             {"publishNotReadyAddresses", true},
             {"selector", LabelsOf(task)},
-            {"ports", Json::array({{{"name", kubernetes::PortName(spec_)}, {"port", port}}})}}}};
+            {"ports", Json::array({{{"name", kubernetes::PortName(*spec_)}, {"port", port}}})}}}};
 }
 
 Json TfJob::TensorboardPod() const {
   const Json& section = *tensorboard();
-  const std::string image = k8s::TextAt(spec_.kubernetes, "/tfImage");
+  const std::string image = k8s::TextAt(spec_->kubernetes, "/tfImage");
   Json container = {
       {"name", kTensorboard},
       {"image", image.empty() ? options_->tensorboard_image : image},

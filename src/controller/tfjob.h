@@ -2,6 +2,7 @@
 // v1alpha1, is the same job spelled otherwise; what differs between the two is said here.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,11 +56,15 @@ struct TfJobOptions {
 
 class TfJob {
  public:
-  // InvalidArgument when its spec has mistakes, with all of them. `object` outlives this.
-  static absl::StatusOr<TfJob> Parse(const Json& object, const TfJobOptions& options);
+  // What a job says. InvalidArgument when it has mistakes, with all of them.
+  static absl::StatusOr<JobSpec> ReadSpec(const Json& object);
+
+  // `object`, of which `spec` is, and `options` outlive this.
+  TfJob(const Json& object, std::shared_ptr<const JobSpec> spec, const TfJobOptions& options)
+      : object_(&object), spec_(std::move(spec)), options_(&options) {}
 
   const Json& object() const { return *object_; }
-  const JobSpec& spec() const { return spec_; }
+  const JobSpec& spec() const { return *spec_; }
   const TfJobOptions& options() const { return *options_; }
   bool is_v1alpha1() const { return &JobKindOf(*object_) == &kOldTfJobs; }
   std::string name() const { return k8s::NameOf(*object_); }
@@ -95,8 +100,6 @@ class TfJob {
   std::string TemplateHash(const RoleSpec& role) const;
 
  private:
-  TfJob(const Json& object, JobSpec spec, const TfJobOptions& options)
-      : object_(&object), spec_(std::move(spec)), options_(&options) {}
   std::string RuntimeId() const;
   ClusterSpec Cluster() const;
   // Those that select what is the task's.
@@ -106,7 +109,7 @@ class TfJob {
   Json TensorboardService() const;
 
   const Json* object_;
-  JobSpec spec_;
+  std::shared_ptr<const JobSpec> spec_;
   const TfJobOptions* options_;
 };
 

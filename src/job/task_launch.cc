@@ -153,7 +153,8 @@ std::optional<std::string> BuildTfConfig(const Launch& launch) {
 
   TfConfig config;
   config.cluster = is_tfjob ? launch.cluster : launch.cluster.Without("evaluator");
-  if (launch.spec.dynamic_workers) config.cluster = config.cluster.SparseViewOf(launch.task);
+  config.sparse = launch.spec.dynamic_workers;
+  if (config.sparse) config.cluster = config.cluster.SparseViewOf(launch.task);
   config.task = launch.task;
   config.model_dir = launch.spec.model_dir;
   config.environment = distributed ? "cloud" : "local";

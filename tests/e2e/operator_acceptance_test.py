@@ -126,6 +126,8 @@ class TfConfigTest(OperatorTest):
         pods = self.all("pods")
         self.assertEqual(tf_config(pods["job-worker-1"]), {
             "cluster": {"ps": [f"job-ps-0.{at}", f"job-ps-1.{at}"], "worker": {"1": f"job-worker-1.{at}"}},
+            # The name that Kubeflow gave it.
+            "sparseCluster": {"ps": [f"job-ps-0.{at}", f"job-ps-1.{at}"], "worker": {"1": f"job-worker-1.{at}"}},
             "task": {"type": "worker", "index": 1}, "environment": "cloud"})
         self.assertEqual(tf_config(pods["job-ps-1"])["cluster"], {"ps": {"1": f"job-ps-1.{at}"}})
         # A worker that fails is not the job's failure.
