@@ -282,8 +282,9 @@ int Attachment::Finish() {
   const absl::Status refreshed = Refresh(context_, job_);
   Terminal& err = context_.err();
   if (!IsFinal(job_.state)) {
-    err.Error(absl::StrCat(job_.id, " has ended, but how could not be recorded; ", job_.directory,
-                           "/supervisor.log may tell. ", refreshed.message(), job_.reason));
+    const std::string why = absl::StrCat(refreshed.message(), job_.reason);
+    err.Error(absl::StrCat(job_.id, " is not watched any more, and how it ended is not known",
+                           why.empty() ? "" : ": ", why, "; what there is: ", job_.directory));
     return kFailure;
   }
   if (options_.show_events) err.Print(absl::StrCat(Verdict(err, job_), TrainingResult(job_)));

@@ -30,6 +30,10 @@ struct PruneOptions {
 // Those of the history, or all that a platform has, whoever started them.
 absl::StatusOr<std::vector<JobRecord>> Collect(Context& context, const JobsOptions& options) {
   const std::string& name = options.place.platform;
+  if (name.empty() && !options.place.ToJson().is_null()) {
+    return absl::InvalidArgumentError(
+        "a namespace or a context is for jobs on Kubernetes: add --on kubernetes");
+  }
   if (!name.empty()) {
     MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(name));
     if (platform->is_observed()) return platform->List(options.place.ToJson());

@@ -29,7 +29,7 @@ namespace muster::cli {
 namespace {
 
 constexpr double kRequestsPerSecond = 1000;
-constexpr double kEventsPerSecond = 50;
+constexpr double kEventsPerSecond = 10;
 constexpr double kLeaseRequestsPerSecond = 5;
 
 struct OperatorCommand {

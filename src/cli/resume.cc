@@ -49,8 +49,8 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(previous.platform));
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   const HeldInterrupts held;
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, SubmitJob(context, submission, previous.platform));
-  lock.Reset();
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
+                          SubmitJob(context, submission, previous.platform, std::move(lock)));
   const std::string where = job.model_dir.empty() ? "" : absl::StrCat(" in ", job.model_dir);
   context.err().Note(absl::StrCat("started ", job.id, ", which resumes ", previous.id, where));
   if (options.detach) return kSuccess;

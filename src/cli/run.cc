@@ -113,14 +113,45 @@ void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
   out.Flush();
 }
 
+bool SamePlace(const nlohmann::json& a, const nlohmann::json& b) {
+  if (a.is_null() || b.is_null()) return a == b;
+  for (const char* key : {"kubeconfig", "context", "namespace"}) {
+    if (a.value(key, "") != b.value(key, "")) return false;
+  }
+  return true;
+}
+
+// The job of that name that runs now, unless it is another's that was merely looked at.
+absl::StatusOr<std::optional<JobRecord>> OwnRunningJob(Context& context, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(auto running, RunningJob(context, name));
+  if (!running) return running;
+  const auto current = JobDir(running->directory).LoadSubmission();
+  if (current.ok() && current->place.is_object() && !current->place.value("job", "").empty()) {
+    return std::nullopt;
+  }
+  return running;
+}
+
+// What the user did not say of the place of a job that runs is as it is.
+void FillIn(const JobRecord& running, Submission& submission) {
+  const auto current = JobDir(running.directory).LoadSubmission();
+  if (!current.ok() || !current->place.is_object()) return;
+  for (const char* key : {"kubeconfig", "context", "namespace"}) {
+    if (!submission.place.contains(key) && current->place.contains(key)) {
+      submission.place[key] = current->place[key];
+    }
+  }
+}
+
 // A job of one name runs once, wherever that is.
-absl::Status CheckSamePlace(const RunOptions& options, const JobRecord& running,
+absl::Status CheckSamePlace(Context& context, const RunOptions& options, const JobRecord& running,
                             const Submission& submission) {
   std::string where = absl::StrCat("on ", running.platform);
   if (running.platform == options.place.platform) {
     MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(running.directory).LoadSubmission());
-    if (current.place == submission.place) return absl::OkStatus();
-    where = "elsewhere";
+    if (SamePlace(current.place, submission.place)) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const Platform* platform, context.platform(running.platform));
+    where = platform->Describe(current);
   }
   return absl::FailedPreconditionError(absl::StrCat(running.id, " is running ", where,
                                                     "; stop it first (muster stop ", running.id,
@@ -132,12 +163,15 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(Submission submission, LoadSubmission(context, options.file));
   submission.place = options.place.ToJson();
   if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
-  MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
-  MUSTER_ASSIGN_OR_RETURN(const auto running, RunningJob(context, submission.spec.name));
+  MUSTER_ASSIGN_OR_RETURN(const auto running, OwnRunningJob(context, submission.spec.name));
+  if (running.has_value() && running->platform == options.place.platform) {
+    FillIn(*running, submission);
+  }
+  MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   if (running.has_value()) {
     lock.Reset();
-    MUSTER_RETURN_IF_ERROR(CheckSamePlace(options, *running, submission));
+    MUSTER_RETURN_IF_ERROR(CheckSamePlace(context, options, *running, submission));
     return ChangeRunningJob(context, options, *running, submission);
   }
   if (options.dry_run) {
@@ -146,8 +180,7 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   }
   const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
-                          SubmitJob(context, submission, options.place.platform));
-  lock.Reset();
+                          SubmitJob(context, submission, options.place.platform, std::move(lock)));
   if (options.detach) {
     SayWhatIsUseful(context.out(), job);
     return kSuccess;

@@ -22,8 +22,13 @@ struct StopOptions {
   bool now = false;
 };
 
-absl::Status WaitForEnd(Context& context, Platform& platform, JobRecord& job) {
+absl::Status LookAgain(Context& context, JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
+  return Refresh(context, job);
+}
+
+absl::Status WaitForEnd(Context& context, Platform& platform, JobRecord& job) {
   auto watch = platform.Watch(job);
   while (watch.ok()) {
     pollfd waiting{.fd = (*watch)->fd(), .events = POLLIN};
@@ -31,8 +36,7 @@ absl::Status WaitForEnd(Context& context, Platform& platform, JobRecord& job) {
     if (waiting.revents != 0 && !(*watch)->Drain()) break;
     if (platform.Check(job) == Liveness::kGone) break;
   }
-  MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
-  return Refresh(context, job);
+  return LookAgain(context, job);
 }
 
 absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
@@ -60,8 +64,9 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
   for (JobRecord& job : jobs) {
     MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
     const absl::Status asked = platform->Stop(job, options.now);
-    // A supervisor that does not answer any more may just have ended.
-    MUSTER_RETURN_IF_ERROR(WaitForEnd(context, *platform, job));
+    // Who does not answer any more may just have ended; nobody waits for what was not begun.
+    MUSTER_RETURN_IF_ERROR(asked.ok() ? WaitForEnd(context, *platform, job)
+                                      : LookAgain(context, job));
     if (!IsFinal(job.state)) {
       context.err().Error(absl::StrCat(job.id, ": ", asked.ok() ? "did not end" : asked.message()));
       code = kFailure;

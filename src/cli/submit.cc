@@ -102,7 +102,7 @@ absl::StatusOr<UniqueFd> LockSubmissions(Context& context) {
 }
 
 absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
-                                    const std::string& platform_name) {
+                                    const std::string& platform_name, UniqueFd lock) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(platform_name));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   if (platform_name == "local" && NeedsTrainer(submission.spec)) {
@@ -113,12 +113,14 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
   MUSTER_ASSIGN_OR_RETURN(job.supervisor, IdentifyProcess(::getpid()));
   const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
   MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));
+  // A cluster may be slow, and nobody else waits for it: the name is taken.
+  if (platform->is_observed()) lock.Reset();
   const absl::Status started = [&]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(MakeFolder(job, tasks));
     return platform->Submit(submission, job);
   }();
   if (started.ok()) {
-    MUSTER_RETURN_IF_ERROR(Observe(context, job));
+    Observe(context, job).IgnoreError();  // it runs, whether or not that can be seen now
     return job;
   }
   job.state = JobState::kFailed;

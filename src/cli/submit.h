@@ -22,9 +22,10 @@ std::string NewJobId(const std::string& name);
 // so.
 absl::StatusOr<UniqueFd> LockSubmissions(Context& context);
 
-// Records the job and starts it. When it cannot start, the record says Failed and why.
+// Records the job and starts it. When it cannot start, the record says Failed and why. `lock`, of
+// LockSubmissions(), is given back at the end, or when others need not wait for it.
 absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
-                                    const std::string& platform);
+                                    const std::string& platform, UniqueFd lock);
 
 // Records a job that others have started.
 absl::StatusOr<JobRecord> KeepImported(Context& context, const Submission& submission,

@@ -96,13 +96,13 @@ int Child::restarts() const {
   return restarts;
 }
 
-Claims Claim(const TfJob& job, const std::vector<Json>& objects) {
+Claims Claim(const TfJob& job, const std::vector<k8s::Object>& objects) {
   Claims claims;
-  for (const Json& object : objects) {
-    const auto task = TaskOf(object);
+  for (const k8s::Object& object : objects) {
+    const auto task = TaskOf(*object);
     if (!task) continue;
-    const std::string owner = ControllerOf(object);
-    const Child child{&object};
+    const std::string owner = ControllerOf(*object);
+    const Child child{object.get()};
     if (owner.empty() && !child.deleting() && child.name() == job.NameOf(*task)) {
       claims.orphans.push_back(child);
     } else if (owner == job.uid()) {

@@ -8,6 +8,7 @@
 
 #include "cluster/task_id.h"
 #include "controller/tfjob.h"
+#include "k8s/informer.h"
 
 namespace muster::controller {
 
@@ -45,7 +46,7 @@ struct Claims {
 };
 
 // What of `objects`, all of the job's labels, is its own. What another owns is left alone.
-Claims Claim(const TfJob& job, const std::vector<Json>& objects);
+Claims Claim(const TfJob& job, const std::vector<k8s::Object>& objects);
 
 // The uid of the owner that controls an object; "" when none does.
 std::string ControllerOf(const Json& object);

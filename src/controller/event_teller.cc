@@ -50,7 +50,7 @@ void EventTeller::Work(const std::stop_token& stop) {
       text = waiting_.front();
     }
     const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    const auto told = client_.Create(k8s::kEvents, object, {.stop = stop});
+    const auto told = client_.Create(k8s::kEvents, object, {.stop = stop, .without_answer = true});
     if (!told.ok() && !absl::IsCancelled(told.status())) {
       log_(absl::StrCat("an event could not be told: ", told.status().message()));
     }

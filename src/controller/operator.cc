@@ -251,10 +251,9 @@ absl::Status Operator::Reconcile(const std::string& key) {
   const Json job = JobOf(key);
   if (job.is_null()) return absl::OkStatus();
   Observed observed{.job = job, .spec = SpecOf(key, job)};
-  const auto collect = [&](Kind kind, std::vector<Json>& objects) {
+  const auto collect = [&](Kind kind, std::vector<k8s::Object>& objects) {
     const auto informer = owned_.find(kind);
-    if (informer == owned_.end()) return;
-    for (const k8s::Object& one : informer->second->cache().Indexed(key)) objects.push_back(*one);
+    if (informer != owned_.end()) objects = informer->second->cache().Indexed(key);
   };
   collect(Kind::kPod, observed.pods);
   collect(Kind::kService, observed.services);
@@ -334,7 +333,8 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
     }
     pending.since = absl::Now();
   }
-  absl::Status status = client_.Create(ResourceOf(create.kind), create.object).status();
+  absl::Status status =
+      client_.Create(ResourceOf(create.kind), create.object, {.without_answer = true}).status();
   const bool exists = k8s::IsExistingObject(status);
   if (exists) status = CheckExisting(key, create);
   if (exists || !status.ok()) {

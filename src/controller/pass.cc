@@ -22,8 +22,8 @@ Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
       pods_(Claim(job, observed.pods)),
       services_(Claim(job, observed.services)) {
   plan_.status = before_;
-  for (const Json& group : observed.pod_groups) {
-    if (k8s::NameOf(group) == job.GroupName()) pod_group_ = &group;
+  for (const k8s::Object& group : observed.pod_groups) {
+    if (k8s::NameOf(*group) == job.GroupName()) pod_group_ = group.get();
   }
   if (job.spec().policies.restart_scope != RestartScope::kJob || IsFinished(before_)) return;
   Retire([this](const Child& pod) {

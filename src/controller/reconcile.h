@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "controller/tfjob.h"
+#include "k8s/informer.h"
 
 namespace muster::controller {
 
@@ -15,9 +16,9 @@ namespace muster::controller {
 struct Observed {
   Json job;
   std::shared_ptr<const JobSpec> spec = nullptr;  // what it says, when that was read before
-  std::vector<Json> pods;                         // with the job's labels
-  std::vector<Json> services;                     // the same
-  std::vector<Json> pod_groups = {};              // the same
+  std::vector<k8s::Object> pods;                  // with the job's labels
+  std::vector<k8s::Object> services;              // the same
+  std::vector<k8s::Object> pod_groups = {};       // the same
 };
 
 enum class Kind { kPod, kService, kPodGroup };

@@ -49,9 +49,11 @@ class World {
   bool Pass(int steps = std::numeric_limits<int>::max()) {
     if (deleted_) return true;
     Observed observed{.job = job_};
-    for (const auto& [name, pod] : pods_) observed.pods.push_back(pod);
-    for (const auto& [name, service] : services_) observed.services.push_back(service);
-    for (const auto& [name, group] : pod_groups_) observed.pod_groups.push_back(group);
+    for (const auto& [name, pod] : pods_) observed.pods.push_back(std::make_shared<Json>(pod));
+    for (const auto& [name, service] : services_)
+      observed.services.push_back(std::make_shared<Json>(service));
+    for (const auto& [name, group] : pod_groups_)
+      observed.pod_groups.push_back(std::make_shared<Json>(group));
     const Plan plan = Reconcile(observed, options_, now_);
     wake_ = plan.wake;
     if (plan.status_changed && steps-- > 0) {

@@ -69,6 +69,7 @@ absl::StatusOr<Json> Client::Write(ApiRequest request, const Json& body) {
   const std::string text = Dump(body);
   request.body = text;
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
+  if (request.call.without_answer) return Json();
   return ParseObject(request, response);
 }
 

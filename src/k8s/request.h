@@ -21,6 +21,8 @@ struct CallOptions {
   // How long it may take, repetitions included; then Unavailable.
   absl::Duration patience = absl::Minutes(1);
   std::stop_token stop;  // Cancelled, at once
+  // Of a write: the object as it is now is of no interest, and null is returned.
+  bool without_answer = false;
 };
 
 // What it points to must live until the answer is there.

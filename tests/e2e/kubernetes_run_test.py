@@ -4,8 +4,8 @@ import json
 import re
 import unittest
 
-from operators import OperatorTest
-from support import wait_until
+from operators import OperatorTest, replicas
+from support import SOURCE, wait_until
 
 JOB = """
     name: mnist
@@ -177,6 +177,68 @@ class KubernetesRunTest(OperatorTest):
         self.assertEqual(self.all("tfjobs"), {})
         self.assertEqual(self.show("dist")["state"], "Stopped")
 
+    def test_another_job_of_the_same_name_is_left_alone(self):
+        self.operate()
+        there = "--on", "kubernetes", "-n", self.namespace
+        self.create("dist", {"Worker": replicas(1)})
+        first = json.loads(self.muster("show", "--json", "dist", *there).stdout)["id"]
+        self.kubectl("delete", "tfjob", "dist", "--wait=true")
+        self.create("dist", {"Worker": replicas(1)})
+        self.assertEqual(self.wait_state(first, "Stopped")["state"], "Stopped")
+        second = json.loads(self.muster("show", "--json", "dist", *there).stdout)["id"]
+        self.assertNotEqual(first, second)
+        self.muster("stop", "--yes", first)
+        self.assertEqual(list(self.all("tfjobs")), ["dist"])
+
+    def test_a_stop_that_is_refused_is_told_at_once(self):
+        job = self.submit()
+        place = self.home / "jobs" / job / "submission.json"
+        place.write_text(place.read_text().replace(str(self.cluster.kubeconfig), str(self.api.kubeconfig)))
+        self.api.fail({"kind": "status", "verb": "delete", "path": "/tfjobs/", "status": 403})
+        refused = self.muster("stop", "--yes", job, check=False, timeout=40)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn(f"{job}: ", refused.stderr)
+        self.assertEqual(list(self.all("tfjobs")), [job])
+        self.api.fail()
+
+    def test_a_submission_without_an_answer_leaves_nothing(self):
+        self.api.fail({"kind": "cut-answer", "verb": "patch", "path": "/tfjobs/", "times": 100})
+        env = {**self.env, "KUBECONFIG": str(self.api.kubeconfig)}
+        refused = self.muster("run", "-d", "--on", "kubernetes", "-n", self.namespace, self.write("job.yaml", JOB), check=False, env=env)
+        self.assertEqual(refused.returncode, 1)
+        self.api.fail()
+        self.assertEqual(self.all("tfjobs"), {})
+        self.assertEqual(json.loads(self.kubectl("get", "networkpolicy", "--output=json").stdout)["items"], [])
+
+    def test_what_a_change_adds_and_takes_away(self):
+        run = "run", "-d", "--yes", "--on", "kubernetes"
+        job = self.submit()
+        # Where it runs need not be said again.
+        text = JOB + "\n    notebook: {password: secret}\n"
+        self.muster(*run, self.write("job.yaml", text))
+        service = json.loads(self.kubectl("get", "service", f"{job}-notebook", "--output=json").stdout)
+        self.assertEqual(service["metadata"]["ownerReferences"][0]["name"], job)
+        self.muster(*run, self.write("job.yaml", JOB))
+        self.assertIn("NotFound", self.kubectl("get", "service", f"{job}-notebook", check=False).stderr)
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_a_job_is_found_again_from_anywhere(self):
+        (self.dir / "here").mkdir()
+        (self.dir / "here" / "config").write_text(self.cluster.kubeconfig.read_text())
+        env = {**self.env, "KUBECONFIG": "config"}
+        self.muster("run", "-d", "--on", "kubernetes", "-n", self.namespace, self.write("job.yaml", JOB), env=env, cwd=self.dir / "here")
+        job = self.jobs()[0]["id"]
+        del self.env["KUBECONFIG"]
+        self.assertEqual(self.show(job)["state"], "Pending")
+
+    def test_a_job_that_was_started_elsewhere_is_not_resumed_without_its_file(self):
+        job = self.submit()
+        self.env["MUSTER_HOME"] = str(self.dir / "other")
+        there = "--on", "kubernetes", "-n", self.namespace
+        self.assertEqual(json.loads(self.muster("show", "--json", job, *there).stdout)["id"], job)
+        self.muster("stop", "--yes", "--now", job)
+        self.assertIn("its job file is there", self.muster("resume", "-d", job, check=False).stderr)
+
     def test_notebooks(self):
         job = self.submit("{name: mnist, image: tf:1, notebook: {password: secret}, roles: {worker: {command: [train]}}}")
         said = self.muster("notebook", job).stdout
@@ -234,6 +296,10 @@ class KubernetesRunTest(OperatorTest):
         refused = self.muster("run", "--on", "kubernetes", file, check=False)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("does not know the role 'trainer'", refused.stderr)
+        refused = self.muster("run", "--on", "kubernetes", SOURCE / "examples" / "rendered_cluster.yaml", check=False)
+        self.assertIn("`muster render` makes manifests of it", refused.stderr)
+        refused = self.muster("jobs", "-n", "ml", check=False)
+        self.assertIn("add --on kubernetes", refused.stderr)
         file = self.write("job.yaml", "{name: x, image: tf:1, roles: {worker: {command: [train]}}}")
         refused = self.muster("run", "--context", "nowhere", "--on", "kubernetes", file, check=False)
         self.assertIn("nowhere", refused.stderr)

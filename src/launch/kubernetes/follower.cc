@@ -27,19 +27,29 @@ LogSource SourceOf(const Json& pod) {
   return {.pod = k8s::UidOf(pod), .restart = StatusOf(pod).restarts};
 }
 
-// OK when the output is as complete as it can be by now.
-absl::Status CopyPod(k8s::Client& client, const Json& pod, LogCopy& copy, k8s::LogOptions options) {
-  const ContainerStatus status = StatusOf(pod);
-  copy.Begin(SourceOf(pod), status.restarts);
+// OK when the output of one run of a container is as complete as it can be by now.
+absl::Status CopyRun(k8s::Client& client, const Json& pod, const LogSource& source, LogCopy& copy,
+                     k8s::LogOptions options) {
+  copy.Begin(source, source.restart);
   options.container = kTfContainer;
   options.timestamps = true;
   if (copy.since() != absl::InfinitePast()) options.since = copy.since();
   const absl::Status read = client.ReadLog(
       k8s::KeyOf(pod), options, [&copy](absl::string_view bytes) { return copy.Take(bytes); });
-  // One that was followed to its end has ended, even if its status does not say so yet.
-  const bool complete = read.ok() && (status.terminated || options.follow);
-  MUSTER_RETURN_IF_ERROR(copy.End(complete));
+  // A stream that ends tells nothing: its node may have gone. What the pod's status said before it
+  // was read counts.
+  MUSTER_RETURN_IF_ERROR(copy.End(read.ok() && (options.previous || StatusOf(pod).ended)));
   return k8s::IsNoSuchObject(read) ? absl::OkStatus() : read;
+}
+
+absl::Status CopyPod(k8s::Client& client, const Json& pod, LogCopy& copy, k8s::LogOptions options) {
+  const LogSource source = SourceOf(pod);
+  const LogSource before{.pod = source.pod, .restart = source.restart - 1};
+  // Of a container that was started again while nobody looked, the cluster still has the last run.
+  if (source.restart > 0 && copy.source() != source && !copy.IsComplete(before)) {
+    CopyRun(client, pod, before, copy, {.previous = true, .stop = options.stop}).IgnoreError();
+  }
+  return CopyRun(client, pod, source, copy, std::move(options));
 }
 
 std::string LockPath(const FollowOptions& options) { return JoinPath(options.logs, "copy.lock"); }
@@ -50,10 +60,10 @@ k8s::Selection PodsOf(const k8s::ObjectKey& job) {
   return {.name_space = job.name_space, .labels = absl::StrCat(kTfJobNameLabel, "=", job.name)};
 }
 
-absl::Status CopyOutput(k8s::Client& client, const FollowOptions& options,
-                        const std::vector<Json>& pods) {
+absl::StatusOr<bool> CopyOutput(k8s::Client& client, const FollowOptions& options,
+                                const std::vector<Json>& pods) {
   MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(LockPath(options)));
-  if (!lock) return absl::OkStatus();
+  if (!lock) return false;
   absl::Mutex mutex;
   size_t next = 0;
   absl::Status first;
@@ -80,7 +90,8 @@ absl::Status CopyOutput(k8s::Client& client, const FollowOptions& options,
   for (size_t i = 1; i < std::min<size_t>(kCopiers, pods.size()); ++i) threads.emplace_back(work);
   work();
   threads.clear();
-  return first;
+  MUSTER_RETURN_IF_ERROR(first);
+  return true;
 }
 
 Follower::Follower(k8s::Client& client, FollowOptions options, UniqueFd signal)
@@ -93,7 +104,14 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(k8s::Client& client,
   std::unique_ptr<Follower> follower(new Follower(client, std::move(options), std::move(signal)));
   Follower* self = follower.get();
   const FollowOptions& own = self->options_;
-  MUSTER_ASSIGN_OR_RETURN(self->lock_, FileLock::Try(LockPath(own)));
+  {
+    const absl::MutexLock held(&self->mutex_);
+    MUSTER_ASSIGN_OR_RETURN(self->lock_, FileLock::Try(LockPath(own)));
+    if (!self->lock_) {
+      self->locker_ =
+          std::jthread([self](const std::stop_token& stop) { self->WaitForLock(stop); });
+    }
+  }
   self->watched_pods_ = std::make_unique<k8s::Informer>(
       client, k8s::InformerOptions{.kind = k8s::kPods, .selection = PodsOf(own.job)},
       k8s::InformerHandler{
@@ -123,7 +141,22 @@ absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(k8s::Client& client,
   return follower;
 }
 
+// Until who copies the output now has ended.
+void Follower::WaitForLock(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    auto lock = FileLock::Try(LockPath(options_));
+    if (lock.ok() && lock->has_value()) {
+      const absl::MutexLock held(&mutex_);
+      lock_ = *std::move(lock);
+      for (const auto& [task, pod] : pods_) StartCopying(task);
+      return;
+    }
+    for (int i = 0; i < 10 && !stop.stop_requested(); ++i) absl::SleepFor(kRetryDelay / 10);
+  }
+}
+
 Follower::~Follower() {
+  locker_ = {};
   jobs_.reset();
   watched_pods_.reset();
   std::map<TaskId, Copying> copying;
@@ -152,7 +185,8 @@ bool Follower::Drain() {
 void Follower::SeenJob(const Json& job, bool gone) {
   {
     const absl::MutexLock lock(&mutex_);
-    const auto verdict = gone ? JobState::kStopped : VerdictOf(job);
+    const bool other = !gone && !options_.uid.empty() && k8s::UidOf(job) != options_.uid;
+    const auto verdict = gone || other ? JobState::kStopped : VerdictOf(job);
     if (!ending_ && verdict) {
       ending_ = true;
       ender_ = std::jthread([this, at_once = verdict != JobState::kSucceeded] { End(at_once); });
@@ -190,15 +224,18 @@ void Follower::SeenPod(const Json& pod, bool gone) {
       }
     } else {
       pods_[*task] = std::make_shared<const Json>(pod);
-      if (lock_ && !copying_.contains(*task)) {
-        Copying& copying = copying_[*task];
-        ++at_work_;
-        copying.thread = std::jthread(
-            [this, token = copying.stop.get_token(), task = *task] { Work(token, task); });
-      }
+      if (lock_) StartCopying(*task);
     }
   }
   Signal();
+}
+
+void Follower::StartCopying(const TaskId& task) {
+  if (ended_ || copying_.contains(task)) return;
+  Copying& copying = copying_[task];
+  ++at_work_;
+  copying.thread =
+      std::jthread([this, token = copying.stop.get_token(), task] { Work(token, task); });
 }
 
 std::shared_ptr<const Json> Follower::Next(const TaskId& task, const LogCopy& copy) const {
@@ -220,7 +257,9 @@ void Follower::Work(const std::stop_token& stop, const TaskId& task) {
     }
     if (pod == nullptr) break;
     const absl::Status copied = CopyPod(client_, *pod, **copy, {.follow = true, .stop = stop});
-    if (!copied.ok()) absl::SleepFor(kRetryDelay);
+    if (!(*copy)->IsComplete(SourceOf(*pod))) {
+      absl::SleepFor(copied.ok() ? kRetryDelay / 5 : kRetryDelay);
+    }
   }
   const absl::MutexLock lock(&mutex_);
   --at_work_;

@@ -25,6 +25,7 @@ inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJo
 // Which job, and where its output goes.
 struct FollowOptions {
   k8s::ObjectKey job;
+  std::string uid;   // another of that name is another job; "": not known
   std::string logs;  // a folder
   LogWriter::Options log;
   absl::Duration finish_grace;  // for tasks that go on after the job's success
@@ -33,9 +34,9 @@ struct FollowOptions {
 // Pods that belong to it.
 k8s::Selection PodsOf(const k8s::ObjectKey& job);
 
-// Copies what its tasks have printed by now. Nothing is done while somebody else copies it.
-absl::Status CopyOutput(k8s::Client& client, const FollowOptions& options,
-                        const std::vector<Json>& pods);
+// Copies what its tasks have printed by now. False: somebody else copies it, and nothing is done.
+absl::StatusOr<bool> CopyOutput(k8s::Client& client, const FollowOptions& options,
+                                const std::vector<Json>& pods);
 
 // Copies what its tasks print as they print it, until the job ends.
 class Follower {
@@ -63,14 +64,17 @@ class Follower {
   // The pod whose output is to be copied next; null when there is none by now.
   std::shared_ptr<const Json> Next(const TaskId& task, const LogCopy& copy) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void StartCopying(const TaskId& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitForLock(const std::stop_token& stop);
   void End(bool at_once);
   void Signal() const;
 
   k8s::Client& client_;
   const FollowOptions options_;
   UniqueFd signal_;
-  std::optional<FileLock> lock_;  // of the logs; absent: somebody else copies them
   mutable absl::Mutex mutex_;
+  // Of the logs; absent: somebody else copies them.
+  std::optional<FileLock> lock_ ABSL_GUARDED_BY(mutex_);
   std::map<TaskId, std::shared_ptr<const Json>> pods_ ABSL_GUARDED_BY(mutex_);
   std::map<TaskId, Copying> copying_ ABSL_GUARDED_BY(mutex_);
   int at_work_ ABSL_GUARDED_BY(mutex_) = 0;      // threads that may have more to copy
@@ -78,6 +82,7 @@ class Follower {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;   // and no task is waited for
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread ender_ ABSL_GUARDED_BY(mutex_);
+  std::jthread locker_;
   std::unique_ptr<k8s::Informer> jobs_;
   std::unique_ptr<k8s::Informer> watched_pods_;
 };

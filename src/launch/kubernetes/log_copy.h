@@ -28,6 +28,7 @@ class LogCopy {
                                                        const TaskId& task,
                                                        LogWriter::Options options);
 
+  const LogSource& source() const { return state_.source; }  // the last
   // Whether all of it is here.
   bool IsComplete(const LogSource& source) const {
     return state_.complete && state_.source == source;

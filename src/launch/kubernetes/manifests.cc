@@ -63,6 +63,15 @@ class Renderer {
   }
 
   absl::StatusOr<std::vector<Object>> RenderForOperator() {
+    if (spec_.format == JobFormat::kRenderedCluster) {
+      return absl::InvalidArgumentError(
+          "the servers of such a cluster never end, which is no job for an operator; `muster "
+          "render` makes manifests of it, for kubectl apply");
+    }
+    if (!spec_.notebook.is_null() && NotebookName(spec_).size() > kLongestLabel) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the notebook would be called ", NotebookName(spec_), "; give the job a shorter name"));
+    }
     AddCommon();
     if (!spec_.notebook.is_null()) AddNotebook();
     for (const TaskId& task : spec_.Tasks()) MUSTER_RETURN_IF_ERROR(CheckName(task));
@@ -107,21 +116,15 @@ class Renderer {
   void AddNetworkPolicy() {
     const Object tasks = {{"matchLabels", {{kJobLabel, spec_.name}}},
                           {"matchExpressions", {{{"key", kRoleLabel}, {"operator", "Exists"}}}}};
-    std::vector<int> ports;
-    for (const RoleSpec& role : spec_.roles) ports.push_back(PortOf(role));
-    std::sort(ports.begin(), ports.end());
-    ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
-    Object open = Object::array();
-    for (const int port : ports) open.push_back({{"protocol", "TCP"}, {"port", port}});
     const Object own = {{"podSelector", {{"matchLabels", {{kJobLabel, spec_.name}}}}}};
-    objects_.push_back(
-        {{"apiVersion", "networking.k8s.io/v1"},
-         {"kind", "NetworkPolicy"},
-         {"metadata", Metadata(spec_.name)},
-         {"spec",
-          {{"podSelector", tasks},
-           {"policyTypes", {"Ingress"}},
-           {"ingress", Object::array({{{"from", Object::array({own})}, {"ports", open}}})}}}});
+    objects_.push_back({{"apiVersion", "networking.k8s.io/v1"},
+                        {"kind", "NetworkPolicy"},
+                        {"metadata", Metadata(spec_.name)},
+                        {"spec",
+                         {{"podSelector", tasks},
+                          {"policyTypes", {"Ingress"}},
+                          // Libraries such as Gloo and NCCL pick ports of their own.
+                          {"ingress", Object::array({{{"from", Object::array({own})}}})}}}});
   }
 
   absl::Status CheckName(const TaskId& task) const {

@@ -214,14 +214,19 @@ class Observer {
   }
 
   void WithoutPod(TaskRecord& task) {
+    if (change_.job.state == JobState::kSuspended) {
+      task.state = TaskState::kPending;
+      task.reason.clear();
+      task.host.clear();
+      task.started.reset();
+      return;
+    }
     if (IsFinal(task.state)) return;
     if (IsFinal(change_.job.state)) {
       Ending(task);
     } else if (task.state == TaskState::kRunning || task.state == TaskState::kStarting) {
       task.state = TaskState::kRestarting;
       task.reason = "its pod is gone";
-    } else if (change_.job.state == JobState::kSuspended) {
-      task.state = TaskState::kPending;
     }
   }
 

@@ -13,15 +13,13 @@ Place Place::Of(const Submission& submission) {
   place.name_space = submission.place.value("namespace", "");
   place.trainer_image = submission.place.value("trainer_image", "");
   place.job = submission.place.value("job", "");
+  place.uid = submission.place.value("uid", "");
   return place;
 }
 
 nlohmann::json Place::ToJson() const {
-  return {{"kubeconfig", kubeconfig},
-          {"context", context},
-          {"namespace", name_space},
-          {"trainer_image", trainer_image},
-          {"job", job}};
+  return {{"kubeconfig", kubeconfig},       {"context", context}, {"namespace", name_space},
+          {"trainer_image", trainer_image}, {"job", job},         {"uid", uid}};
 }
 
 absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(const Place& place,

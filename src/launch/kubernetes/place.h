@@ -17,6 +17,7 @@ struct Place {
   std::string name_space;  // "": the job's, else the context's
   std::string trainer_image;
   std::string job;  // the TFJob's name; "": the submission's id
+  std::string uid;  // the TFJob's, of which there may be another of that name later; "": not known
 
   static Place Of(const Submission& submission);
   nlohmann::json ToJson() const;

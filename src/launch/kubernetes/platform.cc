@@ -1,11 +1,15 @@
 #include "launch/kubernetes/platform.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/digest.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "base/variables.h"
 #include "codec/yaml_writer.h"
@@ -20,6 +24,7 @@ namespace {
 
 constexpr int kLastLines = 10;
 constexpr absl::Duration kLookPatience = absl::Seconds(5);
+constexpr absl::Duration kWritePatience = absl::Seconds(15);
 // Who lists a hundred jobs of a cluster that does not answer waits once.
 constexpr absl::Duration kUnreachableFor = absl::Seconds(10);
 
@@ -36,6 +41,7 @@ class FollowerWatch final : public JobWatch {
 FollowOptions FollowOptionsOf(const JobRecord& job, const Submission& submission) {
   const Policies& policies = submission.spec.policies;
   return {.job = KeyOf(submission),
+          .uid = Place::Of(submission).uid,
           .logs = JobDir(job.directory).logs(),
           .log = {.rotate_bytes = policies.log_rotate_bytes, .keep = policies.log_keep},
           .finish_grace = FinishGrace(submission.spec)};
@@ -66,10 +72,43 @@ Json OwnerReference(const Json& job) {
           {"uid", k8s::UidOf(job)}};
 }
 
+// Those that are read now, wherever somebody stands who asks later; "" when there are none, as in a
+// pod.
+std::string KubeconfigFiles() {
+  const Variables variables = ProcessVariables();
+  std::string files = variables("KUBECONFIG");
+  if (files.empty()) files = JoinPath(variables("HOME"), ".kube/config");
+  std::vector<std::string> absolute;
+  std::error_code error;
+  for (const absl::string_view file : absl::StrSplit(files, ':', absl::SkipEmpty())) {
+    const std::filesystem::path path = std::filesystem::absolute(std::string(file), error);
+    if (std::filesystem::exists(path, error)) absolute.push_back(path.string());
+  }
+  return absl::StrJoin(absolute, ":");
+}
+
+// The TFJob as this submission means it: another of its name is not there for it.
+bool IsOther(const Submission& submission, const Json& job) {
+  const std::string uid = Place::Of(submission).uid;
+  return !uid.empty() && k8s::UidOf(job) != uid;
+}
+
+bool BelongsTo(const std::string& uid, const Json& pod) {
+  const Json* owners = k8s::Find(pod, "/metadata/ownerReferences");
+  if (uid.empty() || owners == nullptr || !owners->is_array()) return true;
+  return std::any_of(owners->begin(), owners->end(),
+                     [&](const Json& owner) { return k8s::TextAt(owner, "/uid") == uid; });
+}
+
+// A file that says that all of a job's output is here.
+std::string WholeMark(const FollowOptions& options) { return JoinPath(options.logs, "whole"); }
+
 // A running job as it shall be from now on.
 Submission Continued(const Submission& current, Submission next) {
   next.id = current.id;
+  const std::string image = Place::Of(next).trainer_image;
   next.place = current.place;
+  if (!image.empty()) next.place["trainer_image"] = image;
   next.resumed_from = current.resumed_from;
   next.resume_step = current.resume_step;
   return next;
@@ -102,7 +141,7 @@ absl::StatusOr<k8s::Client*> KubernetesPlatform::ClientFor(const Place& place) {
 }
 
 absl::StatusOr<Place> KubernetesPlatform::Resolve(Place place, const std::string& name_space) {
-  if (place.kubeconfig.empty()) place.kubeconfig = ProcessVariables()("KUBECONFIG");
+  if (place.kubeconfig.empty()) place.kubeconfig = KubeconfigFiles();
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(place));
   const k8s::ClusterConfig& config = client->transport().config();
   place.context = config.context;
@@ -114,7 +153,12 @@ absl::StatusOr<Place> KubernetesPlatform::Resolve(Place place, const std::string
 
 absl::Status KubernetesPlatform::Prepare(Submission& submission) {
   Place own = Place::Of(submission);
+  if (!own.job.empty() && submission.spec.format == JobFormat::kNative) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(own.job, " was started elsewhere, and its job file is there: run that again"));
+  }
   own.job.clear();  // a run of ours has a TFJob of its own
+  own.uid.clear();
   MUSTER_ASSIGN_OR_RETURN(const Place place,
                           Resolve(std::move(own), submission.spec.kubernetes_namespace));
   submission.place = place.ToJson();
@@ -142,6 +186,7 @@ absl::StatusOr<Submission> KubernetesPlatform::Import(const std::string& id,
   const auto job = client->Get(kTfJobs, {place.name_space, id}, {.patience = kLookPatience});
   if (!job.ok()) return Explain(job.status());
   place.job = id;
+  place.uid = k8s::UidOf(*job);
   Submission submission{.source_name = id, .working_dir = "/", .place = place.ToJson()};
   submission.source = codec::ToYaml(Object({{"spec", (*job)["spec"]}}));
   MUSTER_ASSIGN_OR_RETURN(submission.spec,
@@ -182,46 +227,68 @@ absl::StatusOr<std::vector<Object>> KubernetesPlatform::Render(const Submission&
        .tls = std::move(tls)});
 }
 
-// The TFJob comes last, and only then owns the others: a job that exists has all that it needs.
-absl::Status KubernetesPlatform::Submit(const Submission& submission, const JobRecord& record) {
-  MUSTER_RETURN_IF_ERROR(JobDir(record.directory).SaveSubmission(submission));
-  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(Place::Of(submission)));
-  MUSTER_ASSIGN_OR_RETURN(JobTls tls, MakeJobTls(submission.id));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> objects, Render(submission, std::move(tls)));
-  std::vector<std::pair<const k8s::ResourceKind*, k8s::ObjectKey>> made;
-  absl::Status status;
+// Makes the objects, or makes them so, and has the last, the TFJob, own the others: a job that
+// exists has all that it needs. Returns the TFJob.
+absl::StatusOr<Json> KubernetesPlatform::ApplyAll(k8s::Client& client,
+                                                  const std::vector<Object>& objects,
+                                                  std::vector<Made>* made) {
   Json job;
   for (const Object& object : objects) {
     const Json json = object;
     MUSTER_ASSIGN_OR_RETURN(const k8s::ResourceKind* kind, KindOf(json));
-    auto created = client->Apply(*kind, json, /*force=*/false);
-    status = created.status();
-    if (!status.ok()) break;
-    made.emplace_back(kind, k8s::KeyOf(json));
-    job = *std::move(created);
-  }
-  if (!status.ok()) {
-    for (const auto& [kind, key] : made) client->Delete(*kind, key).IgnoreError();
-    return Explain(status);
+    // Also when there is no answer it may be there.
+    made->push_back({kind, k8s::KeyOf(json)});
+    MUSTER_ASSIGN_OR_RETURN(
+        job, client.Apply(*kind, json, /*force=*/true, {.patience = kWritePatience}));
   }
   const Json owned = {{"metadata", {{"ownerReferences", Json::array({OwnerReference(job)})}}}};
-  made.pop_back();
-  for (const auto& [kind, key] : made) {
+  for (size_t i = 0; i + 1 < made->size(); ++i) {
     // Without an owner it merely stays behind when the job is deleted.
-    const auto patched = client->Patch(*kind, key, owned);
-    if (!patched.ok() && options_.warn) options_.warn(std::string(patched.status().message()));
+    const auto patched = client.Patch(*made->at(i).kind, made->at(i).key, owned);
+    if (!patched.ok()) Warn(patched.status());
   }
-  return absl::OkStatus();
+  return job;
+}
+
+void KubernetesPlatform::Warn(const absl::Status& status) const {
+  if (options_.warn) options_.warn(std::string(status.message()));
+}
+
+absl::Status KubernetesPlatform::Submit(const Submission& submission, const JobRecord& record) {
+  const JobDir dir(record.directory);
+  MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(submission));
+  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(Place::Of(submission)));
+  MUSTER_ASSIGN_OR_RETURN(JobTls tls, MakeJobTls(submission.id));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> objects, Render(submission, std::move(tls)));
+  std::vector<Made> made;
+  const auto job = ApplyAll(*client, objects, &made);
+  if (job.ok()) {
+    Submission placed = submission;
+    placed.place["uid"] = k8s::UidOf(*job);
+    return dir.SaveSubmission(placed);
+  }
+  std::vector<std::string> left;
+  for (const Made& one : made) {
+    const absl::Status removed = client->Delete(*one.kind, one.key);
+    if (!removed.ok() && !k8s::IsNoSuchObject(removed) && !k8s::IsUnknownResource(removed)) {
+      left.push_back(absl::StrCat(one.kind->plural, "/", one.key.name));
+    }
+  }
+  if (left.empty()) return Explain(job.status());
+  return Annotate(Explain(job.status()),
+                  absl::StrCat("there may be left in the cluster, to be deleted by hand: ",
+                               absl::StrJoin(left, ", ")));
 }
 
 // Observe() says all there is to say.
 Liveness KubernetesPlatform::Check(const JobRecord&) { return Liveness::kUnknown; }
 
-absl::StatusOr<Sight> KubernetesPlatform::Look(k8s::Client& client, const k8s::ObjectKey& job) {
+absl::StatusOr<Sight> KubernetesPlatform::Look(k8s::Client& client, const Submission& submission) {
+  const k8s::ObjectKey job = KeyOf(submission);
   Sight sight{.now = absl::Now()};
   auto object = client.Get(kTfJobs, job, {.patience = kLookPatience});
   if (object.ok()) {
-    sight.job = *std::move(object);
+    if (!IsOther(submission, *object)) sight.job = *std::move(object);
   } else if (!k8s::IsNoSuchObject(object.status()) && !k8s::IsUnknownResource(object.status())) {
     return object.status();
   }
@@ -229,6 +296,8 @@ absl::StatusOr<Sight> KubernetesPlatform::Look(k8s::Client& client, const k8s::O
       k8s::ObjectList pods,
       client.List(k8s::kPods, {.selection = PodsOf(job), .call = {.patience = kLookPatience}}));
   sight.pods = std::move(pods.items);
+  const std::string uid = Place::Of(submission).uid;
+  std::erase_if(sight.pods, [&uid](const Json& pod) { return !BelongsTo(uid, pod); });
   return sight;
 }
 
@@ -237,7 +306,7 @@ absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
   const Place place = Place::Of(submission);
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(place));
-  const auto sight = Look(*client, KeyOf(submission));
+  const auto sight = Look(*client, submission);
   if (absl::IsUnavailable(sight.status())) {
     MUSTER_ASSIGN_OR_RETURN(Connection * connection, ConnectionFor(place));
     connection->failure = sight.status();
@@ -247,7 +316,7 @@ absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
   const FollowOptions follow = FollowOptionsOf(job, submission);
   if (sight->job && VerdictOf(*sight->job)) {
     // The last lines belong to the report, and all of them outlive the pods.
-    CopyOutput(*client, follow, sight->pods).IgnoreError();
+    Copy(*client, follow, sight->pods, /*ended=*/true);
   }
   return Compare(
       {.job = job,
@@ -258,6 +327,17 @@ absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
       *sight);
 }
 
+// As far as it goes: what is here already is worth reading all the same.
+void KubernetesPlatform::Copy(k8s::Client& client, const FollowOptions& options,
+                              const std::vector<Json>& pods, bool ended) const {
+  const auto copied = CopyOutput(client, options, pods);
+  if (!copied.ok()) {
+    Warn(Annotate(copied.status(), "not all of the output could be fetched"));
+  } else if (*copied && ended) {
+    ReplaceFile(WholeMark(options), "").IgnoreError();  // else it is merely looked for again
+  }
+}
+
 absl::Status KubernetesPlatform::Stop(const JobRecord& job, bool at_once) {
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(Place::Of(submission)));
@@ -266,11 +346,12 @@ absl::Status KubernetesPlatform::Stop(const JobRecord& job, bool at_once) {
       const k8s::ObjectList pods,
       client->List(k8s::kPods, {.selection = PodsOf(key), .call = {.patience = kLookPatience}}));
   // What the tasks have said goes with their pods.
-  MUSTER_RETURN_IF_ERROR(CopyOutput(*client, FollowOptionsOf(job, submission), pods.items));
+  Copy(*client, FollowOptionsOf(job, submission), pods.items, /*ended=*/false);
   // In the foreground: it is there until the last of its pods is gone.
   const absl::Status asked =
       client->Delete(kTfJobs, key,
                      {.propagation = k8s::DeleteOptions::Propagation::kForeground,
+                      .uid = Place::Of(submission).uid,
                       .call = {.patience = kLookPatience}});
   if (!asked.ok() && !k8s::IsNoSuchObject(asked)) return Explain(asked);
   if (!at_once) return absl::OkStatus();
@@ -316,13 +397,31 @@ absl::Status KubernetesPlatform::Update(const JobRecord& job, const Submission& 
   MUSTER_ASSIGN_OR_RETURN(const Submission current, dir.LoadSubmission());
   const Submission changed = Continued(current, next);
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(Place::Of(changed)));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> objects, Render(changed));
-  for (const Object& object : objects) {
+  const JobSpec spec = SpecInCluster(changed);
+  std::optional<JobTls> tls;
+  if (HasTls(spec)) {
+    const auto secret = client->Get(k8s::kSecrets, {KeyOf(changed).name_space, TlsName(spec)});
+    if (k8s::IsNoSuchObject(secret.status())) {
+      MUSTER_ASSIGN_OR_RETURN(tls, MakeJobTls(changed.id));
+    }
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> objects, Render(changed, std::move(tls)));
+  std::vector<Made> made;
+  MUSTER_RETURN_IF_ERROR(ApplyAll(*client, objects, &made).status());
+  MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(changed));
+  // What the job no longer has.
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<Object> before, Render(current));
+  for (const Object& object : before) {
     const Json json = object;
     MUSTER_ASSIGN_OR_RETURN(const k8s::ResourceKind* kind, KindOf(json));
-    MUSTER_RETURN_IF_ERROR(client->Apply(*kind, json, /*force=*/true).status());
+    const bool stays = std::any_of(made.begin(), made.end(), [&](const Made& one) {
+      return one.kind == kind && one.key == k8s::KeyOf(json);
+    });
+    if (stays) continue;
+    const absl::Status removed = client->Delete(*kind, k8s::KeyOf(json));
+    if (!removed.ok() && !k8s::IsNoSuchObject(removed)) Warn(removed);
   }
-  return dir.SaveSubmission(changed);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Follower>> KubernetesPlatform::Follow(const JobRecord& job) {
@@ -344,21 +443,19 @@ absl::StatusOr<std::unique_ptr<JobWatch>> KubernetesPlatform::Watch(const JobRec
 
 absl::StatusOr<std::unique_ptr<LogStream>> KubernetesPlatform::Logs(
     const JobRecord& job, const std::vector<TaskId>& tasks) {
-  const std::string logs = JobDir(job.directory).logs();
-  if (!IsFinal(job.state)) {
-    MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
-    MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(Place::Of(submission)));
-    const FollowOptions options = FollowOptionsOf(job, submission);
-    auto pods = client->List(
-        k8s::kPods, {.selection = PodsOf(options.job), .call = {.patience = kLookPatience}});
-    absl::Status copied = pods.status();
-    if (pods.ok()) copied = CopyOutput(*client, options, pods->items);
-    // What is here already is worth reading all the same.
-    if (!copied.ok() && options_.warn) {
-      options_.warn(absl::StrCat("the latest output could not be fetched: ", copied.message()));
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
+  const FollowOptions options = FollowOptionsOf(job, submission);
+  std::error_code error;
+  if (!IsFinal(job.state) || !std::filesystem::exists(WholeMark(options), error)) {
+    const auto client = ClientFor(Place::Of(submission));
+    auto sight = client.ok() ? Look(**client, submission) : client.status();
+    if (sight.ok()) {
+      Copy(**client, options, sight->pods, IsFinal(job.state));
+    } else {
+      Warn(Annotate(sight.status(), "the latest output could not be fetched"));
     }
   }
-  return std::make_unique<MergedLogReader>(logs, tasks);
+  return std::make_unique<MergedLogReader>(options.logs, tasks);
 }
 
 }  // namespace muster::kubernetes

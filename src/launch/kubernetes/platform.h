@@ -61,9 +61,20 @@ class KubernetesPlatform final : public Platform {
 
   // With everything that the user left open.
   absl::StatusOr<Place> Resolve(Place place, const std::string& name_space);
+  // An object that has been, or may have been, made.
+  struct Made {
+    const k8s::ResourceKind* kind;
+    k8s::ObjectKey key;
+  };
+
+  absl::StatusOr<Json> ApplyAll(k8s::Client& client, const std::vector<Object>& objects,
+                                std::vector<Made>* made);
+  void Copy(k8s::Client& client, const FollowOptions& options, const std::vector<Json>& pods,
+            bool ended) const;
+  void Warn(const absl::Status& status) const;
   absl::StatusOr<Connection*> ConnectionFor(const Place& place);
   absl::StatusOr<k8s::Client*> ClientFor(const Place& place);
-  static absl::StatusOr<Sight> Look(k8s::Client& client, const k8s::ObjectKey& job);
+  static absl::StatusOr<Sight> Look(k8s::Client& client, const Submission& submission);
   absl::StatusOr<std::vector<Object>> Render(const Submission& submission,
                                              std::optional<JobTls> tls = std::nullopt) const;
   absl::StatusOr<std::shared_ptr<Follower>> Follow(const JobRecord& job);

@@ -53,7 +53,7 @@ ContainerStatus StatusOf(const Json& pod) {
     status.running = true;
     status.started = TimeAt(*running, "/startedAt");
   } else if (const Json* terminated = k8s::Find(*container, "/state/terminated")) {
-    status.terminated = true;
+    status.terminated = status.ended = true;
     status.started = TimeAt(*terminated, "/startedAt");
     status.finished = TimeAt(*terminated, "/finishedAt");
     status.exit_code = NumberAt(*terminated, "/exitCode");
@@ -61,6 +61,7 @@ ContainerStatus StatusOf(const Json& pod) {
     status.message = k8s::TextAt(*terminated, "/message");
   } else if (const Json* waiting = k8s::Find(*container, "/state/waiting")) {
     status.waiting = true;
+    status.ended = k8s::Find(*container, "/lastState/terminated") != nullptr;
     status.reason = k8s::TextAt(*waiting, "/reason");
     status.message = k8s::TextAt(*waiting, "/message");
   }

@@ -25,6 +25,7 @@ struct ContainerStatus {
   bool running = false;
   bool waiting = false;
   bool terminated = false;
+  bool ended = false;   // its last run is over: terminated, or waiting for the next
   std::string reason;   // of its waiting or its end: "ImagePullBackOff", "OOMKilled", "Error"
   std::string message;  // the same in words
   std::optional<absl::Time> started;
@@ -32,7 +33,7 @@ struct ContainerStatus {
   std::optional<int> exit_code;
   int restarts = 0;  // in place
 
-  bool has_output() const { return running || terminated; }
+  bool has_output() const { return running || ended; }
 };
 ContainerStatus StatusOf(const Json& pod);
 
