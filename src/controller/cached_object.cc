@@ -13,14 +13,12 @@ void Erase(Json& object, std::initializer_list<const char*> keys) {
 }
 
 // Labels and annotations of others go.
-void KeepOwn(Json& metadata, const char* key) {
+void KeepOwn(Json& metadata, const char* key, absl::string_view prefix) {
   const auto found = metadata.find(key);
   if (found == metadata.end() || !found->is_object()) return;
   Json own = Json::object();
   for (auto& [name, value] : found->items()) {
-    if (absl::StartsWith(name, kLabelPrefix) || absl::StartsWith(name, "muster/")) {
-      own[name] = std::move(value);
-    }
+    if (absl::StartsWith(name, prefix)) own[name] = std::move(value);
   }
   if (own.empty()) {
     metadata.erase(found);
@@ -56,8 +54,8 @@ void KeepWhatCounts(Json& object) {
   if (const auto metadata = object.find("metadata");
       metadata != object.end() && metadata->is_object()) {
     Erase(*metadata, {"managedFields", "selfLink", "generateName", "creationTimestamp"});
-    KeepOwn(*metadata, "labels");
-    KeepOwn(*metadata, "annotations");
+    KeepOwn(*metadata, "labels", kLabelPrefix);
+    KeepOwn(*metadata, "annotations", "muster/");
     ShortenOwners(*metadata);
   }
   if (const auto status = object.find("status"); status != object.end() && status->is_object()) {

@@ -8,7 +8,7 @@ namespace {
 TEST(CachedObjectTest, WhatRulesAskForStays) {
   Json pod = Json::parse(R"({"apiVersion": "v1", "kind": "Pod",
     "metadata": {"name": "j-worker-0", "namespace": "n", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "t",
-      "labels": {"training.kubeflow.org/operator-name": "tfjob-controller", "training.kubeflow.org/job-name": "j", "team": "a"},
+      "labels": {"training.kubeflow.org/operator-name": "tfjob-controller", "training.kubeflow.org/job-name": "j", "team": "a", "muster/role": "worker"},
       "annotations": {"big": "text", "muster/template-hash": "h"}, "managedFields": [1],
       "ownerReferences": [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "j", "uid": "o", "controller": true}]},
     "spec": {"containers": []},

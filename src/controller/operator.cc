@@ -22,6 +22,7 @@ namespace {
 // After that long what was done is looked up again, whatever the copies say.
 constexpr absl::Duration kForgetful = absl::Minutes(2);
 constexpr absl::Duration kSyncPatience = absl::Minutes(2);
+constexpr size_t kParsedJobs = 32;
 
 const char* WordOf(Kind kind) {
   return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
@@ -289,6 +290,7 @@ std::shared_ptr<const JobSpec> Operator::SpecOf(const std::string& key, const Js
   if (!spec.ok()) return nullptr;
   now.spec = std::make_shared<const JobSpec>(*std::move(spec));
   absl::MutexLock lock(&mutex_);
+  if (parsed_.size() >= kParsedJobs) parsed_.clear();  // those that matter are soon back
   return (parsed_[key] = std::move(now)).spec;
 }
 

@@ -45,14 +45,14 @@ std::vector<Object> ObjectCache::All() const {
 std::vector<Object> ObjectCache::Indexed(const std::string& key) const {
   absl::MutexLock lock(&mutex_);
   const auto found = indexed_.find(key);
-  return found == indexed_.end() ? std::vector<Object>() : Values(found->second);
+  return found == indexed_.end() ? std::vector<Object>() : found->second;
 }
 
 void ObjectCache::Unindex(const Object& object) {
   if (!index_) return;
   const auto found = indexed_.find(index_(*object));
   if (found == indexed_.end()) return;
-  found->second.erase(KeyOf(*object));
+  std::erase(found->second, object);
   if (found->second.empty()) indexed_.erase(found);
 }
 
@@ -62,7 +62,7 @@ Object ObjectCache::Put(const Object& object) {
   absl::MutexLock lock(&mutex_);
   Object before = std::exchange(objects_[key], object);
   if (before != nullptr) Unindex(before);
-  if (!index.empty()) indexed_[index][key] = object;
+  if (!index.empty()) indexed_[index].push_back(object);
   return before;
 }
 

@@ -61,7 +61,7 @@ class ObjectCache {
   const std::function<std::string(const Json&)> index_;
   mutable absl::Mutex mutex_;
   Objects objects_ ABSL_GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Objects> indexed_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::vector<Object>> indexed_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Lists the objects of a selection, watches them, and lists them again when the server has
