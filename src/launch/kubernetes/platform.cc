@@ -316,7 +316,8 @@ absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
   const FollowOptions follow = FollowOptionsOf(job, submission);
   if (sight->job && VerdictOf(*sight->job)) {
     // The last lines belong to the report, and all of them outlive the pods.
-    Copy(*client, follow, sight->pods, /*ended=*/true);
+    Copy(*client, follow, sight->pods,
+         /*ended=*/std::none_of(sight->pods.begin(), sight->pods.end(), IsAtWork));
   }
   return Compare(
       {.job = job,
@@ -450,7 +451,7 @@ absl::StatusOr<std::unique_ptr<LogStream>> KubernetesPlatform::Logs(
     const auto client = ClientFor(Place::Of(submission));
     auto sight = client.ok() ? Look(**client, submission) : client.status();
     if (sight.ok()) {
-      Copy(**client, options, sight->pods, IsFinal(job.state));
+      Copy(**client, options, sight->pods, /*ended=*/IsFinal(job.state));
     } else {
       Warn(Annotate(sight.status(), "the latest output could not be fetched"));
     }
