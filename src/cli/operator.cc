@@ -145,8 +145,8 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
 void AddOperatorCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("operator", "Run TFJobs in a Kubernetes cluster");
   auto options = std::make_shared<OperatorCommand>();
-  options->job.trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION);
-  options->job.tensorboard_image = "jupyter/tensorflow-notebook";
+  options->job.trainer_image = TrainerImage();
+  options->job.tensorboard_image = kNotebookImage;
   AddOperatorInstallCommand(command, context);
   command.Option("--context", &options->context, "The context of the kubeconfig file");
   command.Option("-n,--namespace", &options->name_space,

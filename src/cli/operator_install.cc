@@ -121,7 +121,7 @@ void AddOperatorInstallCommand(Command& command, Context& context) {
   auto install = std::make_shared<InstallCommand>();
   install->options = {.name_space = "muster",
                       .image = absl::StrCat("muster:", MUSTER_VERSION),
-                      .trainer_image = absl::StrCat("muster-trainer:", MUSTER_VERSION)};
+                      .trainer_image = TrainerImage()};
   sub.Option("-n,--namespace", &install->options.name_space, "The operator's namespace");
   sub.Option("--image", &install->options.image, "The image of muster");
   sub.Option("--trainer-image", &install->options.trainer_image,

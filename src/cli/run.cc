@@ -14,6 +14,7 @@
 #include "cli/place_options.h"
 #include "cli/submit.h"
 #include "launch/job_dir.h"
+#include "launch/kubernetes/place.h"
 
 namespace muster::cli {
 namespace {
@@ -68,20 +69,64 @@ void ShowUpdatePlan(Terminal& out, const Submission& current, const Submission& 
   if (plan.policies_changed) out.PrintLine("  policies change without a restart");
 }
 
+void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
+  out.PrintLine(absl::StrCat("Started ", job.id, " in the background."));
+  out.PrintLine(absl::StrCat("  muster show ", job.id, "      its tasks"));
+  out.PrintLine(absl::StrCat("  muster logs -f ", job.id, "   its output"));
+  out.PrintLine(absl::StrCat("  muster stop ", job.id, "      end it"));
+  out.Flush();
+}
+
+// A job that runs, and as what it was submitted.
+struct Running {
+  JobRecord job;
+  Submission submission;
+};
+
+// The one of that name, unless it is another's that was merely looked at.
+absl::StatusOr<std::optional<Running>> FindRunning(Context& context, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const auto job, RunningJob(context, name));
+  if (!job) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(job->directory).LoadSubmission());
+  if (!kubernetes::Place::Of(submission).job.empty()) return std::nullopt;
+  return Running{*job, std::move(submission)};
+}
+
+// What the user did not say of the place of a job that runs is as it is.
+void FillIn(const Running& running, Submission& submission) {
+  if (!running.submission.place.is_object()) return;
+  for (const auto& [key, value] : running.submission.place.items()) {
+    if (!submission.place.contains(key)) submission.place[key] = value;
+  }
+}
+
+// A job of one name runs once, wherever that is.
+absl::Status CheckSamePlace(const Platform& platform, const Running& running,
+                            const Submission& submission) {
+  std::string where = absl::StrCat("on ", running.job.platform);
+  if (running.job.platform == platform.name()) {
+    where = platform.Describe(running.submission);
+    if (where == platform.Describe(submission)) return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(running.job.id, " is running ", where,
+                                                    "; stop it first (muster stop ", running.job.id,
+                                                    "), or give this job another name"));
+}
+
 absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options,
-                                     const JobRecord& job, const Submission& next) {
+                                     const Running& running, const Submission& next) {
   Terminal& out = context.out();
+  const JobRecord& job = running.job;
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const UpdatePlan plan, platform->PlanUpdate(job, tasks, next));
-  MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(job.directory).LoadSubmission());
   if (plan.empty()) {
     out.PrintLine(absl::StrCat(job.id, " is running and nothing changed; `muster logs -f ", job.id,
                                "` follows it"));
     return kSuccess;
   }
-  ShowUpdatePlan(out, current, next, plan);
+  ShowUpdatePlan(out, running.submission, next, plan);
   if (options.dry_run) return kSuccess;
   out.Flush();
   switch (AskConsent(context.err(), options.yes, "Apply these changes?")) {
@@ -105,73 +150,20 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
   return Attach(context, job, attach, std::move(stream));
 }
 
-void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
-  out.PrintLine(absl::StrCat("Started ", job.id, " in the background."));
-  out.PrintLine(absl::StrCat("  muster show ", job.id, "      its tasks"));
-  out.PrintLine(absl::StrCat("  muster logs -f ", job.id, "   its output"));
-  out.PrintLine(absl::StrCat("  muster stop ", job.id, "      end it"));
-  out.Flush();
-}
-
-bool SamePlace(const nlohmann::json& a, const nlohmann::json& b) {
-  if (a.is_null() || b.is_null()) return a == b;
-  for (const char* key : {"kubeconfig", "context", "namespace"}) {
-    if (a.value(key, "") != b.value(key, "")) return false;
-  }
-  return true;
-}
-
-// The job of that name that runs now, unless it is another's that was merely looked at.
-absl::StatusOr<std::optional<JobRecord>> OwnRunningJob(Context& context, const std::string& name) {
-  MUSTER_ASSIGN_OR_RETURN(auto running, RunningJob(context, name));
-  if (!running) return running;
-  const auto current = JobDir(running->directory).LoadSubmission();
-  if (current.ok() && current->place.is_object() && !current->place.value("job", "").empty()) {
-    return std::nullopt;
-  }
-  return running;
-}
-
-// What the user did not say of the place of a job that runs is as it is.
-void FillIn(const JobRecord& running, Submission& submission) {
-  const auto current = JobDir(running.directory).LoadSubmission();
-  if (!current.ok() || !current->place.is_object()) return;
-  for (const char* key : {"kubeconfig", "context", "namespace"}) {
-    if (!submission.place.contains(key) && current->place.contains(key)) {
-      submission.place[key] = current->place[key];
-    }
-  }
-}
-
-// A job of one name runs once, wherever that is.
-absl::Status CheckSamePlace(Context& context, const RunOptions& options, const JobRecord& running,
-                            const Submission& submission) {
-  std::string where = absl::StrCat("on ", running.platform);
-  if (running.platform == options.place.platform) {
-    MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(running.directory).LoadSubmission());
-    if (SamePlace(current.place, submission.place)) return absl::OkStatus();
-    MUSTER_ASSIGN_OR_RETURN(const Platform* platform, context.platform(running.platform));
-    where = platform->Describe(current);
-  }
-  return absl::FailedPreconditionError(absl::StrCat(running.id, " is running ", where,
-                                                    "; stop it first (muster stop ", running.id,
-                                                    "), or give this job another name"));
-}
-
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
   MUSTER_ASSIGN_OR_RETURN(Submission submission, LoadSubmission(context, options.file));
   submission.place = options.place.ToJson();
   if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
-  MUSTER_ASSIGN_OR_RETURN(const auto running, OwnRunningJob(context, submission.spec.name));
-  if (running.has_value() && running->platform == options.place.platform) {
+  MUSTER_ASSIGN_OR_RETURN(const auto running, FindRunning(context, submission.spec.name));
+  if (running.has_value() && running->job.platform == platform->name()) {
     FillIn(*running, submission);
   }
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   if (running.has_value()) {
     lock.Reset();
-    MUSTER_RETURN_IF_ERROR(CheckSamePlace(context, options, *running, submission));
+    MUSTER_RETURN_IF_ERROR(CheckSamePlace(*platform, *running, submission));
     return ChangeRunningJob(context, options, *running, submission);
   }
   if (options.dry_run) {

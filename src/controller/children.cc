@@ -1,7 +1,7 @@
 #include "controller/children.h"
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "job/pod_template.h"
+#include "launch/kubernetes/pod_status.h"
 
 namespace muster::controller {
 namespace {
@@ -16,7 +16,7 @@ const Json* TerminatedOf(const Json& pod) {
   const Json* containers = ListAt(pod, "/status/containerStatuses");
   if (containers == nullptr) return nullptr;
   for (const Json& container : *containers) {
-    if (k8s::TextAt(container, "/name") != kContainer) continue;
+    if (k8s::TextAt(container, "/name") != kTensorflowContainer) continue;
     for (const char* path : {"/state/terminated", "/lastState/terminated"}) {
       const Json* terminated = k8s::Find(container, path);
       if (terminated != nullptr && terminated->is_object()) return terminated;
@@ -25,37 +25,12 @@ const Json* TerminatedOf(const Json& pod) {
   return nullptr;
 }
 
-std::optional<TaskId> TaskOf(const Json& object) {
-  TaskId task{k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "replica-type")), 0};
-  const std::string index = k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "replica-index"));
-  if (task.role.empty() || !absl::SimpleAtoi(index, &task.index) || task.index < 0) {
-    return std::nullopt;
-  }
-  return task;
-}
-
 }  // namespace
-
-std::string ControllerOf(const Json& object) {
-  const Json* owners = ListAt(object, "/metadata/ownerReferences");
-  if (owners == nullptr) return "";
-  for (const Json& owner : *owners) {
-    if (owner.is_object() && owner.value("controller", false)) return k8s::TextAt(owner, "/uid");
-  }
-  return "";
-}
 
 absl::Time Child::gone_by() const {
   if (!deleting()) return absl::InfiniteFuture();
   // The API server has added the grace period to it.
-  return TimeFromText(*k8s::Find(*object, "/metadata/deletionTimestamp"));
-}
-
-std::string Child::annotation(const std::string& name) const {
-  const Json* annotations = k8s::Find(*object, "/metadata/annotations");
-  if (annotations == nullptr || !annotations->is_object()) return "";
-  const auto found = annotations->find(name);  // a name may hold a slash
-  return found != annotations->end() && found->is_string() ? found->get<std::string>() : "";
+  return k8s::TimeAt(*object, "/metadata/deletionTimestamp").value_or(absl::InfinitePast());
 }
 
 Phase Child::phase() const {
@@ -99,9 +74,9 @@ int Child::restarts() const {
 Claims Claim(const TfJob& job, const std::vector<k8s::Object>& objects) {
   Claims claims;
   for (const k8s::Object& object : objects) {
-    const auto task = TaskOf(*object);
+    const auto task = kubernetes::TaskOf(*object);
     if (!task) continue;
-    const std::string owner = ControllerOf(*object);
+    const std::string owner = k8s::ControllerOf(*object);
     const Child child{object.get()};
     if (owner.empty() && !child.deleting() && child.name() == job.NameOf(*task)) {
       claims.orphans.push_back(child);

@@ -23,7 +23,7 @@ struct Child {
   // When it should have gone by itself; InfiniteFuture when nobody deletes it.
   absl::Time gone_by() const;
   // "" when it has no such annotation.
-  std::string annotation(const std::string& name) const;
+  std::string annotation(const std::string& name) const { return k8s::AnnotationOf(*object, name); }
 
   // Of a pod:
   Phase phase() const;
@@ -47,8 +47,5 @@ struct Claims {
 
 // What of `objects`, all of the job's labels, is its own. What another owns is left alone.
 Claims Claim(const TfJob& job, const std::vector<k8s::Object>& objects);
-
-// The uid of the owner that controls an object; "" when none does.
-std::string ControllerOf(const Json& object);
 
 }  // namespace muster::controller

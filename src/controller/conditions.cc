@@ -24,23 +24,8 @@ void MakeFalse(Json& conditions, absl::string_view type, const Condition& becaus
 
 }  // namespace
 
-absl::Time TimeFromText(const Json& text) {
-  absl::Time time;
-  std::string error;
-  if (text.is_string() &&
-      absl::ParseTime(absl::RFC3339_full, text.get_ref<const std::string&>(), &time, &error)) {
-    return time;
-  }
-  return absl::InfinitePast();
-}
-
 bool IsTrue(const Json& status, absl::string_view type) {
-  const auto conditions = status.find("conditions");
-  if (conditions == status.end() || !conditions->is_array()) return false;
-  return std::any_of(conditions->begin(), conditions->end(), [&](const Json& condition) {
-    return condition.is_object() && condition.value("type", "") == type &&
-           condition.value("status", "") == "True";
-  });
+  return k8s::FindTrueCondition(status, type) != nullptr;
 }
 
 bool IsFinished(const Json& status) {

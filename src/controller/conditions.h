@@ -18,9 +18,6 @@ inline constexpr char kSucceeded[] = "Succeeded";
 inline constexpr char kSuspended[] = "Suspended";
 inline constexpr char kFailed[] = "Failed";
 
-// A time as Kubernetes writes it. InfinitePast for what is none.
-absl::Time TimeFromText(const Json& text);
-
 // Whether the condition of that type is True.
 bool IsTrue(const Json& status, absl::string_view type);
 // Succeeded or failed: nothing of it ever changes again.

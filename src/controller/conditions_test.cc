@@ -7,13 +7,6 @@ namespace {
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
-TEST(ConditionsTest, TimesAreThoseOfKubernetes) {
-  EXPECT_EQ(k8s::Timestamp(kNow), "2027-01-15T08:00:00Z");
-  EXPECT_EQ(TimeFromText("2027-01-15T08:00:00Z"), kNow);
-  EXPECT_EQ(TimeFromText(nullptr), absl::InfinitePast());
-  EXPECT_EQ(TimeFromText("yesterday"), absl::InfinitePast());
-}
-
 TEST(ConditionsTest, TheLastOneIsTheNewest) {
   Json status = Json::object();
   SetCondition(status, {kCreated, true, "r", "m"}, kNow);

@@ -105,7 +105,7 @@ bool KeepGang(Pass& pass) {
                     {"spec", spec}}});
     return false;
   }
-  if (ControllerOf(*there) != job.uid()) {
+  if (k8s::ControllerOf(*there) != job.uid()) {
     pass.Tell(true, "FailedCreatePodGroup",
               absl::StrCat(job.GroupName(),
                            " is there already and belongs to another; delete or rename one"));
@@ -122,7 +122,7 @@ bool KeepGang(Pass& pass) {
 
 void RemoveGang(Pass& pass) {
   const Json* there = pass.pod_group();
-  if (there == nullptr || ControllerOf(*there) != pass.job().uid()) return;
+  if (there == nullptr || k8s::ControllerOf(*there) != pass.job().uid()) return;
   pass.Remove(Kind::kPodGroup, Child{there});
 }
 

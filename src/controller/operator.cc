@@ -15,6 +15,7 @@
 #include "controller/conditions.h"
 #include "controller/gang.h"
 #include "k8s/error.h"
+#include "launch/kubernetes/pod_status.h"
 
 namespace muster::controller {
 namespace {
@@ -44,7 +45,7 @@ std::string KeyOfJob(const Json& job) {
 // The job that an object belongs to, by its labels.
 std::string JobKeyOf(const Json& object) {
   const k8s::ResourceKind* kind = OwnerKindOf(object);
-  const std::string name = k8s::LabelOf(object, absl::StrCat(kLabelPrefix, "job-name"));
+  const std::string name = k8s::LabelOf(object, kubernetes::kTfJobNameLabel);
   if (kind == nullptr || name.empty()) return "";
   return Key(*kind, k8s::KeyOf(object).name_space, name);
 }

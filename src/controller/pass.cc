@@ -5,15 +5,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "job/tfjob_format.h"
 
 namespace muster::controller {
-
-std::string Title(const std::string& role) {
-  if (role == "ps") return "PS";
-  std::string title = role;
-  title[0] = absl::ascii_toupper(static_cast<unsigned char>(title[0]));
-  return title;
-}
 
 Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
     : job_(job),
@@ -160,7 +154,8 @@ void Pass::Count() {
       if (pod->active()) ++active;
       if (pod->phase() == Phase::kFailed) ++failed;
     }
-    counts[Title(role->name)] = {{"active", active}, {"succeeded", succeeded}, {"failed", failed}};
+    counts[TfJobRoleName(role->name)] = {
+        {"active", active}, {"succeeded", succeeded}, {"failed", failed}};
   }
   plan_.status["replicaStatuses"] = std::move(counts);
 }

@@ -9,9 +9,6 @@
 
 namespace muster::controller {
 
-// Role names as the manifest spells them.
-std::string Title(const std::string& role);
-
 class Pass {
  public:
   // All of them outlive it.

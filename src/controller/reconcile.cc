@@ -7,6 +7,7 @@
 #include "controller/pass.h"
 #include "controller/replicas.h"
 #include "controller/verdict.h"
+#include "job/tfjob_format.h"
 
 namespace muster::controller {
 namespace {
@@ -19,9 +20,10 @@ void WarnOfPolicies(Pass& pass) {
   for (const RoleSpec* role : pass.job().roles()) {
     const std::string policy = k8s::TextAt(role->pod, "/spec/restartPolicy");
     if (policy.empty()) continue;
-    pass.Tell(true, "SetPodTemplateRestartPolicy",
-              absl::StrCat("Restart policy ", policy, " in the pod template of ", Title(role->name),
-                           " is overwritten by that of its replica spec"));
+    pass.Tell(
+        true, "SetPodTemplateRestartPolicy",
+        absl::StrCat("Restart policy ", policy, " in the pod template of ",
+                     TfJobRoleName(role->name), " is overwritten by that of its replica spec"));
   }
 }
 
@@ -58,7 +60,8 @@ void RemoveWhatIsOver(Pass& pass) {
 }
 
 void CleanUp(Pass& pass) {
-  const absl::Time completed = TimeFromText(pass.status().value("completionTime", Json()));
+  const absl::Time completed =
+      k8s::TimeAt(pass.status(), "/completionTime").value_or(absl::InfinitePast());
   RemoveGang(pass);
   if (!MayFinish(pass, completed)) RemoveWhatIsOver(pass);
   KeepTensorboard(pass);

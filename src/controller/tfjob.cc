@@ -8,6 +8,7 @@
 #include "controller/gang.h"
 #include "job/parse.h"
 #include "launch/kubernetes/names.h"
+#include "launch/kubernetes/pod_status.h"
 #include "launch/kubernetes/pods.h"
 
 namespace muster::controller {
@@ -165,13 +166,13 @@ Json TfJob::OwnerReference() const {
 
 Json TfJob::Labels() const {
   return {{Label("operator-name"), is_v1alpha1() ? kOldOperatorName : kOperatorName},
-          {Label("job-name"), name()}};
+          {kubernetes::kTfJobNameLabel, name()}};
 }
 
 Json TfJob::LabelsOf(const TaskId& task) const {
   Json labels = Labels();
-  labels[Label("replica-type")] = task.role;
-  labels[Label("replica-index")] = absl::StrCat(task.index);
+  labels[kubernetes::kReplicaTypeLabel] = task.role;
+  labels[kubernetes::kReplicaIndexLabel] = absl::StrCat(task.index);
   return labels;
 }
 

@@ -20,7 +20,6 @@ inline constexpr k8s::ResourceKind kOldTfJobs{"tensorflow.org", "v1alpha1", "tfj
 const k8s::ResourceKind& JobKindOf(const Json& job);
 
 inline constexpr char kLabelPrefix[] = "training.kubeflow.org/";
-inline constexpr char kContainer[] = "tensorflow";  // the one whose exit code counts
 // The replica type of what shows a job's logs, beside its roles.
 inline constexpr char kTensorboard[] = "tensorboard";
 // Of a pod: the digest of the template that it was made from.

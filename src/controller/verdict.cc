@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "job/tfjob_format.h"
 
 namespace muster::controller {
 namespace {
@@ -43,7 +44,7 @@ bool IsFinal(const TfJob& job, const RoleSpec& role, const Child& pod) {
 std::string WhyFailed(const TaskId& task, const Child& pod) {
   const std::string reason = pod.reason();
   const auto code = pod.exit_code();
-  return absl::StrCat(Title(task.role), " ", task.index, " (pod ", pod.name(), ") failed",
+  return absl::StrCat(TfJobRoleName(task.role), " ", task.index, " (pod ", pod.name(), ") failed",
                       code ? absl::StrCat(" with exit code ", *code) : "",
                       reason.empty() || reason == "Error" ? "" : absl::StrCat(" (", reason, ")"));
 }
@@ -136,7 +137,8 @@ bool Judge(Pass& pass) {
     return pass.Finish(kFailed, "TFJobFailed", WhyFailed(task, pod));
   }
   if (const auto deadline = job.spec().policies.deadline) {
-    const absl::Time end = TimeFromText(pass.status()["startTime"]) + *deadline;
+    const absl::Time end =
+        k8s::TimeAt(pass.status(), "/startTime").value_or(absl::InfinitePast()) + *deadline;
     if (pass.now() >= end) {
       return pass.Finish(kFailed, "DeadlineExceeded",
                          absl::StrCat("TFJob ", job.name(), " was active longer than ",

@@ -93,7 +93,7 @@ int ReadPort(const Node* ports, const std::string& what, Diagnostics& diagnostic
   if (ports == nullptr) return kTfJobPort;
   for (const Node& item : ports->items) {
     const Node* name = item.Find("name");
-    if (name == nullptr || name->scalar != "tfjob-port") continue;
+    if (name == nullptr || name->scalar != kTfJobPortName) continue;
     MapReader reader(item, absl::StrCat("the port 'tfjob-port' in ", what), diagnostics);
     reader.Require("containerPort", "a port");
     return static_cast<int>(reader.Int("containerPort", 1, kLastPort).value_or(kTfJobPort));

@@ -10,7 +10,9 @@
 
 namespace muster {
 
+// The container of a TFJob's pod that its rules are about, and its port.
 inline constexpr char kTensorflowContainer[] = "tensorflow";
+inline constexpr char kTfJobPortName[] = "tfjob-port";
 inline constexpr int kTfJobPort = 2222;
 
 // Fills command (command and args), env (literal values), working_dir, image, port (2222 unless

@@ -29,6 +29,12 @@ using codec::MapReader;
 using codec::Node;
 using Json = nlohmann::json;
 
+constexpr const char* kRoles[] = {"Chief", "Master", "PS", "Worker", "Evaluator"};
+constexpr std::pair<const char*, RestartPolicy> kPolicies[] = {
+    {"Never", RestartPolicy::kNever},
+    {"OnFailure", RestartPolicy::kOnFailure},
+    {"Always", RestartPolicy::kAlways},
+    {"ExitCode", RestartPolicy::kExitCode}};
 constexpr int64_t kMaxSeconds = std::numeric_limits<int32_t>::max();
 constexpr size_t kLongestLabel = 63;
 
@@ -245,17 +251,14 @@ class V1Reader : ManifestReader {
   }
 
   void ReadReplica(const codec::Key& key, const Node& node) {
-    static const auto& kRoles =
-        *new std::vector<std::string>{"Chief", "Master", "PS", "Worker", "Evaluator"};
     RoleSpec role;
-    for (const std::string& known : kRoles) {
-      if (absl::EqualsIgnoreCase(key.name, known)) role.name = absl::AsciiStrToLower(known);
-    }
-    if (role.name.empty()) {
+    role.name = absl::AsciiStrToLower(key.name);
+    if (TfJobRoleName(role.name).empty()) {
+      const std::vector<std::string> roles(std::begin(kRoles), std::end(kRoles));
       diagnostics_.Add(key.mark,
                        absl::StrCat("unknown role ", codec::Quoted(key.name),
                                     " in tfReplicaSpecs; expected one of: ",
-                                    absl::StrJoin(kRoles, ", "), DidYouMean(key.name, kRoles)));
+                                    absl::StrJoin(roles, ", "), DidYouMean(key.name, roles)));
       return;
     }
     if (spec_.FindRole(role.name) != nullptr) {
@@ -269,16 +272,11 @@ class V1Reader : ManifestReader {
   }
 
   void ReadReplicaFields(const Node& node, const std::string& name, RoleSpec& role) {
-    static const auto& kPolicies = *new std::vector<std::pair<std::string, RestartPolicy>>{
-        {"Never", RestartPolicy::kNever},
-        {"OnFailure", RestartPolicy::kOnFailure},
-        {"Always", RestartPolicy::kAlways},
-        {"ExitCode", RestartPolicy::kExitCode}};
     MapReader reader(node, absl::StrCat("the role ", name), diagnostics_);
     role.replicas = static_cast<int>(reader.Int("replicas", 0, kMaxReplicas).value_or(1));
     std::vector<std::string> names;
     names.reserve(std::size(kPolicies));
-    for (const auto& [word, policy] : kPolicies) names.push_back(word);
+    for (const auto& [word, policy] : kPolicies) names.emplace_back(word);
     const std::string chosen = reader.Choice("restartPolicy", names).value_or("Never");
     for (const auto& [word, policy] : kPolicies) {
       if (word == chosen) role.restart = policy;
@@ -436,6 +434,20 @@ class V1Alpha1Reader : ManifestReader {
 };
 
 }  // namespace
+
+std::string TfJobRoleName(absl::string_view role) {
+  for (const char* name : kRoles) {
+    if (absl::AsciiStrToLower(name) == role) return name;
+  }
+  return "";
+}
+
+std::string TfJobPolicyName(RestartPolicy policy) {
+  for (const auto& [name, known] : kPolicies) {
+    if (known == policy) return name;
+  }
+  return "";
+}
 
 JobSpec ReadTfJobV1(const Node& document, Diagnostics& diagnostics) {
   return V1Reader(document, diagnostics).Read();

@@ -1,6 +1,9 @@
 // TFJob manifests: kubeflow.org/v1 and its ancestor tensorflow.org/v1alpha1 (docs/job-file.md).
 #pragma once
 
+#include <string>
+
+#include "absl/strings/string_view.h"
 #include "codec/diagnostics.h"
 #include "codec/node.h"
 #include "job/job_spec.h"
@@ -19,6 +22,10 @@ inline constexpr char kUpdateAnnotation[] = "muster/update";           // recrea
 // A native job: its commands may hold placeholders, and its tasks get every variable that they
 // would get elsewhere.
 inline constexpr char kNativeFormat[] = "native";
+
+// A role as a TFJob spells it ("PS"); "" when it knows no such role.
+std::string TfJobRoleName(absl::string_view role);
+std::string TfJobPolicyName(RestartPolicy policy);
 
 // The jobs are worth using only when `diagnostics` stayed empty.
 JobSpec ReadTfJobV1(const codec::Node& document, codec::Diagnostics& diagnostics);

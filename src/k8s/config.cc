@@ -302,6 +302,16 @@ absl::Status ReadUser(const Section& section, ClusterConfig& config) {
 
 }  // namespace
 
+std::string KubeconfigFiles(const Variables& variables) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const std::string& path : PathsOf(variables)) {
+    const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+    if (std::filesystem::exists(absolute, error)) files.push_back(absolute.string());
+  }
+  return absl::StrJoin(files, ":");
+}
+
 absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
                                              const std::string& context) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<File> files, ReadKubeconfigs(variables));

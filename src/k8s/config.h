@@ -58,6 +58,10 @@ struct ClusterConfig {
 // What a pod finds there.
 inline constexpr char kServiceAccountFolder[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 
+// The files that the next two read and that are there, absolute, as KUBECONFIG lists them; "" when
+// there are none.
+std::string KubeconfigFiles(const Variables& variables);
+
 // The context of that name, or the current one for "", of the files that KUBECONFIG lists
 // (separated by colons; what stands in an earlier one wins), or of ~/.kube/config. NotFound: no
 // such file, or no such context. InvalidArgument: every mistake in what the context names, with its

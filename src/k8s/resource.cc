@@ -38,6 +38,14 @@ std::string Shortened(absl::string_view text, size_t bytes) {
   return absl::StrCat(text.substr(0, end), "...");
 }
 
+// A text of a map whose names may hold slashes; "" when there is none.
+std::string EntryOf(const Json& object, absl::string_view path, const std::string& name) {
+  const Json* entries = Find(object, path);
+  if (entries == nullptr || !entries->is_object()) return "";
+  const auto found = entries->find(name);
+  return found != entries->end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace
 
 std::string ResourceKind::ApiVersion() const {
@@ -70,6 +78,14 @@ std::string TextAt(const Json& object, absl::string_view path) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path) {
+  absl::Time time;
+  if (!absl::ParseTime(absl::RFC3339_full, TextAt(object, path), &time, nullptr)) {
+    return std::nullopt;
+  }
+  return time;
+}
+
 std::string NameOf(const Json& object) { return TextAt(object, "/metadata/name"); }
 std::string UidOf(const Json& object) { return TextAt(object, "/metadata/uid"); }
 std::string ResourceVersionOf(const Json& object) {
@@ -81,10 +97,31 @@ ObjectKey KeyOf(const Json& object) {
 }
 
 std::string LabelOf(const Json& object, const std::string& label) {
-  const Json* labels = Find(object, "/metadata/labels");
-  if (labels == nullptr || !labels->is_object()) return "";
-  const auto found = labels->find(label);  // a label's name may hold a slash
-  return found != labels->end() && found->is_string() ? found->get<std::string>() : "";
+  return EntryOf(object, "/metadata/labels", label);
+}
+
+std::string AnnotationOf(const Json& object, const std::string& annotation) {
+  return EntryOf(object, "/metadata/annotations", annotation);
+}
+
+std::string ControllerOf(const Json& object) {
+  const Json* owners = Find(object, "/metadata/ownerReferences");
+  if (owners == nullptr || !owners->is_array()) return "";
+  for (const Json& owner : *owners) {
+    if (owner.is_object() && owner.value("controller", false)) return TextAt(owner, "/uid");
+  }
+  return "";
+}
+
+const Json* FindTrueCondition(const Json& status, absl::string_view type) {
+  const Json* conditions = Find(status, "/conditions");
+  if (conditions == nullptr || !conditions->is_array()) return nullptr;
+  for (const Json& condition : *conditions) {
+    if (TextAt(condition, "/type") == type && TextAt(condition, "/status") == "True") {
+      return &condition;
+    }
+  }
+  return nullptr;
 }
 
 bool IsBeingDeleted(const Json& object) {

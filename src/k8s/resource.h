@@ -1,6 +1,7 @@
 // Kinds of objects, and what all objects have in common.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -64,6 +65,8 @@ struct ObjectKey {
 const Json* Find(const Json& object, absl::string_view path);
 // The text there; "" when there is none.
 std::string TextAt(const Json& object, absl::string_view path);
+// The time there; nullopt when there is none.
+std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path);
 
 std::string NameOf(const Json& object);
 std::string UidOf(const Json& object);
@@ -71,6 +74,11 @@ std::string ResourceVersionOf(const Json& object);
 ObjectKey KeyOf(const Json& object);
 // "" when it has no such label.
 std::string LabelOf(const Json& object, const std::string& label);
+std::string AnnotationOf(const Json& object, const std::string& annotation);
+// The uid of the owner that controls it; "" when none does.
+std::string ControllerOf(const Json& object);
+// The condition of that type in an object's status that is True; null when none is.
+const Json* FindTrueCondition(const Json& status, absl::string_view type);
 // Somebody has asked for its deletion.
 bool IsBeingDeleted(const Json& object);
 

@@ -8,7 +8,6 @@ namespace muster::k8s {
 namespace {
 
 using testing::EndsWith;
-using testing::SizeIs;
 
 TEST(ResourceTest, KindsAreFoundByWhatAManifestSays) {
   EXPECT_EQ(FindKind("v1", "Pod")->plural, "pods");
@@ -67,6 +66,15 @@ TEST(RequestTest, PathsAreOfTheObject) {
     EXPECT_EQ(path({.verb = verb, .kind = kPods, .key = {"b", ".."}}), "none") << verb;
     EXPECT_EQ(path({.verb = verb, .kind = kPods, .key = {"..", "a"}}), "none") << verb;
   }
+}
+
+TEST(ResourceTest, TimesAreRead) {
+  const Json object = {{"at", "2027-01-15T08:00:00Z"}, {"none", nullptr}, {"text", "yesterday"}};
+  EXPECT_EQ(Timestamp(absl::FromUnixSeconds(1'800'000'000)), "2027-01-15T08:00:00Z");
+  EXPECT_EQ(TimeAt(object, "/at"), absl::FromUnixSeconds(1'800'000'000));
+  EXPECT_EQ(TimeAt(object, "/none"), std::nullopt);
+  EXPECT_EQ(TimeAt(object, "/text"), std::nullopt);
+  EXPECT_EQ(TimeAt(object, "/nowhere"), std::nullopt);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "job/pod_template.h"
 #include "k8s/error.h"
 #include "launch/kubernetes/observe.h"
-#include "launch/kubernetes/pods.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -31,7 +31,7 @@ LogSource SourceOf(const Json& pod) {
 absl::Status CopyRun(k8s::Client& client, const Json& pod, const LogSource& source, LogCopy& copy,
                      k8s::LogOptions options) {
   copy.Begin(source, source.restart);
-  options.container = kTfContainer;
+  options.container = kTensorflowContainer;
   options.timestamps = true;
   if (copy.since() != absl::InfinitePast()) options.since = copy.since();
   const absl::Status read = client.ReadLog(

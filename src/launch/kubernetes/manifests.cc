@@ -17,33 +17,12 @@ constexpr size_t kLongestLabel = 63;
 // Pods are made anew when what their config map holds changes.
 constexpr char kConfigHash[] = "muster/config-hash";
 
-// A role as a TFJob spells it.
 absl::StatusOr<std::string> TfJobRole(const std::string& role) {
-  static const auto& kTitles = *new std::map<std::string, std::string>{{"chief", "Chief"},
-                                                                       {"master", "Master"},
-                                                                       {"ps", "PS"},
-                                                                       {"worker", "Worker"},
-                                                                       {"evaluator", "Evaluator"}};
-  const auto found = kTitles.find(role);
-  if (found != kTitles.end()) return found->second;
+  if (std::string name = TfJobRoleName(role); !name.empty()) return name;
   return absl::InvalidArgumentError(absl::StrCat(
       "the operator does not know the role '", role,
       "'; it runs chief, master, ps, worker and evaluator. `muster render` makes manifests of any "
       "role, for kubectl apply"));
-}
-
-absl::string_view TfJobPolicy(RestartPolicy policy) {
-  switch (policy) {
-    case RestartPolicy::kNever:
-      return "Never";
-    case RestartPolicy::kOnFailure:
-      return "OnFailure";
-    case RestartPolicy::kAlways:
-      return "Always";
-    case RestartPolicy::kExitCode:
-      return "ExitCode";
-  }
-  return "Never";
 }
 
 class Renderer {
@@ -160,7 +139,7 @@ class Renderer {
         pod["metadata"]["annotations"][kConfigHash] = Sha256Hex(spec_.train.dump()).substr(0, 16);
       }
       body["tfReplicaSpecs"][title] = {{"replicas", role.replicas},
-                                       {"restartPolicy", TfJobPolicy(role.restart)},
+                                       {"restartPolicy", TfJobPolicyName(role.restart)},
                                        {"template", std::move(pod)}};
     }
     objects_.push_back({{"apiVersion", "kubeflow.org/v1"},

@@ -1,6 +1,7 @@
 #include "launch/kubernetes/names.h"
 
 #include "absl/strings/str_cat.h"
+#include "job/pod_template.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -31,7 +32,7 @@ int PortOf(const RoleSpec& role) { return role.port.value_or(kTaskPort); }
 
 absl::string_view PortName(const JobSpec& spec) {
   if (spec.format == JobFormat::kRenderedCluster) return "grpc-server";
-  return IsTfJob(spec) ? "tfjob-port" : "muster";
+  return IsTfJob(spec) ? kTfJobPortName : "muster";
 }
 
 ClusterSpec Addresses(const JobSpec& spec, absl::string_view kubernetes_namespace,

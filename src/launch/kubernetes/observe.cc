@@ -18,23 +18,10 @@ namespace {
 // An operator takes a job up at once; one that is not taken up for so long has none.
 constexpr absl::Duration kOperatorPatience = absl::Seconds(10);
 
+// Of a job.
 const Json* FindCondition(const Json& job, absl::string_view type) {
-  const Json* conditions = k8s::Find(job, "/status/conditions");
-  if (conditions == nullptr || !conditions->is_array()) return nullptr;
-  for (const Json& condition : *conditions) {
-    if (k8s::TextAt(condition, "/type") == type && k8s::TextAt(condition, "/status") == "True") {
-      return &condition;
-    }
-  }
-  return nullptr;
-}
-
-std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path) {
-  absl::Time time;
-  if (!absl::ParseTime(absl::RFC3339_full, k8s::TextAt(object, path), &time, nullptr)) {
-    return std::nullopt;
-  }
-  return time;
+  const Json* status = k8s::Find(job, "/status");
+  return status == nullptr ? nullptr : k8s::FindTrueCondition(*status, type);
 }
 
 // Where our operator counts them: the task's own, and those of the whole job.
@@ -89,7 +76,7 @@ class Observer {
 
   void ReadJob(const Json& object) {
     JobRecord& job = change_.job;
-    job.started = TimeAt(object, "/status/startTime");
+    job.started = k8s::TimeAt(object, "/status/startTime");
     job.reason.clear();
     if (const auto verdict = VerdictOf(object); verdict && MayStillFinish(*verdict, object)) {
       job.reason = "it has succeeded; the other tasks may finish";
@@ -115,7 +102,7 @@ class Observer {
   }
 
   bool MayStillFinish(JobState verdict, const Json& object) const {
-    const auto completed = TimeAt(object, "/status/completionTime");
+    const auto completed = k8s::TimeAt(object, "/status/completionTime");
     return verdict == JobState::kSucceeded && completed &&
            sight_.now < *completed + FinishGrace(known_.submission.spec) &&
            std::any_of(sight_.pods.begin(), sight_.pods.end(), IsAtWork);
@@ -132,7 +119,7 @@ class Observer {
   void Conclude(JobState verdict, const Json& object) {
     JobRecord& job = change_.job;
     job.state = verdict;
-    job.finished = TimeAt(object, "/status/completionTime").value_or(sight_.now);
+    job.finished = k8s::TimeAt(object, "/status/completionTime").value_or(sight_.now);
     if (verdict != JobState::kFailed) return;
     const Json* failed = FindCondition(object, "Failed");
     if (failed != nullptr) job.reason = Printable(k8s::TextAt(*failed, "/message"));
@@ -332,7 +319,7 @@ bool IsAtWork(const Json& pod) { return TaskOf(pod) && StatusOf(pod).running; }
 
 JobRecord RecordOf(const Json& job, absl::Time now) {
   JobRecord record{.id = k8s::NameOf(job), .name = k8s::NameOf(job), .platform = "kubernetes"};
-  record.created = TimeAt(job, "/metadata/creationTimestamp").value_or(now);
+  record.created = k8s::TimeAt(job, "/metadata/creationTimestamp").value_or(now);
   const Submission submission{.id = record.id};
   const std::vector<TaskRecord> tasks;
   const auto none = [](const TaskId&) { return std::vector<std::string>(); };

@@ -6,7 +6,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
@@ -72,32 +71,16 @@ Json OwnerReference(const Json& job) {
           {"uid", k8s::UidOf(job)}};
 }
 
-// Those that are read now, wherever somebody stands who asks later; "" when there are none, as in a
-// pod.
-std::string KubeconfigFiles() {
-  const Variables variables = ProcessVariables();
-  std::string files = variables("KUBECONFIG");
-  if (files.empty()) files = JoinPath(variables("HOME"), ".kube/config");
-  std::vector<std::string> absolute;
-  std::error_code error;
-  for (const absl::string_view file : absl::StrSplit(files, ':', absl::SkipEmpty())) {
-    const std::filesystem::path path = std::filesystem::absolute(std::string(file), error);
-    if (std::filesystem::exists(path, error)) absolute.push_back(path.string());
-  }
-  return absl::StrJoin(absolute, ":");
-}
-
 // The TFJob as this submission means it: another of its name is not there for it.
 bool IsOther(const Submission& submission, const Json& job) {
   const std::string uid = Place::Of(submission).uid;
   return !uid.empty() && k8s::UidOf(job) != uid;
 }
 
+// Or to nobody yet.
 bool BelongsTo(const std::string& uid, const Json& pod) {
-  const Json* owners = k8s::Find(pod, "/metadata/ownerReferences");
-  if (uid.empty() || owners == nullptr || !owners->is_array()) return true;
-  return std::any_of(owners->begin(), owners->end(),
-                     [&](const Json& owner) { return k8s::TextAt(owner, "/uid") == uid; });
+  const std::string owner = k8s::ControllerOf(pod);
+  return uid.empty() || owner.empty() || owner == uid;
 }
 
 // A file that says that all of a job's output is here.
@@ -141,7 +124,7 @@ absl::StatusOr<k8s::Client*> KubernetesPlatform::ClientFor(const Place& place) {
 }
 
 absl::StatusOr<Place> KubernetesPlatform::Resolve(Place place, const std::string& name_space) {
-  if (place.kubeconfig.empty()) place.kubeconfig = KubeconfigFiles();
+  if (place.kubeconfig.empty()) place.kubeconfig = k8s::KubeconfigFiles(ProcessVariables());
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(place));
   const k8s::ClusterConfig& config = client->transport().config();
   place.context = config.context;

@@ -2,7 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "launch/kubernetes/pods.h"
+#include "job/pod_template.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -11,16 +11,9 @@ const Json* FindContainer(const Json& pod) {
   const Json* all = k8s::Find(pod, "/status/containerStatuses");
   if (all == nullptr || !all->is_array()) return nullptr;
   for (const Json& container : *all) {
-    if (k8s::TextAt(container, "/name") == kTfContainer) return &container;
+    if (k8s::TextAt(container, "/name") == kTensorflowContainer) return &container;
   }
   return nullptr;
-}
-
-std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path) {
-  absl::Time time;
-  const std::string text = k8s::TextAt(object, path);
-  if (!absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) return std::nullopt;
-  return time;
 }
 
 std::optional<int> NumberAt(const Json& object, absl::string_view path) {
@@ -51,11 +44,11 @@ ContainerStatus StatusOf(const Json& pod) {
   status.restarts = NumberAt(*container, "/restartCount").value_or(0);
   if (const Json* running = k8s::Find(*container, "/state/running")) {
     status.running = true;
-    status.started = TimeAt(*running, "/startedAt");
+    status.started = k8s::TimeAt(*running, "/startedAt");
   } else if (const Json* terminated = k8s::Find(*container, "/state/terminated")) {
     status.terminated = status.ended = true;
-    status.started = TimeAt(*terminated, "/startedAt");
-    status.finished = TimeAt(*terminated, "/finishedAt");
+    status.started = k8s::TimeAt(*terminated, "/startedAt");
+    status.finished = k8s::TimeAt(*terminated, "/finishedAt");
     status.exit_code = NumberAt(*terminated, "/exitCode");
     status.reason = k8s::TextAt(*terminated, "/reason");
     status.message = k8s::TextAt(*terminated, "/message");

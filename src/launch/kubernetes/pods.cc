@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "job/pod_template.h"
 #include "launch/kubernetes/names.h"
 
 namespace muster::kubernetes {
@@ -242,7 +243,7 @@ void AddTfConfig(const TaskLaunch& launch, Object& container) {
 Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLaunch& launch) {
   Object pod = Object(role.pod);
   for (Object& container : pod["spec"]["containers"]) {
-    if (container.value("name", "") != kTfContainer) continue;
+    if (container.value("name", "") != kTensorflowContainer) continue;
     if (spec.format == JobFormat::kNative) {
       FillIn(launch, container);
     } else {
@@ -289,7 +290,7 @@ absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& clust
   const RoleSpec& role = *spec.FindRole(task.role);
   Object pod;
   if (role.pod.is_null()) {
-    const Form form{.container = spec.format == JobFormat::kNative ? "task" : kTfContainer,
+    const Form form{.container = spec.format == JobFormat::kNative ? "task" : kTensorflowContainer,
                     .port = std::string(PortName(spec)),
                     .write = Literal};
     MUSTER_ASSIGN_OR_RETURN(pod, OwnTemplate(spec, role, launch, options, form));
@@ -307,8 +308,9 @@ absl::StatusOr<Object> RoleTemplate(const JobSpec& spec, const RoleSpec& role,
   Object pod = Object(role.pod);
   if (pod.is_null()) {
     MUSTER_ASSIGN_OR_RETURN(
-        pod, OwnTemplate(spec, role, RoleLaunch(spec, role), options,
-                         {.container = kTfContainer, .port = "tfjob-port", .write = AsItIs}));
+        pod,
+        OwnTemplate(spec, role, RoleLaunch(spec, role), options,
+                    {.container = kTensorflowContainer, .port = kTfJobPortName, .write = AsItIs}));
   }
   if (role.pod.is_null()) {
     pod["spec"]["terminationGracePeriodSeconds"] =

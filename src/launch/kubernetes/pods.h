@@ -25,9 +25,6 @@ std::string ConfigName(const JobSpec& spec);
 std::string TlsName(const JobSpec& spec);
 bool HasTls(const JobSpec& spec);
 
-// The container of a TFJob's pod that its rules are about.
-inline constexpr char kTfContainer[] = "tensorflow";
-
 struct PodOptions {
   std::string job_id;
   std::string trainer_image;  // for tasks of the built-in trainer that name no image
