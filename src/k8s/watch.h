@@ -4,6 +4,7 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,7 +21,8 @@ struct WatchEvent {
 
 struct WatchOptions {
   Selection selection;
-  std::string resource_version;  // of a list or an object: what comes after it is told
+  std::vector<std::string> without = {};  // members of objects that are not even read: "spec"
+  std::string resource_version;           // of a list or an object: what comes after it is told
   absl::Duration duration = absl::Minutes(5);      // of one connection; the server ends it then
   absl::Duration idle_timeout = absl::Minutes(3);  // a server sends a bookmark each minute
   int tries = 5;                                   // in a row that lead nowhere

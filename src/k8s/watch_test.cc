@@ -100,6 +100,30 @@ TEST_F(WatchTest, GoesOnAfterTheLastEventWhenItIsCut) {
   EXPECT_THAT(server_.requests()[1], HasSubstr("resourceVersion=8&"));
 }
 
+TEST_F(WatchTest, ReadsNothingThatNobodyAskedFor) {
+  options_.without = {"spec"};
+  Json pod = MakePod("a");
+  pod["metadata"]["resourceVersion"] = "6";
+  pod["metadata"]["managedFields"] = Json::array({{{"manager", "kubelet"}}});
+  pod["metadata"]["labels"] = {{"spec", "of a label"}};
+  pod["spec"] = {{"containers", Json::array({{{"name", "x"}}})}};
+  pod["status"] = {{"phase", "Running"}, {"spec", "of a status"}};
+  Answer([&](int, Exchange& exchange) {
+    BeginStream(exchange);
+    SendChunk(exchange, absl::StrCat(Json{{"type", "ADDED"}, {"object", pod}}.dump(), "\n"));
+    exchange.Stall();
+  });
+  Json seen;
+  EXPECT_TRUE(absl::IsCancelled(Watch(*client_, kPods, options_, [&](WatchEvent event) {
+    seen = std::move(event.object);
+    source_.request_stop();
+    return absl::OkStatus();
+  })));
+  pod.erase("spec");
+  pod["metadata"].erase("managedFields");
+  EXPECT_EQ(seen, pod);
+}
+
 TEST_F(WatchTest, TooOldBeforeItBegins) {
   server_.Forget();
   options_.resource_version = "1";
