@@ -20,7 +20,7 @@
 #include "cli/submit.h"
 #include "launch/job_dir.h"
 #include "launch/local/addresses.h"
-#include "launch/local/update.h"
+#include "launch/local/launch.h"
 #include "launch/ports.h"
 #include "nlohmann/json.hpp"
 #include "process/spawn.h"

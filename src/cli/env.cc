@@ -13,7 +13,7 @@
 #include "cluster/tf_config.h"
 #include "launch/job_dir.h"
 #include "launch/local/addresses.h"
-#include "launch/local/update.h"
+#include "launch/local/launch.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {

@@ -1,4 +1,6 @@
 // muster supervise: what `muster run` starts behind the scenes for each local job.
+#include "launch/supervise.h"
+
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,7 +12,6 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "launch/job_dir.h"
-#include "launch/local/supervisor.h"
 #include "storage/copy.h"
 
 namespace muster::cli {
@@ -51,7 +52,7 @@ void AddSuperviseCommand(Command& program, Context& context) {
       const auto jobs = std::filesystem::path(*directory).parent_path();
       return History::Open(jobs.parent_path().string(), options);
     };
-    const int code = local::Supervise(*directory, STDIN_FILENO, open_history);
+    const int code = Supervise(*directory, STDIN_FILENO, open_history);
     if (::getpid() != guard) return code;
     if (const absl::Status sent = SendLogs(*directory); !sent.ok()) {
       context.err().Note(absl::StrCat("the logs could not be sent: ", sent.message()));

@@ -34,4 +34,12 @@ std::optional<Address> ParseAddress(absl::string_view text) {
   return Address{std::string(host), port};
 }
 
+int PortOf(absl::string_view address) {
+  int port = 0;
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port))
+    return 0;
+  return port;
+}
+
 }  // namespace muster

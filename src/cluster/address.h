@@ -20,5 +20,7 @@ struct Address {
 // Reads "host:2222" and "[::1]:2222". nullopt when the text has no host, no port of 1 to 65535, or
 // a character that would break a comma-separated list of hosts or a line.
 std::optional<Address> ParseAddress(absl::string_view text);
+// 0 when there is none.
+int PortOf(absl::string_view address);
 
 }  // namespace muster

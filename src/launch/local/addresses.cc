@@ -4,9 +4,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/address.h"
 
 namespace muster::local {
 namespace {
@@ -30,14 +30,6 @@ bool IsOnThisMachine(absl::string_view address) {
 }  // namespace
 
 bool IsPicked(const JobSpec& spec, const TaskId& task) { return FixedAddress(spec, task).empty(); }
-
-int PortOf(absl::string_view address) {
-  int port = 0;
-  const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port))
-    return 0;
-  return port;
-}
 
 ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current) {
   ClusterSpec cluster;

@@ -24,7 +24,6 @@ absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSp
 // Whether Muster may move the task to another port.
 bool IsPicked(const JobSpec& spec, const TaskId& task);
 
-int PortOf(absl::string_view address);
 std::set<int> PortsOf(const ClusterSpec& cluster);
 
 }  // namespace muster::local

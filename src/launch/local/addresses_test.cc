@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "job/testing.h"
 

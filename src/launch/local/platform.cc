@@ -12,10 +12,10 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "launch/control.h"
 #include "launch/job_dir.h"
 #include "launch/local/addresses.h"
-#include "launch/local/control.h"
-#include "launch/local/update.h"
+#include "launch/local/launch.h"
 #include "process/spawn.h"
 #include "process/tree.h"
 

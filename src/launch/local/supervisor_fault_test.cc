@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "launch/local/addresses.h"
 #include "launch/local/supervisor_testing.h"

@@ -1,12 +1,12 @@
 // Real jobs, from their start to their verdict. What is killed, hangs or breaks meanwhile:
 // supervisor_fault_test.cc.
-#include "launch/local/supervisor.h"
-
 #include "absl/strings/match.h"
+#include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "job/failure.h"
 #include "launch/local/addresses.h"
 #include "launch/local/supervisor_testing.h"
+#include "launch/supervise.h"
 
 namespace muster::local {
 namespace {

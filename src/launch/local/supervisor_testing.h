@@ -16,10 +16,10 @@
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "base/unique_fd.h"
-#include "launch/local/control.h"
+#include "launch/control.h"
 #include "launch/local/platform.h"
-#include "launch/local/supervisor.h"
-#include "launch/local/testing.h"
+#include "launch/supervise.h"
+#include "launch/testing.h"
 #include "nlohmann/json.hpp"
 #include "process/tree.h"
 
@@ -62,7 +62,7 @@ class FileSink final : public EventSink {
   const std::string path_;
 };
 
-class SupervisorTest : public LocalTest {
+class SupervisorTest : public LaunchTest {
  protected:
   ~SupervisorTest() override {
     EXPECT_EQ(Processes(), 0u) << "left running";

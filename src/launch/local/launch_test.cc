@@ -1,10 +1,10 @@
-#include "launch/local/update.h"
+#include "launch/local/launch.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "launch/local/addresses.h"
-#include "launch/local/testing.h"
+#include "launch/testing.h"
 
 namespace muster::local {
 namespace {
@@ -30,7 +30,7 @@ const TaskId kPs{"ps", 0};
 const TaskId kWorker0{"worker", 0};
 const TaskId kWorker1{"worker", 1};
 
-class UpdateTest : public LocalTest {
+class UpdateTest : public LaunchTest {
  protected:
   // What changes when `from` in the job file becomes `to`.
   UpdatePlan PlanOf(absl::string_view from, absl::string_view to,

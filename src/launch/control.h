@@ -13,7 +13,7 @@
 #include "nlohmann/json.hpp"
 #include "process/event_loop.h"
 
-namespace muster::local {
+namespace muster {
 
 // Serves on the supervisor's loop. Only the same user is answered. A client that sends garbage, too
 // much or nothing, or does not read, is dropped. Not thread-safe; `loop` must outlive it.
@@ -74,4 +74,4 @@ class ControlClient {
   UniqueFd fd_;
 };
 
-}  // namespace muster::local
+}  // namespace muster

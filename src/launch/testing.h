@@ -1,4 +1,4 @@
-// What the tests of local jobs share: a home, submissions, patience.
+// What the tests of jobs on this machine share: a home, submissions, patience.
 #pragma once
 
 #include <unistd.h>
@@ -16,10 +16,10 @@
 #include "job/testing.h"
 #include "launch/job_dir.h"
 
-namespace muster::local {
+namespace muster {
 
 // A folder under the temporary directory, removed at the end.
-class LocalTest : public testing::Test {
+class LaunchTest : public testing::Test {
  protected:
   Submission Submit(absl::string_view job_file) const {
     Submission submission;
@@ -49,4 +49,4 @@ inline bool Eventually(const std::function<bool()>& happened,
   return true;
 }
 
-}  // namespace muster::local
+}  // namespace muster

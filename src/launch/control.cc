@@ -1,4 +1,4 @@
-#include "launch/local/control.h"
+#include "launch/control.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 
-namespace muster::local {
+namespace muster {
 namespace {
 
 constexpr char kSocketName[] = "control.sock";
@@ -199,4 +199,4 @@ bool ControlClient::DrainNotifications() {
   }
 }
 
-}  // namespace muster::local
+}  // namespace muster

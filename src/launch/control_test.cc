@@ -1,4 +1,4 @@
-#include "launch/local/control.h"
+#include "launch/control.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "gmock/gmock.h"
-#include "launch/local/testing.h"
+#include "launch/testing.h"
 
-namespace muster::local {
+namespace muster {
 namespace {
 
 using testing::HasSubstr;
@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr absl::Duration kPatience = absl::Seconds(30);
 
 // A server on a thread of its own. It echoes requests, refuses "no", and counts.
-class ControlTest : public LocalTest {
+class ControlTest : public LaunchTest {
  protected:
   void Serve() { Serve(home_); }
   void Serve(const std::string& directory) {
@@ -242,4 +242,4 @@ TEST_F(ControlTest, ASocketThatADeadSupervisorLeftIsReplaced) {
 }
 
 }  // namespace
-}  // namespace muster::local
+}  // namespace muster

@@ -1,4 +1,4 @@
-// What a local job's tasks are started with, and what a changed job file changes of it.
+// What a local job's tasks are started with.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -14,8 +14,7 @@ absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submiss
                                     const ClusterSpec& cluster, const TaskId& task, int attempt,
                                     int restarts);
 
-// A task restarts when what it is started with changes: command, environment (the cluster in
-// TF_CONFIG too) or directory. A change of policies alone restarts nothing.
+// What is started anew when `next` takes the place of `current`: launch/update.h.
 absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
                                       const ClusterSpec& cluster, const Submission& next);
 

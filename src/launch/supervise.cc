@@ -1,4 +1,5 @@
-// The processes around a supervisor: who starts it, and who cleans up when it is killed.
+#include "launch/supervise.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,10 +11,11 @@
 
 #include "base/files.h"
 #include "base/unique_fd.h"
-#include "launch/local/supervisor.h"
+#include "launch/local/runner.h"
+#include "launch/supervisor.h"
 #include "process/tree.h"
 
-namespace muster::local {
+namespace muster {
 namespace {
 
 // Waits for the supervisor. When it was killed, its tasks died with it (PDEATHSIG) but what they
@@ -32,6 +34,11 @@ void Report(UniqueFd& fd, const std::string& text) {
   fd.Reset();
 }
 
+absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const JobDir& dir, const Submission& submission,
+                                                   EventLoop& loop, RunnerEvents& events) {
+  return std::make_unique<local::LocalRunner>(dir, submission.id, loop, events);
+}
+
 int RunSupervisor(const std::string& job_dir, UniqueFd report,
                   const std::function<absl::StatusOr<std::unique_ptr<EventSink>>()>& open_sink) {
   auto sink = open_sink();
@@ -39,7 +46,7 @@ int RunSupervisor(const std::string& job_dir, UniqueFd report,
     Report(report, std::string(sink.status().message()));
     return 1;
   }
-  auto supervisor = Supervisor::Create(JobDir(job_dir), **sink);
+  auto supervisor = Supervisor::Create(JobDir(job_dir), **sink, MakeRunner);
   if (!supervisor.ok()) {
     Report(report, std::string(supervisor.status().message()));
     return 1;
@@ -79,4 +86,4 @@ int Supervise(const std::string& job_dir, int report_fd,
   return RunSupervisor(job_dir, std::move(report), open_sink);
 }
 
-}  // namespace muster::local
+}  // namespace muster
