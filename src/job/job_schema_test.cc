@@ -40,6 +40,7 @@ const std::vector<Section>& Sections() {
       {"policies", "/policies"},
       {"stall", "/policies/stall"},
       {"logs", "/policies/logs"},
+      {"host", "/hosts/0"},
       {"notebook", "/notebook"},
       {"kubernetes", "/kubernetes"},
       {"role_kubernetes", "/roles/worker/kubernetes"},

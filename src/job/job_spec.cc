@@ -107,6 +107,7 @@ Json PoliciesToJson(const Policies& policies) {
           {"deadline", policies.deadline ? DurationToJson(*policies.deadline) : Json()},
           {"stop_grace", DurationToJson(policies.stop_grace)},
           {"finish_grace", DurationToJson(policies.finish_grace)},
+          {"host_timeout", DurationToJson(policies.host_timeout)},
           {"success", NameOf(policies.success)},
           {"chief", policies.chief ? Json(policies.chief->ToString()) : Json()},
           {"stall", StallToJson(policies.stall)},
@@ -126,12 +127,31 @@ Policies PoliciesFromJson(const Json& json) {
   }
   policies.stop_grace = DurationFromJson(json.at("stop_grace"));
   policies.finish_grace = DurationFromJson(json.at("finish_grace"));
+  if (json.contains("host_timeout")) {
+    policies.host_timeout = DurationFromJson(json["host_timeout"]);
+  }
   policies.success = EnumFromJson<SuccessPolicy>(json.at("success"));
   policies.chief = ChiefFromJson(json.value("chief", Json()));
   policies.stall = StallFromJson(json.at("stall"));
   policies.log_rotate_bytes = json.at("log_rotate_bytes").get<int64_t>();
   policies.log_keep = json.at("log_keep").get<int>();
   return policies;
+}
+
+Json HostToJson(const HostSpec& host) {
+  return {{"name", host.name},  {"address", host.address}, {"user", host.user},
+          {"port", host.port},  {"key", host.key},         {"slots", OptionalToJson(host.slots)},
+          {"roles", host.roles}};
+}
+
+HostSpec HostFromJson(const Json& json) {
+  return {.name = json.at("name").get<std::string>(),
+          .address = json.at("address").get<std::string>(),
+          .user = json.at("user").get<std::string>(),
+          .port = json.at("port").get<int>(),
+          .key = json.at("key").get<std::string>(),
+          .slots = OptionalFromJson<int>(json.at("slots")),
+          .roles = json.at("roles").get<std::vector<std::string>>()};
 }
 
 JobSpec SpecFromJson(const Json& json) {
@@ -145,6 +165,9 @@ JobSpec SpecFromJson(const Json& json) {
   spec.notebook = json.at("notebook");
   spec.kubernetes_namespace = json.at("kubernetes_namespace").get<std::string>();
   spec.kubernetes = json.at("kubernetes");
+  for (const Json& host : json.value("hosts", Json::array())) {
+    spec.hosts.push_back(HostFromJson(host));
+  }
   spec.dynamic_workers = json.at("dynamic_workers").get<bool>();
   spec.policies = PoliciesFromJson(json.at("policies"));
   return spec;
@@ -183,6 +206,8 @@ std::optional<TaskId> ChiefTask(const JobSpec& spec) {
 nlohmann::json JobSpecToJson(const JobSpec& spec) {
   Json roles = Json::array();
   for (const RoleSpec& role : spec.roles) roles.push_back(RoleToJson(role));
+  Json hosts = Json::array();
+  for (const HostSpec& host : spec.hosts) hosts.push_back(HostToJson(host));
   return {{"format", NameOf(spec.format)},
           {"name", spec.name},
           {"model_dir", spec.model_dir},
@@ -192,6 +217,7 @@ nlohmann::json JobSpecToJson(const JobSpec& spec) {
           {"notebook", spec.notebook},
           {"kubernetes_namespace", spec.kubernetes_namespace},
           {"kubernetes", spec.kubernetes},
+          {"hosts", hosts},
           {"dynamic_workers", spec.dynamic_workers},
           {"policies", PoliciesToJson(spec.policies)}};
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cluster/task_id.h"
+#include "job/host_spec.h"
 #include "nlohmann/json.hpp"
 
 namespace muster {
@@ -78,6 +79,8 @@ struct Policies {
   std::optional<absl::Duration> deadline;
   absl::Duration stop_grace = absl::Seconds(10);    // between TERM and KILL
   absl::Duration finish_grace = absl::Seconds(30);  // for the other tasks to end after success
+  // How long a host may be out of reach before its tasks count as failed.
+  absl::Duration host_timeout = absl::Minutes(1);
   SuccessPolicy success = SuccessPolicy::kChief;
   std::optional<TaskId> chief;  // the task that decides, where the file names one: see ChiefTask
   std::optional<StallPolicy> stall;
@@ -98,6 +101,7 @@ struct JobSpec {
   // What the file tells Kubernetes alone; null = none. Of a manifest all that no field above holds
   // (labels, runPolicy, …), under its own names; of a native file see job/kubernetes_section.h.
   nlohmann::json kubernetes;
+  std::vector<HostSpec> hosts;   // that the file names, for a job over SSH
   bool dynamic_workers = false;  // TF_CONFIG in the sparse form
   Policies policies;
   bool operator==(const JobSpec&) const = default;

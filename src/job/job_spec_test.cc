@@ -29,6 +29,14 @@ JobSpec FullSpec() {
   spec.notebook = {{"password", "0123"}};
   spec.kubernetes_namespace = "ml";
   spec.kubernetes = {{"runPolicy", {{"suspend", true}}}};
+  spec.hosts.push_back({.name = "gpu1:2222",
+                        .address = "gpu1",
+                        .user = "me",
+                        .port = 2222,
+                        .key = "~/.ssh/id",
+                        .slots = 0,
+                        .roles = {"worker"}});
+  spec.hosts.push_back({.name = "vm1", .address = "vm1"});
   spec.dynamic_workers = true;
   spec.policies = {.max_restarts = 7,
                    .restart_scope = RestartScope::kJob,
@@ -38,6 +46,7 @@ JobSpec FullSpec() {
                    .deadline = absl::Hours(50),
                    .stop_grace = absl::ZeroDuration(),
                    .finish_grace = absl::Seconds(1),
+                   .host_timeout = absl::Minutes(3),
                    .success = SuccessPolicy::kAllWorkers,
                    .stall = StallPolicy{absl::Minutes(10), StallAction::kReport},
                    .log_rotate_bytes = 4096,

@@ -8,6 +8,7 @@
 #include "codec/map_reader.h"
 #include "job/command.h"
 #include "job/enum_names.h"
+#include "job/hosts_section.h"
 #include "job/job_rules.h"
 #include "job/kubernetes_section.h"
 #include "job/policies_section.h"
@@ -38,6 +39,9 @@ class NativeReader {
     ReadNotebook();
     if (const Node* node = job_.Find("kubernetes")) {
       spec_.kubernetes = ReadKubernetes(*node, spec_.kubernetes_namespace, diagnostics_);
+    }
+    if (const Node* node = job_.Find("hosts")) {
+      spec_.hosts = ReadHosts(*node, options_.working_dir, spec_, diagnostics_);
     }
     job_.Finish();
     if (has_roles_) {

@@ -98,6 +98,8 @@ PoliciesSection ReadPolicies(const Node& node, Diagnostics& diagnostics) {
   policies.deadline = ReadPositive(reader, "deadline", diagnostics);
   policies.stop_grace = reader.Duration("stop_grace").value_or(policies.stop_grace);
   policies.finish_grace = reader.Duration("finish_grace").value_or(policies.finish_grace);
+  policies.host_timeout =
+      ReadPositive(reader, "host_timeout", diagnostics).value_or(policies.host_timeout);
   if (const auto success = ReadEnum<SuccessPolicy>(reader, "success")) {
     policies.success = *success;
     section.has_success = true;
