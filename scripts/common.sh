@@ -22,7 +22,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
   gdb radosgw ceph-mon ceph-osd curl python3-torch python3-fsspec python3-requests man-db groff bash-completion procps iproute2
-  golang-go dpkg-dev openssl iptables buildah
+  golang-go dpkg-dev openssl iptables buildah openssh-client openssh-server
 )
 
 as_root() {

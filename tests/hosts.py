@@ -1,0 +1,450 @@
+"""Hosts for tests: several machines on this one, each with an address, a home, processes and a real sshd of its own.
+
+    with HostBed(3) as bed:
+        subprocess.run([*bed.ssh, "host1", "hostname"])
+
+The hosts are namespaces on a bridge (tests/host_init). The thread that makes a bed moves into its network with all that it starts, so
+that `ssh`, or muster with MUSTER_SSH in its environment, reaches the hosts and nothing else; the addresses of one bed do not meet those of another.
+Everything ends with the process that made it, however that comes about: the kernel sees to it. Files that a killed one leaves are removed by
+the next.
+"""
+import collections
+import contextlib
+import ctypes
+import fcntl
+import os
+import pathlib
+import pwd
+import select
+import shlex
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from cluster.processes import Child, Folder, start_time, wait_until
+from support import MUSTER, PYTHON, SOURCE
+
+CLIENT = "client"  # the machine of the test, where a host is named
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_SSHD = "/usr/sbin/sshd"  # it starts itself again, so by its whole path
+_PROGRAMS = ("ssh", "ssh-keygen", "ip", "iptables", "unshare", "nsenter", "mount")
+_CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+_SSHD_CONFIG = """\
+Port 22
+HostKey /run/host/host_key
+PidFile /run/sshd.pid
+AuthorizedKeysFile /run/host/authorized_keys
+StrictModes no
+UsePAM no
+UseDNS no
+PermitRootLogin yes
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PrintMotd no
+LogLevel VERBOSE
+Subsystem sftp /usr/lib/openssh/sftp-server
+"""
+
+# The first choice for the exchange of keys takes half a second of computing where processors are slow.
+_SSH_CONFIG = """\
+Host *
+  User {user}
+  IdentityFile {folder}/key
+  IdentitiesOnly yes
+  IdentityAgent none
+  UserKnownHostsFile {folder}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  KexAlgorithms curve25519-sha256
+"""
+
+
+def reason_not_available():
+    """Why there can be no hosts here; "" when there can."""
+    if os.getuid() != 0:
+        return "hosts need root: network namespaces, and sshd"
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    missing = [name for name in (_SSHD, *_PROGRAMS) if shutil.which(name, path=path) is None]
+    if missing:
+        return f"hosts need {', '.join(missing)}"
+    probe = "ip link add name b type bridge && ip link add v type veth peer name w && mount -t tmpfs tmpfs /tmp"
+    tried = subprocess.run(["unshare", "--net", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "sh", "-c", probe],
+                           capture_output=True, text=True)
+    return "" if tried.returncode == 0 else f"no namespaces for hosts: {tried.stderr.strip()}"
+
+
+def own_hosts(test, count, **options):
+    """A HostBed while a test lasts, which is skipped where there can be none."""
+    reason = reason_not_available()
+    if reason:
+        test.skipTest(reason)
+    bed = HostBed(count, **options)
+    test.addCleanup(bed.close)
+    return bed.__enter__()
+
+
+def _run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{shlex.join(map(str, command))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _call(function, *arguments):
+    """A call of the C library that says 0 when it is well."""
+    if function(*arguments) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+
+
+@contextlib.contextmanager
+def _network_of(pid):
+    """This thread is in the network of another process for a while."""
+    with open("/proc/thread-self/ns/net") as here, open(f"/proc/{pid}/ns/net") as there:
+        _call(_libc.setns, there.fileno(), _CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            _call(_libc.setns, here.fileno(), _CLONE_NEWNET)
+
+
+def _send_whole_frames(interface):
+    """Packets leave it as a wire would carry them: of its size, with check sums."""
+    ethtool, tx_checksums, tcp_segments, segments = 0x8946, 0x17, 0x1F, 0x24  # left to the hardware: off
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        for setting in (tx_checksums, tcp_segments, segments):
+            value = ctypes.create_string_buffer(struct.pack("II", setting, 0))
+            fcntl.ioctl(handle, ethtool, struct.pack("16sP16x", interface.encode(), ctypes.addressof(value)))
+
+
+class _Host:
+    """What a bed knows of one of its hosts. Its end of the cable is called eth0, the other one after its number."""
+
+    def __init__(self, number, folder):
+        self.number = number
+        self.name = f"host{number}"
+        self.address = f"10.77.0.{10 + number}"
+        self.port = f"port{number}"  # of the bridge
+        self.folder = folder
+        self.init = None
+        self.first = 0  # its first process
+        self.relay = None
+
+    @property
+    def enter(self):
+        return ["nsenter", f"--target={self.first}", "--net", "--mount", "--pid", "--uts", f"--wd={_home()}"]
+
+
+def _home():
+    return pwd.getpwuid(os.getuid()).pw_dir
+
+
+class HostBed:
+    """`count` hosts (200 at most), host1 and so on. `size` is that of each one's home. `hide`: folders of this machine that hosts do not have; that
+    of the sources and the built programs is one of them."""
+
+    def __init__(self, count, size="1g", hide=()):
+        self._count = count
+        self._size = size
+        built = pathlib.Path(MUSTER).resolve().parent
+        self._hide = [str(SOURCE), *([] if built.is_relative_to(SOURCE) or str(built).startswith("/usr") else [str(built)]), *hide]
+        self._hosts = {}
+        self._folder = None
+        self._outside = None
+
+    def __enter__(self):
+        self._folder = Folder()
+        self._outside = open("/proc/thread-self/ns/net")
+        try:
+            _call(_libc.unshare, _CLONE_NEWNET)
+            self._make_network()
+            self._make_files()
+            for host in self._hosts.values():
+                self._boot(host)
+            for host in self._hosts.values():
+                self._connect(host)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self._folder is None:
+            return
+        for host in self._hosts.values():
+            if host.init:
+                host.init.stop(signal.SIGKILL)
+        for host in self._hosts.values():
+            self._halt(host)
+        _call(_libc.setns, self._outside.fileno(), _CLONE_NEWNET)
+        self._outside.close()
+        self._folder.close()
+        self._folder = None
+
+    # What a test asks for.
+
+    @property
+    def hosts(self):
+        return list(self._hosts)
+
+    @property
+    def folder(self):
+        """Of the client's files: ssh_config, known_hosts, key."""
+        return self._folder.path
+
+    @property
+    def ssh(self):
+        """The words of a command that knows the hosts by their names, and by their addresses."""
+        return ["ssh", "-F", str(self.folder / "ssh_config")]
+
+    @property
+    def environment(self):
+        """What a program needs in its environment in order to reach the hosts."""
+        return {"MUSTER_SSH": shlex.join(self.ssh)}
+
+    def pid(self, host):
+        """Its first process, as this machine numbers it."""
+        return self._hosts[host].first
+
+    def address(self, host):
+        return "10.77.0.1" if host == CLIENT else self._hosts[host].address
+
+    def run(self, host, argv, check=True, **options):
+        """Runs a command there, not by way of sshd; what it printed is in the result."""
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": _home(), "LANG": "C.UTF-8"}
+        return subprocess.run([*self._hosts[host].enter, *map(str, argv)], check=check, capture_output=True, text=True,
+                              **{"env": environment, **options})
+
+    def path(self, host, path="~"):
+        """A path of the host as this process sees it."""
+        return pathlib.Path(f"/proc/{self._hosts[host].first}/root", os.path.join(_home(), path.replace("~", _home(), 1)).lstrip("/"))
+
+    def processes(self, host):
+        """What runs there, {pid here: words}, without sshd and what makes the host."""
+        first = self._hosts[host].first
+        namespace = os.stat(f"/proc/{first}/ns/pid").st_ino
+        found = {}
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            pid = int(folder.name)
+            with contextlib.suppress(OSError):
+                if os.stat(folder / "ns/pid").st_ino != namespace or pid == first:
+                    continue
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+                if words and not words[0].startswith(("sshd:", _SSHD)) and words != ["sleep", "infinity"]:
+                    found[pid] = words
+        return found
+
+    def log(self, host):
+        """What its sshd has said."""
+        return (self._hosts[host].folder / "sshd.log").read_text(errors="replace")
+
+    # The cable.
+
+    def cut(self, host):
+        """Pulls the cable: packets are lost without a word."""
+        _run("ip", "link", "set", self._hosts[host].port, "down")
+
+    def mend(self, host):
+        _run("ip", "link", "set", self._hosts[host].port, "up")
+
+    def latency(self, host, milliseconds):
+        """How much longer a packet takes to the host and back, until it is switched off."""
+        host = self._hosts[host]
+        if host.relay:
+            host.relay.stop(signal.SIGKILL)
+            host.relay = None
+        qdisc = ["tc", "qdisc", "replace", "dev", host.port, "root", "netem", "delay", f"{milliseconds}ms"]
+        if subprocess.run(qdisc, capture_output=True).returncode == 0:
+            return
+        # A kernel without netem: a process carries the packets.
+        way = f"way{host.number}"
+        if subprocess.run(["ip", "link", "show", way], capture_output=True).returncode != 0:
+            _run("ip", "link", "add", way, "type", "veth", "peer", "name", f"{way}b")
+            _run("ip", "link", "set", f"{way}b", "master", "bridge", "up")
+            _run("ip", "link", "set", way, "up")
+            _send_whole_frames(f"{way}b")
+            with _network_of(host.first):
+                _send_whole_frames("eth0")
+        if milliseconds == 0:
+            _run("ip", "link", "set", host.port, "master", "bridge")
+            return
+        _run("ip", "link", "set", host.port, "nomaster")
+        log = host.folder / "relay.log"
+        host.relay = Child("relay", [PYTHON, "-B", __file__, host.port, way, milliseconds / 2000], log,
+                           env={**os.environ, "PYTHONPATH": str(_HERE)})
+        wait_until(lambda: log.exists() and "ready" in log.read_text(), "the relay is ready", [host.relay])
+
+    def block(self, source, host, first_port, last_port=None, reject=False):
+        """A firewall on `host` loses, or refuses, what `source` (a host, or CLIENT) sends to these TCP ports."""
+        self._firewall("-I", source, host, first_port, last_port, reject)
+
+    def unblock(self, source, host, first_port, last_port=None, reject=False):
+        self._firewall("-D", source, host, first_port, last_port, reject)
+
+    # The host itself.
+
+    def kill_sshd(self, host, sessions=True):
+        """Ends its sshd; with `sessions`, also the connections there are, as a restart of the network would."""
+        entered = self._hosts[host].enter
+        pid = self.path(host, "/run/sshd.pid")
+        with contextlib.suppress(FileNotFoundError):
+            subprocess.run([*entered, "kill", "-KILL", pid.read_text().strip()], capture_output=True)
+            pid.unlink()
+        if sessions:
+            subprocess.run([*entered, "pkill", "-KILL", "-x", "sshd"], capture_output=True)
+
+    def start_sshd(self, host):
+        host = self._hosts[host]
+        _run(*host.enter, "env", "-i", "PATH=/usr/bin:/bin", _SSHD, "-f", "/run/host/sshd_config", "-E", "/run/host/sshd.log")
+        wait_until((pathlib.Path(f"/proc/{host.first}/root/run/sshd.pid")).exists, "sshd listens", [host.init])
+
+    def configure_sshd(self, host, *lines):
+        """Starts its sshd again, with lines that win over the others; connections stay."""
+        (self._hosts[host].folder / "sshd_config").write_text("\n".join([*lines, _SSHD_CONFIG]))
+        self.kill_sshd(host, sessions=False)
+        self.start_sshd(host)
+
+    def change_host_key(self, host):
+        """As if another machine had taken its place."""
+        self._make_host_key(self._hosts[host])
+        self.kill_sshd(host, sessions=False)
+        self.start_sshd(host)
+
+    def fill_disk(self, host, free=0):
+        """Leaves `free` bytes of room in its home."""
+        used = os.statvfs(self.path(host))
+        pages = used.f_blocks - used.f_bfree + (free + used.f_frsize - 1) // used.f_frsize
+        self._resize_home(host, max(pages, 1) * used.f_frsize)
+
+    def empty_disk(self, host):
+        """Takes back fill_disk."""
+        self._resize_home(host, self._size)
+
+    def switch_off(self, host):
+        """All that runs there is gone at once, without a word to anybody. Its home is kept for switch_on."""
+        host = self._hosts[host]
+        _run("ip", "link", "set", host.port, "down")
+        subprocess.run([*host.enter, "kill", "-KILL", "--", "-1"], capture_output=True)
+        saved = host.folder / "home"
+        shutil.rmtree(saved, ignore_errors=True)
+        _run("cp", "-a", f"/proc/{host.first}/root{_home()}", saved)
+        self._halt(host)
+
+    def switch_on(self, host):
+        """The same host after it was switched off: with another boot id."""
+        host = self._hosts[host]
+        self._boot(host)
+        self._connect(host)
+
+    # How it is made.
+
+    def _make_network(self):
+        _run("ip", "link", "set", "lo", "up")
+        _run("ip", "link", "add", "bridge", "type", "bridge", "forward_delay", "0")
+        _run("ip", "addr", "add", f"{self.address(CLIENT)}/24", "dev", "bridge")
+        _run("ip", "link", "set", "bridge", "up")
+
+    def _make_files(self):
+        for number in range(1, self._count + 1):
+            folder = self.folder / f"host{number}"
+            (folder / "home").mkdir(parents=True)
+            host = _Host(number, folder)
+            self._hosts[host.name] = host
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / "key")
+        names = [("127.0.0.1", "localhost"), ("10.77.0.1", CLIENT), *((host.address, host.name) for host in self._hosts.values())]
+        known, config = [], []
+        for host in self._hosts.values():
+            key = self._make_host_key(host)
+            known.append(f"{host.name},{host.address} {key}")
+            config.append(f"Host {host.name}\n  HostName {host.address}\n")
+            shutil.copy(self.folder / "key.pub", host.folder / "authorized_keys")
+            (host.folder / "sshd_config").write_text(_SSHD_CONFIG)
+            (host.folder / "hosts").write_text("".join(f"{address} {name}\n" for address, name in names))
+        (self.folder / "known_hosts").write_text("\n".join(known) + "\n")
+        config.append(_SSH_CONFIG.format(folder=self.folder, user=pwd.getpwuid(os.getuid()).pw_name))
+        (self.folder / "ssh_config").write_text("".join(config))
+
+    @staticmethod
+    def _make_host_key(host):
+        """The public one of a new pair."""
+        key = host.folder / "host_key"
+        key.unlink(missing_ok=True)
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", host.name, "-f", key)
+        return key.with_suffix(".pub").read_text().strip()
+
+    def _boot(self, host):
+        (host.folder / "started").unlink(missing_ok=True)
+        host.init = Child(host.name, ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
+                                      _HERE / "host_init", host.folder, host.name, _home(), self._size, *self._hide],
+                          host.folder / "init.log")
+
+    def _connect(self, host):
+        wait_until((host.folder / "started").exists, f"{host.name} is up", [host.init])
+        host.first = int(pathlib.Path(f"/proc/{host.init.pid}/task/{host.init.pid}/children").read_text().split()[0])
+        _run("ip", "link", "add", host.port, "type", "veth", "peer", "name", "eth0", "netns", host.init.pid)
+        _run("ip", "link", "set", host.port, "master", "bridge", "up")
+        with _network_of(host.init.pid):
+            # The same whenever it is switched on: the others remember it.
+            _run("ip", "link", "set", "eth0", "address", f"02:00:00:00:00:{host.number:02x}")
+            _run("ip", "addr", "add", f"{host.address}/24", "dev", "eth0")
+            _run("ip", "link", "set", "eth0", "up")
+        self.start_sshd(host.name)
+
+    @staticmethod
+    def _halt(host):
+        if host.init is None:
+            return
+        if host.relay:
+            host.relay.stop(signal.SIGKILL)
+            host.relay = None
+        host.init.stop(signal.SIGKILL)
+        # The first process in the namespaces ends last.
+        wait_until(lambda: not host.first or start_time(host.first) is None, f"everything on {host.name} has ended")
+        host.init = None
+        # It would go with the host's network, a little later.
+        subprocess.run(["ip", "link", "delete", host.port], capture_output=True)
+
+    def _firewall(self, action, source, host, first_port, last_port, reject):
+        with _network_of(self._hosts[host].first):
+            _run("iptables", "--wait", action, "INPUT", "-p", "tcp", "-s", self.address(source), "--dport",
+                 f"{first_port}:{last_port or first_port}", "-j", "REJECT" if reject else "DROP")
+
+    def _resize_home(self, host, size):
+        _run(*self._hosts[host].enter, "mount", "-o", f"remount,size={size}", _home())
+
+
+def _relay(first, second, delay):
+    """Carries what arrives at one interface to the other, later."""
+    ends = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for _ in range(2)]
+    waiting = [collections.deque(), collections.deque()]  # for the end of that number
+    for end, interface in zip(ends, (first, second)):
+        end.bind((interface, 0))
+        index = socket.if_nametoindex(interface)
+        end.setsockopt(263, 1, struct.pack("iHH8s", index, 1, 0, b""))  # SOL_PACKET, PACKET_ADD_MEMBERSHIP: promiscuous
+    print("ready", flush=True)
+    while True:
+        due = min((queue[0][0] for queue in waiting if queue), default=None)
+        readable, _, _ = select.select(ends, [], [], None if due is None else max(0.0, due - time.monotonic()))
+        for end in readable:
+            with contextlib.suppress(OSError):  # the cable is cut
+                frame, source = end.recvfrom(65536)
+                if source[2] != socket.PACKET_OUTGOING:
+                    waiting[1 - ends.index(end)].append((time.monotonic() + delay, frame))
+        for end, queue in zip(ends, waiting):
+            while queue and queue[0][0] <= time.monotonic():
+                with contextlib.suppress(OSError):
+                    end.send(queue.popleft()[1])
+
+
+if __name__ == "__main__":
+    _relay(sys.argv[1], sys.argv[2], float(sys.argv[3]))
