@@ -14,6 +14,7 @@
 #include "cli/cluster.h"
 #include "launch/kubernetes/platform.h"
 #include "launch/local/platform.h"
+#include "launch/ssh/platform.h"
 #include "process/spawn.h"
 
 namespace muster::cli {
@@ -72,6 +73,16 @@ absl::StatusOr<Platform*> Context::platform(const std::string& name) {
   if (name == "local") {
     if (local_ == nullptr) local_ = std::make_unique<local::LocalPlatform>(program_, home_);
     return local_.get();
+  }
+  if (name == "ssh") {
+    if (ssh_ == nullptr) {
+      ssh_ = std::make_unique<ssh::SshPlatform>(ssh::SshOptions{
+          .program = program_, .home = home_, .notice = [this](const std::string& text) {
+            const absl::MutexLock lock(&notice_mutex_);
+            err_.Note(text);
+          }});
+    }
+    return ssh_.get();
   }
   if (name == "kubernetes") {
     if (kubernetes_ == nullptr) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "cli/terminal.h"
 #include "history/history.h"
 #include "launch/platform.h"
@@ -38,7 +39,7 @@ class Context {
   absl::StatusOr<History*> history();
   // InvalidArgument for a name that no platform has.
   absl::StatusOr<Platform*> platform(const std::string& name);
-  std::vector<std::string> platform_names() const { return {"local", "kubernetes"}; }
+  std::vector<std::string> platform_names() const { return {"local", "ssh", "kubernetes"}; }
 
   // Where the built-in trainer is: beside this program or in PATH. NotFound says what to do.
   absl::StatusOr<std::string> FindTrainer() const;
@@ -56,6 +57,8 @@ class Context {
   std::unique_ptr<History> history_;
   std::unique_ptr<Platform> local_;
   std::unique_ptr<Platform> kubernetes_;
+  std::unique_ptr<Platform> ssh_;
+  absl::Mutex notice_mutex_;  // hosts are made ready in parallel
 };
 
 }  // namespace muster::cli

@@ -12,6 +12,7 @@ struct PlaceOptions {
   std::string platform;  // "": where the history says, else this machine
   std::string kubernetes_namespace;
   std::string kube_context;
+  std::string hosts;
 
   // What a Submission keeps of it; null when nothing was said.
   nlohmann::json ToJson() const;

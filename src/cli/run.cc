@@ -190,6 +190,8 @@ void AddRunCommand(Command& program, Context& context) {
   command.Argument("FILE", &options->file, "The job file; - reads standard input",
                    Presence::kRequired);
   AddPlaceOptions(command, &options->place);
+  command.Option("--hosts", &options->place.hosts,
+                 "SSH: the hosts, with slots where several tasks may share one: vm1,me@gpu1:4");
   command.Option("--trainer-image", &options->trainer_image,
                  "Kubernetes: the image of the built-in trainer");
   command.Flag("-d,--detach", &options->detach, "Start it in the background and return");

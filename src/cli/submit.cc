@@ -105,7 +105,7 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
                                     const std::string& platform_name, UniqueFd lock) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(platform_name));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  if (platform_name == "local" && NeedsTrainer(submission.spec)) {
+  if (platform_name != "kubernetes" && NeedsTrainer(submission.spec)) {
     MUSTER_RETURN_IF_ERROR(context.FindTrainer().status());
   }
   JobRecord job = RecordOf(context, submission, platform_name);
@@ -113,8 +113,8 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
   MUSTER_ASSIGN_OR_RETURN(job.supervisor, IdentifyProcess(::getpid()));
   const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
   MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));
-  // A cluster may be slow, and nobody else waits for it: the name is taken.
-  if (platform->is_observed()) lock.Reset();
+  // Nobody else need wait for it: the name is taken.
+  if (platform->is_slow()) lock.Reset();
   const absl::Status started = [&]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(MakeFolder(job, tasks));
     return platform->Submit(submission, job);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "launch/unix_socket.h"
 
 namespace muster {
 namespace {
@@ -25,28 +25,6 @@ constexpr size_t kMaxClients = 256;
 
 std::string Dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-// A socket's path may have 107 characters, a job's folder more: reached through a descriptor of the
-// folder, the name is short whatever the folder is called.
-absl::StatusOr<sockaddr_un> AddressIn(const UniqueFd& directory) {
-  sockaddr_un address{.sun_family = AF_UNIX};
-  const std::string path = absl::StrCat("/proc/self/fd/", directory.get(), "/", kSocketName);
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return address;
-}
-
-absl::StatusOr<UniqueFd> OpenDirectory(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
-  return fd;
-}
-
-bool IsSameUser(int fd) {
-  ucred peer{};
-  socklen_t length = sizeof(peer);
-  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         (peer.uid == ::geteuid() || peer.uid == 0);
 }
 
 // Best effort, never blocks: a client that does not read its answers loses them.
@@ -60,16 +38,8 @@ bool Send(int fd, absl::string_view text) {
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Listen(const std::string& job_dir,
                                                                      EventLoop& loop,
                                                                      Handler handler) {
-  MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory(job_dir));
-  MUSTER_ASSIGN_OR_RETURN(const sockaddr_un address, AddressIn(directory));
-  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.valid()) return absl::ErrnoToStatus(errno, "socket");
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(job_dir, kSocketName));
   const std::string path = JoinPath(job_dir, kSocketName);
-  ::unlink(path.c_str());
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(listener.get(), 16) != 0) {
-    return absl::ErrnoToStatus(errno, path);
-  }
   std::unique_ptr<ControlServer> server(
       new ControlServer(path, std::move(listener), loop, std::move(handler)));
   MUSTER_RETURN_IF_ERROR(loop.AddFd(server->listener_.get(), EPOLLIN,
@@ -84,8 +54,8 @@ ControlServer::~ControlServer() {
 }
 
 void ControlServer::Accept() {
-  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd.valid() || !IsSameUser(fd.get())) return;
+  UniqueFd fd = AcceptSameUser(listener_);
+  if (!fd.valid()) return;
   if (clients_.size() >= kMaxClients) {
     // Somebody who has nothing to say gives way to somebody who may want to stop the job.
     const auto idle = std::find_if(clients_.begin(), clients_.end(), [](const auto& entry) {
@@ -144,14 +114,12 @@ void ControlServer::NotifyWatchers() {
 }
 
 absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& job_dir) {
-  MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenDirectory(job_dir));
-  MUSTER_ASSIGN_OR_RETURN(const sockaddr_un address, AddressIn(directory));
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, "socket");
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+  auto fd = ConnectTo(job_dir, kSocketName);
+  if (absl::IsUnavailable(fd.status())) {
     return absl::UnavailableError("the job's supervisor does not answer");
   }
-  return ControlClient(std::move(fd));
+  if (!fd.ok()) return fd.status();
+  return ControlClient(*std::move(fd));
 }
 
 absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request,

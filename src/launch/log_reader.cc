@@ -164,6 +164,28 @@ LogLine LogReader::MakeLine(Position start, std::string text) {
           .text = LastVersion(std::move(text))};
 }
 
+std::optional<LogPiece> LogReader::NextPiece() {
+  if (begin_ == buffer_.size() && !ReadMore()) return std::nullopt;
+  const Position start = PositionOf(begin_);
+  const IndexRecord mark = MarkAt(start);
+  size_t end = std::min(buffer_.size(), begin_ + kLongestLine);
+  for (const Border& border : borders_) {
+    if (border.at > begin_) end = std::min(end, border.at);
+  }
+  if (index_cursor_ + 1 < index_.size()) {
+    const IndexRecord& next = index_[index_cursor_ + 1];
+    if (next.segment == start.segment && next.offset > start.offset) {
+      end = std::min(end, begin_ + static_cast<size_t>(next.offset - start.offset));
+    }
+  }
+  LogPiece piece{.attempt = static_cast<int>(mark.attempt),
+                 .time = absl::FromUnixMicros(mark.unix_micros),
+                 .bytes = buffer_.substr(begin_, end - begin_),
+                 .next = {start.segment, start.offset + end - begin_}};
+  begin_ = scanned_ = end;
+  return piece;
+}
+
 std::optional<LogLine> LogReader::Next() {
   for (;;) {
     size_t end = buffer_.find('\n', scanned_);

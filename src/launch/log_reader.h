@@ -22,6 +22,21 @@ struct LogLine {
   std::string text;  // without its end; of a line rewritten with \r, the last version
 };
 
+// A place in a log.
+struct LogPosition {
+  uint32_t segment = 1;
+  uint64_t offset = 0;
+  auto operator<=>(const LogPosition&) const = default;
+};
+
+// Bytes that a task wrote at about one time, in one attempt.
+struct LogPiece {
+  int attempt = 0;
+  absl::Time time;
+  std::string bytes;
+  LogPosition next;  // where it ends
+};
+
 // The log of one task, from its oldest byte or from a place chosen by a Seek. Follows rotation.
 // Lines longer than 64 KiB come in pieces. A log that does not exist yet is empty. Not thread-safe.
 class LogReader {
@@ -33,6 +48,11 @@ class LogReader {
   // From what was written at `since` or later.
   void SeekTime(absl::Time since);
 
+  // From there on.
+  void Seek(LogPosition position) { StartAt(position); }
+
+  // The next bytes as they were written, when there are any by now; not to be mixed with lines.
+  std::optional<LogPiece> NextPiece();
   // The next whole line, when there is one by now.
   std::optional<LogLine> Next();
   // What stands after the last line end so far, taken as a line: for the end of a log, and for
@@ -42,11 +62,7 @@ class LogReader {
   const TaskId& task() const { return task_; }
 
  private:
-  struct Position {
-    uint32_t segment = 1;
-    uint64_t offset = 0;
-    auto operator<=>(const Position&) const = default;
-  };
+  using Position = LogPosition;
   // Where in the log a byte of buffer_ stands; those after it follow there too.
   struct Border {
     size_t at;

@@ -1,4 +1,5 @@
-// Where jobs run. One implementation a platform: local/ (processes of this machine), kubernetes/.
+// Where jobs run. One implementation a platform: local/ (processes of this machine), ssh/ (of other
+// hosts), kubernetes/.
 #pragma once
 
 #include <memory>
@@ -61,6 +62,8 @@ class Platform {
   // Whether nobody on this machine watches over its jobs and reports: then who wants to know what
   // has become of one asks Observe(), and applies that to the history.
   virtual bool is_observed() const { return false; }
+  // Whether Submit() may take long.
+  virtual bool is_slow() const { return is_observed(); }
   // nullopt when there is nothing new. An error when the platform does not answer.
   virtual absl::StatusOr<std::optional<StateChange>> Observe(
       const JobRecord& /*job*/, const std::vector<TaskRecord>& /*tasks*/) {

@@ -44,6 +44,7 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
+  virtual absl::string_view platform() const = 0;
   // The addresses of `next`'s tasks, where those that have one in `current` may keep it. Their
   // ports are reserved.
   virtual absl::StatusOr<ClusterSpec> Assign(const Submission& next,

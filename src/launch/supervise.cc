@@ -1,9 +1,6 @@
 #include "launch/supervise.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,22 +8,14 @@
 
 #include "base/files.h"
 #include "base/unique_fd.h"
+#include "launch/guard.h"
 #include "launch/local/runner.h"
+#include "launch/ssh/place.h"
+#include "launch/ssh/runner.h"
 #include "launch/supervisor.h"
-#include "process/tree.h"
 
 namespace muster {
 namespace {
-
-// Waits for the supervisor. When it was killed, its tasks died with it (PDEATHSIG) but what they
-// had started has become ours, because we are the next subreaper above.
-int Guard(pid_t supervisor) {
-  int status = 0;
-  while (::waitpid(supervisor, &status, 0) < 0 && errno == EINTR) {
-  }
-  KillAllDescendants();
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
 
 void Report(UniqueFd& fd, const std::string& text) {
   if (!fd.valid()) return;
@@ -36,6 +25,9 @@ void Report(UniqueFd& fd, const std::string& text) {
 
 absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const JobDir& dir, const Submission& submission,
                                                    EventLoop& loop, RunnerEvents& events) {
+  if (ssh::JobPlace::Is(submission.place)) {
+    return ssh::SshRunner::Create(dir, submission, loop, events);
+  }
   return std::make_unique<local::LocalRunner>(dir, submission.id, loop, events);
 }
 
@@ -67,23 +59,10 @@ int Supervise(const std::string& job_dir, int report_fd,
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), report_fd);
 
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_IGN);
-  const pid_t guard = ::getpid();
-  const pid_t supervisor = ::fork();
-  if (supervisor < 0) {
-    Report(report, "cannot fork: this machine is out of processes or memory");
-    return 1;
-  }
-  if (supervisor > 0) {
-    report.Reset();
-    return Guard(supervisor);
-  }
-  // A guard that is killed takes the job down in good order: SIGTERM is a request to stop.
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  if (::getppid() != guard) return 1;
-  return RunSupervisor(job_dir, std::move(report), open_sink);
+  const int code = RunGuarded([&] { return RunSupervisor(job_dir, std::move(report), open_sink); },
+                              [&] { report.Reset(); });
+  if (code < 0) Report(report, "cannot fork: this machine is out of processes or memory");
+  return code < 0 ? 1 : code;
 }
 
 }  // namespace muster

@@ -209,10 +209,11 @@ void Supervisor::CheckHosts() {
 void Supervisor::OnSignal(int signal) {
   switch (signal) {
     case SIGCHLD:
-      runner_->OnChildren();
+      if (runner_ != nullptr) runner_->OnChildren();
       break;
     case SIGTERM:
     case SIGINT:
+      if (lifecycle_ == nullptr) ::_exit(1);  // nothing runs yet
       lifecycle_->RequestStop(absl::StrCat("its supervisor received ", SignalName(signal)),
                               /*at_once=*/false, clock_.Now());
       break;
@@ -262,7 +263,7 @@ JobRecord Supervisor::JobRow() const {
   JobRecord job{
       .id = submission_.id,
       .name = submission_.spec.name,
-      .platform = "local",
+      .platform = std::string(runner_->platform()),
       .state = lifecycle_->state(),
       .reason = lifecycle_->reason(),
       .created = submission_.created,
@@ -274,13 +275,19 @@ JobRecord Supervisor::JobRow() const {
       .tasks = static_cast<int>(lifecycle_->tasks().size()),
   };
   job.supervisor = identity_;
+  for (const auto& [id, slot] : slots_) {
+    if (slot.reachable || IsFinal(job.state)) continue;
+    job.state = JobState::kUnreachable;
+    job.reason = absl::StrCat(runner_->HostOf(id), " does not answer");
+    break;
+  }
   if (lifecycle_->failure().has_value()) job.failure = FailureToJson(*lifecycle_->failure());
   return job;
 }
 
 TaskRecord Supervisor::TaskRow(const TaskId& id, const Lifecycle::Task& task) const {
   const Slot& slot = slots_.at(id);
-  return {
+  TaskRecord row{
       .id = id,
       .state = task.state,
       .attempt = std::max(task.attempt, 0),
@@ -294,6 +301,10 @@ TaskRecord Supervisor::TaskRow(const TaskId& id, const Lifecycle::Task& task) co
       .exit_code = task.exit_code,
       .reason = task.reason,
   };
+  if (!slot.reachable && !IsFinal(task.state)) {
+    row.reason = absl::StrCat(row.host, " does not answer: whether it runs is not known");
+  }
+  return row;
 }
 
 void Supervisor::Publish() {

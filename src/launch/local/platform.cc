@@ -1,57 +1,29 @@
 #include "launch/local/platform.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
 
-#include <cerrno>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
-#include "launch/control.h"
 #include "launch/job_dir.h"
 #include "launch/local/addresses.h"
 #include "launch/local/launch.h"
-#include "process/spawn.h"
 #include "process/tree.h"
 
 namespace muster::local {
 namespace {
 
-constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 constexpr absl::Duration kKillPatience = absl::Seconds(5);
-
-class ControlWatch final : public JobWatch {
- public:
-  explicit ControlWatch(ControlClient client) : client_(std::move(client)) {}
-  int fd() const override { return client_.fd(); }
-  bool Drain() override { return client_.DrainNotifications(); }
-
- private:
-  ControlClient client_;
-};
-
-absl::Status Request(const JobRecord& job, const nlohmann::json& request) {
-  MUSTER_ASSIGN_OR_RETURN(ControlClient client, ControlClient::Connect(job.directory));
-  return client.Call(request, kCallTimeout).status();
-}
-
-ClusterSpec ClusterOf(const std::vector<TaskRecord>& tasks) {
-  ClusterSpec cluster;
-  for (const TaskRecord& task : tasks) cluster.Set(task.id, task.address);
-  return cluster;
-}
 
 }  // namespace
 
 absl::Status LocalPlatform::Prepare(Submission& submission) {
   if (submission.place.is_null()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "a namespace or a context is for a job on Kubernetes: add --on kubernetes");
+      "a namespace or a context is for a job on Kubernetes (--on kubernetes), hosts are for one "
+      "over SSH (--on ssh)");
 }
 
 absl::StatusOr<ClusterSpec> LocalPlatform::Addresses(const Submission& submission) const {
@@ -67,74 +39,13 @@ absl::StatusOr<TaskLaunch> LocalPlatform::LaunchOf(const Submission& submission,
 absl::Status LocalPlatform::Submit(const Submission& submission, const JobRecord& record) {
   const JobDir dir(record.directory);
   MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(submission));
-  const UniqueFd log(
-      ::open(dir.supervisor_log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!log.valid()) return absl::ErrnoToStatus(errno, dir.supervisor_log());
-  int fds[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::ErrnoToStatus(errno, "socketpair");
-  }
-  UniqueFd report(fds[0]), child_end(fds[1]);
-  MUSTER_RETURN_IF_ERROR(Spawn({.argv = {program_, "supervise", dir.path()},
-                                .env = CurrentEnvironment(),
-                                .working_dir = "/",  // keeps no folder of the user's busy
-                                .stdin_fd = child_end.get(),
-                                .output_fd = log.get(),
-                                .new_session = true})
-                             .status());
-  child_end.Reset();
-  MUSTER_ASSIGN_OR_RETURN(const std::string answer, ReadAll(report.get(), 1 << 20));
-  if (answer == "ok\n") return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      answer.empty() ? absl::StrCat("the supervisor died at its start; see ", dir.supervisor_log())
-                     : answer);
+  return StartSupervisor(dir);
 }
 
-Liveness LocalPlatform::Check(const JobRecord& job) {
-  if (job.supervisor.has_value()) {
-    switch (Find(*job.supervisor)) {
-      case Existence::kAlive:
-        return Liveness::kAlive;
-      case Existence::kEnded:
-        return Liveness::kGone;
-      case Existence::kUnknown:
-        return Liveness::kUnknown;
-    }
-  }
-  // A job that was found again from its folder. Whoever runs it serves its socket; a job that ended
-  // has its verdict in the folder, and would not be asked about.
-  return ControlClient::Connect(job.directory).ok() ? Liveness::kAlive : Liveness::kGone;
-}
-
-absl::Status LocalPlatform::Stop(const JobRecord& job, bool at_once) {
-  return Request(job, {{"op", "stop"}, {"at_once", at_once}});
-}
-
-absl::StatusOr<UpdatePlan> LocalPlatform::PlanUpdate(const JobRecord& job,
-                                                     const std::vector<TaskRecord>& tasks,
-                                                     const Submission& next) {
-  const JobDir dir(job.directory);
-  MUSTER_ASSIGN_OR_RETURN(const Submission current, dir.LoadSubmission());
-  Submission renamed = next;  // the job keeps what it has
-  renamed.id = current.id;
-  renamed.resumed_from = current.resumed_from;
-  renamed.resume_step = current.resume_step;
-  return local::PlanUpdate(dir, current, ClusterOf(tasks), renamed);
-}
-
-absl::Status LocalPlatform::Update(const JobRecord& job, const Submission& next) {
-  return Request(job, {{"op", "update"}, {"submission", SubmissionToJson(next)}});
-}
-
-absl::StatusOr<std::unique_ptr<JobWatch>> LocalPlatform::Watch(const JobRecord& job) {
-  MUSTER_ASSIGN_OR_RETURN(ControlClient client, ControlClient::Connect(job.directory));
-  MUSTER_RETURN_IF_ERROR(client.Call({{"op", "watch"}}, kCallTimeout).status());
-  return std::make_unique<ControlWatch>(std::move(client));
-}
-
-absl::StatusOr<std::unique_ptr<LogStream>> LocalPlatform::Logs(const JobRecord& job,
-                                                               const std::vector<TaskId>& tasks) {
-  return std::make_unique<MergedLogReader>(JobDir(job.directory).logs(), tasks);
+absl::StatusOr<UpdatePlan> LocalPlatform::PlanChange(const JobDir& dir, const Submission& current,
+                                                     const ClusterSpec& cluster,
+                                                     const Submission& next) const {
+  return local::PlanUpdate(dir, current, cluster, next);
 }
 
 int KillLeftovers(const std::string& job_id) {

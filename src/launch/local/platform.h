@@ -1,20 +1,17 @@
 // Jobs as processes of this machine, each job under a supervisor of its own.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "launch/platform.h"
+#include "launch/supervised_platform.h"
 
 namespace muster::local {
 
-class LocalPlatform final : public Platform {
+class LocalPlatform final : public SupervisedPlatform {
  public:
-  // `program` is the muster binary: it is started again as the supervisor. Jobs have their folders
-  // in `home`.
+  // Jobs have their folders in `home`.
   LocalPlatform(std::string program, std::string home)
-      : program_(std::move(program)), home_(std::move(home)) {}
+      : SupervisedPlatform(std::move(program)), home_(std::move(home)) {}
 
   absl::string_view name() const override { return "local"; }
   absl::Status Prepare(Submission& submission) override;
@@ -23,17 +20,12 @@ class LocalPlatform final : public Platform {
   absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
                                       const TaskId& task) const override;
   absl::Status Submit(const Submission& submission, const JobRecord& record) override;
-  Liveness Check(const JobRecord& job) override;
-  absl::Status Stop(const JobRecord& job, bool at_once) override;
-  absl::StatusOr<UpdatePlan> PlanUpdate(const JobRecord& job, const std::vector<TaskRecord>& tasks,
-                                        const Submission& next) override;
-  absl::Status Update(const JobRecord& job, const Submission& next) override;
-  absl::StatusOr<std::unique_ptr<JobWatch>> Watch(const JobRecord& job) override;
-  absl::StatusOr<std::unique_ptr<LogStream>> Logs(const JobRecord& job,
-                                                  const std::vector<TaskId>& tasks) override;
 
  private:
-  const std::string program_;
+  absl::StatusOr<UpdatePlan> PlanChange(const JobDir& dir, const Submission& current,
+                                        const ClusterSpec& cluster,
+                                        const Submission& next) const override;
+
   const std::string home_;
 };
 

@@ -83,6 +83,12 @@ void Processes::End(const TaskId& task, bool kill) {
   }
 }
 
+LogPosition Processes::LogEnd(const TaskId& task) const {
+  const auto slot = slots_.find(task);
+  if (slot == slots_.end() || slot->second.log == nullptr) return {};
+  return {slot->second.log->segment(), static_cast<uint64_t>(slot->second.log->offset())};
+}
+
 void Processes::OnChildren() {
   for (;;) {
     // Looked at before it is reaped: while it is a zombie its pid, and so its group, cannot be

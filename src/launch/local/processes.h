@@ -12,6 +12,7 @@
 #include "launch/job_dir.h"
 #include "launch/local/stall_watch.h"
 #include "launch/local/task_process.h"
+#include "launch/log_reader.h"
 #include "launch/log_writer.h"
 #include "launch/runner.h"
 #include "process/event_loop.h"
@@ -31,6 +32,8 @@ class Processes {
   void Start(const TaskStart& start);
   void End(const TaskId& task, bool kill);
   void Forget(const TaskId& task) { slots_.erase(task); }
+  // How far its log goes by now.
+  LogPosition LogEnd(const TaskId& task) const;
 
   void OnChildren();
   absl::Time next_timer() const;

@@ -16,6 +16,7 @@ class LocalRunner final : public Runner {
   // The references must outlive it.
   LocalRunner(JobDir dir, const std::string& job_id, EventLoop& loop, RunnerEvents& events);
 
+  absl::string_view platform() const override { return "local"; }
   absl::StatusOr<ClusterSpec> Assign(const Submission& next, const ClusterSpec& current) override;
   void Release(const ClusterSpec& left, const ClusterSpec& kept) override;
   std::optional<std::string> AnotherAddress(const TaskId& task, absl::string_view address) override;

@@ -1,0 +1,260 @@
+#include "launch/ssh/agent.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "launch/ssh/protocol.h"
+#include "launch/unix_socket.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr size_t kMostUnsent = 1 << 20;
+constexpr int64_t kMostProgress = 64 << 10;
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
+
+absl::Time ModifiedAt(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? absl::TimeFromTimespec(info.st_mtim)
+                                          : absl::InfinitePast();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
+                                                     const std::string& job_id) {
+  std::unique_ptr<Agent> agent(new Agent(JobDir(dir), job_id));
+  MUSTER_ASSIGN_OR_RETURN(agent->loop_, EventLoop::Create());
+  MUSTER_RETURN_IF_ERROR(agent->loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
+                                                     [self = agent.get()](int signal) {
+                                                       if (signal == SIGCHLD)
+                                                         self->processes_->OnChildren();
+                                                       if (signal == SIGTERM) self->closing_ = true;
+                                                     }));
+  agent->processes_ =
+      std::make_unique<local::Processes>(agent->dir_, job_id, *agent->loop_, *agent);
+  MUSTER_ASSIGN_OR_RETURN(agent->listener_, ListenAt(dir, kAgentSocket));
+  MUSTER_RETURN_IF_ERROR(agent->loop_->AddFd(agent->listener_.get(), EPOLLIN,
+                                             [self = agent.get()](uint32_t) { self->Accept(); }));
+  agent->heard_ = agent->progress_at_ = absl::Now();
+  agent->id_ = absl::StrCat(::getpid(), "-", absl::ToUnixMicros(agent->heard_));
+  return agent;
+}
+
+Agent::~Agent() {
+  channel_.reset();
+  processes_.reset();
+  if (listener_.valid()) {
+    loop_->RemoveFd(listener_.get());
+    ::unlink(JoinPath(dir_.path(), kAgentSocket).c_str());
+  }
+}
+
+absl::Status Agent::Run() {
+  while (!closing_) {
+    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - absl::Now()));
+    processes_->Advance();
+    SendLogs();
+    SendProgress();
+    ledger_.Acknowledge();
+    if (absl::Now() - heard_ <= host_timeout_) continue;
+    return absl::DeadlineExceededError(
+        absl::StrCat("nothing was heard of the supervisor for ", DurationToString(host_timeout_)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Time Agent::NextWakeUp() const {
+  absl::Time next = std::min(processes_->next_timer(), heard_ + host_timeout_);
+  const bool at_work = std::any_of(copies_.begin(), copies_.end(),
+                                   [](const auto& copy) { return copy.second.runs; });
+  if (channel_ != nullptr && at_work) next = std::min(next, progress_at_);
+  return next;
+}
+
+// The last one to come is the supervisor: an earlier connection of its may not know yet that it is
+// cut.
+void Agent::Accept() {
+  UniqueFd in = AcceptSameUser(listener_);
+  if (!in.valid()) return;
+  UniqueFd out(::fcntl(in.get(), F_DUPFD_CLOEXEC, 0));
+  auto channel = Channel::Open(*loop_, std::move(in), std::move(out),
+                               {.received = [this](const Message& m) { Receive(m.head); },
+                                .closed =
+                                    [this] {
+                                      ledger_.Detach();
+                                      channel_.reset();
+                                    }});
+  if (!channel.ok()) return;
+  ledger_.Detach();
+  channel_ = *std::move(channel);
+}
+
+void Agent::Receive(const Json& head) {
+  heard_ = absl::Now();
+  const std::string op = TextAt(head, "op");
+  if (op == "hello") return Hello(head);
+  if (op == "ping") {
+    channel_->Send({{"op", "pong"}, {"sent", NumberAt(head, "sent")}, {"now", TimeToJson(heard_)}});
+    return;
+  }
+  if (ledger_.Take(head)) Act(op, head);
+}
+
+void Agent::Hello(const Json& head) {
+  // One that the supervisor has given up, and whose tasks may run elsewhere by now.
+  if (epoch_.has_value() && *epoch_ != NumberAt(head, "epoch")) {
+    closing_ = true;
+    return;
+  }
+  epoch_ = NumberAt(head, "epoch");
+  host_timeout_ = absl::Milliseconds(std::max<int64_t>(1000, NumberAt(head, "host_timeout_ms")));
+  if (head.contains("logs") && head["logs"].is_object()) {
+    for (const auto& [name, position] : head["logs"].items()) {
+      const auto task = TaskId::Parse(name);
+      if (task.ok()) CopyOf(*task).log->Seek(PositionFromJson(position));
+    }
+  }
+  channel_->Send({{"op", "hello"},
+                  {"agent", id_},
+                  {"seen", ledger_.seen()},
+                  {"sent", NumberAt(head, "sent")},
+                  {"now", TimeToJson(heard_)}});
+  ledger_.Attach(channel_.get(), NumberAt(head, "seen"));
+}
+
+void Agent::Act(const std::string& op, const Json& head) {
+  if (op == "start") {
+    if (const auto start = StartFromJson(head); start.ok()) Start(*start);
+    return;
+  }
+  if (op == "policies") return processes_->SetPolicies(PoliciesFromJson(head));
+  if (op == "ports") return ReservePorts(head);
+  if (op == "release") return ports_.Release(static_cast<int>(NumberAt(head, "port")));
+  if (op == "close") {
+    closing_ = true;
+    return;
+  }
+  const auto task = TaskId::Parse(TextAt(head, "task"));
+  if (!task.ok()) return;
+  const auto copy = copies_.find(*task);
+  if (copy == copies_.end()) return;
+  if (op == "end" && copy->second.attempt == NumberAt(head, "attempt")) {
+    processes_->End(*task, IsSet(head, "kill"));
+  }
+  if (op == "forget") {
+    processes_->Forget(*task);
+    copies_.erase(copy);
+  }
+}
+
+Agent::Copy& Agent::CopyOf(const TaskId& task) {
+  Copy& copy = copies_[task];
+  if (copy.log == nullptr) copy.log = std::make_unique<LogReader>(dir_.logs(), task);
+  return copy;
+}
+
+void Agent::Start(const TaskStart& start) {
+  Copy& copy = CopyOf(start.task);
+  if (copy.runs) {  // the supervisor gave it up before it knew that it was there
+    copy.next = start;
+    processes_->End(start.task, /*kill=*/true);
+    return;
+  }
+  copy.attempt = start.attempt;
+  copy.progress = absl::InfinitePast();
+  processes_->Start(start);
+}
+
+void Agent::ReservePorts(const Json& head) {
+  std::vector<int> reserved;
+  std::string error;
+  const int64_t exactly = NumberAt(head, "exactly");
+  if (exactly > 0) {
+    const absl::Status status = ports_.ReserveExactly(static_cast<int>(exactly));
+    if (status.ok()) reserved.push_back(static_cast<int>(exactly));
+    error = std::string(status.message());
+  }
+  for (int64_t i = NumberAt(head, "count"); i > 0; --i) {
+    const auto port = ports_.Reserve();
+    if (!port.ok()) {
+      error = std::string(port.status().message());
+      break;
+    }
+    reserved.push_back(*port);
+  }
+  ledger_.Send({{"op", "ports"}, {"ports", reserved}, {"error", error}});
+}
+
+void Agent::OnStarted(const TaskId& task, pid_t pid) {
+  Copy& copy = CopyOf(task);
+  copy.runs = true;
+  ledger_.Send(
+      {{"op", "started"}, {"task", task.ToString()}, {"attempt", copy.attempt}, {"pid", pid}});
+}
+
+void Agent::OnReady(const TaskId& task) {
+  ledger_.Send({{"op", "ready"}, {"task", task.ToString()}, {"attempt", CopyOf(task).attempt}});
+}
+
+void Agent::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) {
+  Copy& copy = CopyOf(task);
+  copy.runs = false;
+  ledger_.Send({{"op", "ended"},
+                {"task", task.ToString()},
+                {"attempt", copy.attempt},
+                {"end", EndToJson(end)},
+                {"time", TimeToJson(when)},
+                {"log", PositionToJson(processes_->LogEnd(task))}});
+  if (const auto next = std::exchange(copy.next, std::nullopt)) Start(*next);
+}
+
+void Agent::OnStalled(const TaskId& task, const std::string& why) {
+  ledger_.Send({{"op", "stalled"}, {"task", task.ToString()}, {"why", why}});
+}
+
+void Agent::OnNote(const std::string& kind, const std::string& subject,
+                   const std::string& message) {
+  ledger_.Send({{"op", "note"}, {"kind", kind}, {"subject", subject}, {"message", message}});
+}
+
+void Agent::SendLogs() {
+  for (auto& [task, copy] : copies_) {
+    while (channel_ != nullptr && channel_->unsent() < kMostUnsent) {
+      const auto piece = copy.log->NextPiece();
+      if (!piece.has_value()) break;
+      channel_->Send({{"op", "log"},
+                      {"task", task.ToString()},
+                      {"attempt", piece->attempt},
+                      {"time", TimeToJson(piece->time)},
+                      {"next", PositionToJson(piece->next)}},
+                     piece->bytes);
+    }
+  }
+}
+
+void Agent::SendProgress() {
+  const absl::Time now = absl::Now();
+  if (channel_ == nullptr || now < progress_at_) return;
+  progress_at_ = now + kProgressInterval;
+  for (auto& [task, copy] : copies_) {
+    const std::string path = dir_.progress(task);
+    const absl::Time modified = ModifiedAt(path);
+    if (modified == copy.progress) continue;
+    copy.progress = modified;
+    const auto content = ReadFile(path, kMostProgress);
+    if (content.ok()) channel_->Send({{"op", "progress"}, {"task", task.ToString()}}, *content);
+  }
+}
+
+}  // namespace muster::ssh

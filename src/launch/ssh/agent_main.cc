@@ -1,0 +1,120 @@
+#include "launch/ssh/agent_main.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+#include "launch/guard.h"
+#include "launch/ssh/agent.h"
+#include "launch/ssh/host_side.h"
+#include "launch/ssh/wire.h"
+#include "launch/unix_socket.h"
+
+namespace muster::ssh {
+namespace {
+
+// False at the end.
+bool Copy(int from, int to) {
+  std::array<char, 65536> buffer;
+  const ssize_t n = ::read(from, buffer.data(), buffer.size());
+  if (n < 0) return errno == EINTR || errno == EAGAIN;
+  return n > 0 && WriteAll(to, {buffer.data(), static_cast<size_t>(n)}).ok();
+}
+
+// In a session of its own, without any descriptor of ours; says when it serves.
+int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd ready) {
+  ::setsid();
+  ::signal(SIGHUP, SIG_IGN);
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const UniqueFd log(::open(JoinPath(folder, "agent.log").c_str(),
+                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  ::dup2(null.get(), STDIN_FILENO);
+  ::dup2(log.valid() ? log.get() : null.get(), STDOUT_FILENO);
+  ::dup2(log.valid() ? log.get() : null.get(), STDERR_FILENO);
+  (void)!::chdir("/");
+  return RunGuarded(
+      [&] {
+        auto agent = Agent::Create(folder, job);
+        (void)WriteAll(ready.get(), agent.ok() ? "ok" : std::string(agent.status().message()));
+        ready.Reset();
+        if (!agent.ok()) return 1;
+        const absl::Status status = (*agent)->Run();
+        if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+        agent->reset();
+        std::error_code ignored;
+        std::filesystem::remove_all(JoinPath(folder, "tls"), ignored);
+        return status.ok() ? 0 : 1;
+      },
+      [&] { ready.Reset(); });
+}
+
+// Returns when it serves.
+absl::Status StartAgent(const std::string& folder, const std::string& job) {
+  std::array<int, 2> fds;
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return absl::ErrnoToStatus(errno, "fork");
+  if (child == 0) {
+    read_end.Reset();
+    if (::fork() != 0) ::_exit(0);
+    ::_exit(BecomeAgent(folder, job, std::move(write_end)));
+  }
+  write_end.Reset();
+  ::waitpid(child, nullptr, 0);
+  MUSTER_ASSIGN_OR_RETURN(const std::string answer, ReadAll(read_end.get(), 1 << 16));
+  if (answer == "ok") return absl::OkStatus();
+  return absl::UnavailableError(answer.empty() ? "the agent died at its start" : answer);
+}
+
+absl::StatusOr<UniqueFd> FindAgent(const std::string& folder, const std::string& job) {
+  if (auto socket = ConnectTo(folder, kAgentSocket); socket.ok()) return socket;
+  MUSTER_RETURN_IF_ERROR(StartAgent(folder, job));
+  return ConnectTo(folder, kAgentSocket);
+}
+
+int Attach(const std::string& folder, const std::string& job) {
+  ::umask(077);
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto socket = FindAgent(folder, job);
+  if (!socket.ok()) {
+    std::fprintf(stderr, "muster-agent: %s\n", std::string(socket.status().message()).c_str());
+    return 1;
+  }
+  if (!WriteAll(STDOUT_FILENO, kPreface).ok()) return 0;
+  for (;;) {
+    std::array<pollfd, 2> fds = {pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{socket->get(), POLLIN, 0}};
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return 1;
+    if (fds[0].revents != 0 && !Copy(STDIN_FILENO, socket->get())) return 0;
+    if (fds[1].revents != 0 && !Copy(socket->get(), STDOUT_FILENO)) return 0;
+  }
+}
+
+}  // namespace
+
+int AgentMain(int argc, char** argv) {
+  const absl::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "session" && argc == 2) return ServeSession(STDIN_FILENO, STDOUT_FILENO);
+  if (command == "attach" && argc == 4) return Attach(argv[2], argv[3]);
+  std::fprintf(
+      stderr,
+      "muster-agent is started by `muster run --on ssh` on the hosts of a job; it is of no "
+      "use by hand\n");
+  return 2;
+}
+
+}  // namespace muster::ssh

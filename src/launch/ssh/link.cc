@@ -1,0 +1,192 @@
+#include "launch/ssh/link.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "base/units.h"
+#include "launch/ssh/command.h"
+#include "launch/ssh/protocol.h"
+#include "process/exit_status.h"
+#include "process/spawn.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr absl::Duration kPingInterval = absl::Seconds(3);
+constexpr absl::Duration kConnectPatience = absl::Seconds(20);
+constexpr absl::Duration kFirstDelay = absl::Milliseconds(500);
+constexpr absl::Duration kMaxDelay = absl::Seconds(10);
+// For the agent to end its tasks, after it has given us up.
+constexpr absl::Duration kEndPatience = absl::Seconds(3);
+
+}  // namespace
+
+Link::Link(EventLoop& loop, LinkOptions options, Handler handler)
+    : loop_(loop), options_(std::move(options)), handler_(std::move(handler)) {}
+
+Link::~Link() {
+  channel_.reset();
+  if (pid_ == 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void Link::Connect() {
+  connect_at_ = absl::InfiniteFuture();
+  heard_ = absl::Now();
+  if (const absl::Status started = Start(); !started.ok()) return Down(started);
+  Json hello = {{"op", "hello"},
+                {"seen", ledger_.seen()},
+                {"epoch", epoch_},
+                {"sent", TimeToJson(absl::Now())},
+                {"host_timeout_ms", absl::ToInt64Milliseconds(options_.host_timeout)},
+                {"logs", handler_.logs()}};
+  channel_->Send(hello);
+}
+
+void Link::Close() {
+  Send({{"op", "close"}});
+  closing_ = true;
+}
+
+absl::Duration Link::Patience() const {
+  return up_ ? std::min(kConnectPatience, options_.host_timeout / 2) : kConnectPatience;
+}
+
+absl::Status Link::Start() {
+  std::array<int, 2> in;
+  std::array<int, 2> out;
+  if (::pipe2(in.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  UniqueFd child_in(in[0]), to(in[1]);
+  if (::pipe2(out.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  UniqueFd from(out[0]), child_out(out[1]);
+  said_ = UniqueFd(::memfd_create("ssh", MFD_CLOEXEC));
+  const std::string command =
+      ForAnyShell(absl::StrCat("exec ", options_.agent, " attach \"$0\" \"$1\""));
+  MUSTER_ASSIGN_OR_RETURN(
+      pid_, Spawn({.argv = SshArgv(options_.host,
+                                   absl::StrCat(command, " ", ShellQuote(options_.folder), " ",
+                                                ShellQuote(options_.job)),
+                                   was_up_ || failures_ > 0 ? Sharing::kOwn : Sharing::kShared),
+                   .env = CurrentEnvironment(),
+                   .working_dir = "/",
+                   .stdin_fd = child_in.get(),
+                   .output_fd = child_out.get(),
+                   .error_fd = said_.get(),
+                   .parent_death_signal = SIGKILL,
+                   .new_group = true}));
+  MUSTER_ASSIGN_OR_RETURN(
+      channel_, Channel::Open(loop_, std::move(from), std::move(to),
+                              {.received = [this](const Message& message) { Receive(message); },
+                               .closed = [] {}},  // its process ends, which tells why
+                              kPreface));
+  return absl::OkStatus();
+}
+
+void Link::Receive(const Message& message) {
+  heard_ = absl::Now();
+  const std::string op = TextAt(message.head, "op");
+  if (op == "hello") return Hello(message.head);
+  if (op == "pong") return NoteClock(message.head);
+  if (ledger_.Take(message.head) && op != "taken") handler_.received(message);
+}
+
+// The trip that took least time tells most about the other clock.
+void Link::NoteClock(const Json& head) {
+  const absl::Time sent = TimeAt(head, "sent");
+  const absl::Duration trip = heard_ - sent;
+  if (trip > best_trip_) return;
+  best_trip_ = trip;
+  skew_ = TimeAt(head, "now") - (sent + trip / 2);
+}
+
+void Link::Hello(const Json& head) {
+  const std::string agent = TextAt(head, "agent");
+  if (!agent_.empty() && agent != agent_) {
+    GiveUp("its agent was killed, or the host was started anew");
+  }
+  agent_ = agent;
+  failures_ = 0;
+  up_ = was_up_ = true;
+  status_ = absl::OkStatus();
+  give_up_at_ = absl::InfiniteFuture();
+  ping_at_ = heard_;
+  NoteClock(head);
+  ledger_.Attach(channel_.get(), NumberAt(head, "seen"));
+  handler_.up();
+}
+
+// What was sent is of no use to a new agent.
+void Link::GiveUp(const std::string& why) {
+  ledger_ = Ledger();
+  agent_.clear();
+  ++epoch_;
+  give_up_at_ = absl::InfiniteFuture();
+  handler_.lost(why);
+}
+
+void Link::Down(const absl::Status& why) {
+  ledger_.Detach();
+  channel_.reset();
+  if (pid_ != 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  if (up_) give_up_at_ = heard_ + options_.host_timeout + kEndPatience;
+  up_ = false;
+  status_ = why;
+  ping_at_ = absl::InfiniteFuture();
+  best_trip_ = absl::InfiniteDuration();
+  connect_at_ = absl::Now() + std::min(kMaxDelay, kFirstDelay * (1 << std::min(failures_, 10)));
+  ++failures_;
+  if (closing_) connect_at_ = give_up_at_ = absl::InfiniteFuture();
+}
+
+bool Link::OnChild(pid_t pid, int wait_status) {
+  if (pid != pid_) return false;
+  pid_ = 0;
+  ::lseek(said_.get(), 0, SEEK_SET);
+  const std::string said = ReadAll(said_.get(), 1 << 20).value_or("");
+  const int code = ExitStatus::FromWait(wait_status).code();
+  Down(ExplainSsh(options_.host, code == 0 ? 255 : code, said));
+  return true;
+}
+
+absl::Time Link::next_timer() const {
+  absl::Time next = std::min({ping_at_, connect_at_, give_up_at_});
+  if (channel_ != nullptr) next = std::min(next, heard_ + Patience());
+  return next;
+}
+
+void Link::Advance() {
+  const absl::Time now = absl::Now();
+  ledger_.Acknowledge();
+  if (now >= give_up_at_) {
+    GiveUp(
+        absl::StrCat("the host was not reachable for ", DurationToString(options_.host_timeout)));
+  }
+  if (channel_ != nullptr && now - heard_ > Patience()) {
+    return Down(absl::UnavailableError(absl::StrCat(options_.host.name, ": it does not answer")));
+  }
+  if (channel_ != nullptr && now >= ping_at_) {
+    ping_at_ = now + std::min(kPingInterval, options_.host_timeout / 6);
+    channel_->Send({{"op", "ping"}, {"sent", TimeToJson(now)}});
+  }
+  if (now >= connect_at_) Connect();
+}
+
+}  // namespace muster::ssh

@@ -1,0 +1,116 @@
+#include "launch/ssh/platform.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "launch/ssh/place.h"
+#include "launch/ssh/placement.h"
+#include "launch/ssh/ready.h"
+#include "launch/update.h"
+
+namespace muster::ssh {
+namespace {
+
+// Those that were named on the command line, else those of the job file.
+absl::StatusOr<std::vector<HostSpec>> HostsOf(const Submission& submission) {
+  const bool said = submission.place.is_object() && submission.place.contains("--hosts");
+  if (said) return ParseHosts(submission.place["--hosts"].get<std::string>());
+  if (!submission.spec.hosts.empty()) return submission.spec.hosts;
+  return absl::InvalidArgumentError(
+      "which hosts? Name them with --hosts vm1,vm2:4, or under `hosts` in the job file");
+}
+
+}  // namespace
+
+absl::Status SshPlatform::Prepare(Submission& submission) {
+  // Of a job that runs, or that is resumed, it is known where its tasks are.
+  std::map<TaskId, std::string> existing;
+  std::map<std::string, PlacedHost> known;
+  JobPlace place;
+  if (JobPlace::Is(submission.place) && submission.place.contains("holder")) {
+    for (const auto& [task, host] : submission.place["holder"].items()) {
+      const auto id = TaskId::Parse(task);
+      if (id.ok() && host.is_string()) existing[*id] = host;
+    }
+    Submission before = submission;
+    if (auto old = JobPlace::Of(before); old.ok()) place = *std::move(old);
+    for (const PlacedHost& host : place.hosts) known[host.spec.name] = host;
+  }
+  std::vector<HostSpec> hosts;
+  MUSTER_ASSIGN_OR_RETURN(hosts, HostsOf(submission));
+  MUSTER_ASSIGN_OR_RETURN(const auto placed, Place(submission.spec, hosts, existing));
+  place.hosts.clear();
+  place.holder.clear();
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    bool used = false;
+    for (const auto& [task, index] : placed) {
+      if (index != i) continue;
+      used = true;
+      place.holder[task] = hosts[i].name;
+    }
+    if (!used && !known.contains(hosts[i].name)) continue;
+    PlacedHost host = known[hosts[i].name];
+    host.spec = hosts[i];
+    if (host.address.empty()) {
+      MUSTER_ASSIGN_OR_RETURN(host.address, PeerAddress(hosts[i]));
+    }
+    place.hosts.push_back(std::move(host));
+  }
+  place.tls = placed.size() > 1;
+  const nlohmann::json said = submission.place;
+  submission.place = place.ToJson();
+  if (said.is_object() && said.contains("--hosts")) submission.place["--hosts"] = said["--hosts"];
+  return absl::OkStatus();
+}
+
+std::string SshPlatform::Describe(const Submission& submission) const {
+  const auto place = JobPlace::Of(submission);
+  if (!place.ok()) return "on hosts";
+  return absl::StrCat(
+      "on ", absl::StrJoin(place->hosts, ", ", [](std::string* out, const PlacedHost& host) {
+        absl::StrAppend(out, host.spec.name);
+      }));
+}
+
+absl::StatusOr<ClusterSpec> SshPlatform::Addresses(const Submission& submission) const {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(submission));
+  return PlanAddresses(submission.spec, place, {});
+}
+
+absl::StatusOr<TaskLaunch> SshPlatform::LaunchOf(const Submission& submission,
+                                                 const ClusterSpec& cluster,
+                                                 const TaskId& task) const {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(submission));
+  return ssh::LaunchOf(submission, place, cluster, task, 0, 0);
+}
+
+absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
+  MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(options_.program));
+  MUSTER_ASSIGN_OR_RETURN(JobPlace place, JobPlace::Of(submission));
+  const ReadyOptions ready{.agent = std::move(agent),
+                           .cache_folder = JoinPath(options_.home, "sent"),
+                           .notice = options_.notice};
+  MUSTER_RETURN_IF_ERROR(MakeReady(submission, place, ready));
+  Submission complete = submission;
+  complete.place.update(place.ToJson());
+  const JobDir dir(record.directory);
+  MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(complete));
+  return StartSupervisor(dir);
+}
+
+absl::StatusOr<UpdatePlan> SshPlatform::PlanChange(const JobDir& /*dir*/, const Submission& current,
+                                                   const ClusterSpec& cluster,
+                                                   const Submission& next) const {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(next));
+  return muster::PlanUpdate(
+      current, cluster, next, PlanAddresses(next.spec, place, cluster),
+      [this](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
+        return LaunchOf(submission, addresses, task);
+      });
+}
+
+}  // namespace muster::ssh

@@ -1,0 +1,40 @@
+// Jobs on hosts that are reached by ssh, each job under a supervisor on this machine.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "launch/supervised_platform.h"
+
+namespace muster::ssh {
+
+struct SshOptions {
+  std::string program;  // the muster binary
+  std::string home;
+  std::function<void(const std::string&)> notice;  // what takes a while; called in any thread
+};
+
+class SshPlatform final : public SupervisedPlatform {
+ public:
+  explicit SshPlatform(SshOptions options)
+      : SupervisedPlatform(options.program), options_(std::move(options)) {}
+
+  absl::string_view name() const override { return "ssh"; }
+  bool is_slow() const override { return true; }
+  // Finds a host for every task.
+  absl::Status Prepare(Submission& submission) override;
+  std::string Describe(const Submission& submission) const override;
+  absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
+  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
+                                      const TaskId& task) const override;
+  absl::Status Submit(const Submission& submission, const JobRecord& record) override;
+
+ private:
+  absl::StatusOr<UpdatePlan> PlanChange(const JobDir& dir, const Submission& current,
+                                        const ClusterSpec& cluster,
+                                        const Submission& next) const override;
+
+  const SshOptions options_;
+};
+
+}  // namespace muster::ssh

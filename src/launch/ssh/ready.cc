@@ -1,0 +1,279 @@
+#include "launch/ssh/ready.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/digest.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "launch/job_dir.h"
+#include "launch/job_tls.h"
+#include "launch/ssh/command.h"
+#include "launch/ssh/protocol.h"
+#include "launch/work_dir.h"
+#include "process/spawn.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr absl::Duration kReachPatience = absl::Seconds(3);
+constexpr absl::Duration kNotableSkew = absl::Seconds(1);
+constexpr int64_t kNotableBytes = 8 << 20;
+
+// Does it for every host, each in a thread of its own.
+absl::Status ForEach(size_t count, const std::function<absl::Status(size_t)>& work) {
+  std::vector<absl::Status> results(count);
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      threads.emplace_back([&, i] { results[i] = work(i); });
+    }
+  }
+  std::vector<std::string> messages;
+  absl::StatusCode code = absl::StatusCode::kOk;
+  for (const absl::Status& result : results) {
+    if (result.ok()) continue;
+    if (messages.empty()) code = result.code();
+    messages.emplace_back(result.message());
+  }
+  return absl::Status(code, absl::StrJoin(messages, "\n"));
+}
+
+struct Cargo {
+  std::vector<WorkFile> files;
+  std::string trainer_hash;  // "": none is needed
+  JobTls tls;
+};
+
+class Preparation {
+ public:
+  Preparation(const Submission& submission, JobPlace& place, const ReadyOptions& options)
+      : submission_(submission), place_(place), options_(options), sessions_(place.hosts.size()) {}
+
+  absl::Status Run() {
+    // Files are hashed while hosts are called.
+    absl::Status gathered;
+    std::jthread gathering([&] { gathered = Gather(); });
+    const absl::Status connected = ForEach(sessions_.size(), [&](size_t i) { return Connect(i); });
+    gathering.join();
+    MUSTER_RETURN_IF_ERROR(connected);
+    MUSTER_RETURN_IF_ERROR(gathered);
+    MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) { return Fill(i); }));
+    return sessions_.size() > 1 ? CheckPaths() : absl::OkStatus();
+  }
+
+ private:
+  bool NeedsTrainer() const {
+    return std::any_of(submission_.spec.roles.begin(), submission_.spec.roles.end(),
+                       [](const RoleSpec& role) { return role.command.empty(); });
+  }
+
+  absl::Status Gather() {
+    MUSTER_ASSIGN_OR_RETURN(cargo_.files, ListWorkDir(submission_.working_dir));
+    MUSTER_RETURN_IF_ERROR(MakeDirectories(options_.cache_folder));
+    Sha256 name;
+    name.Update(absl::string_view(submission_.working_dir));
+    MUSTER_RETURN_IF_ERROR(
+        HashFiles(submission_.working_dir, cargo_.files,
+                  absl::StrCat(options_.cache_folder, "/", name.Finish().substr(0, 16)))
+            .status());
+    if (NeedsTrainer()) {
+      MUSTER_ASSIGN_OR_RETURN(const std::string program, ReadFile(submission_.trainer, 1 << 30));
+      Sha256 digest;
+      digest.Update(absl::string_view(program));
+      cargo_.trainer_hash = digest.Finish();
+    }
+    if (place_.tls) {
+      MUSTER_ASSIGN_OR_RETURN(cargo_.tls, MakeJobTls(submission_.id));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Connect(size_t i) {
+    PlacedHost& host = place_.hosts[i];
+    MUSTER_ASSIGN_OR_RETURN(host.address, PeerAddress(host.spec));
+    MUSTER_ASSIGN_OR_RETURN(sessions_[i], Session::Open(host.spec, options_.agent));
+    const absl::Time asked = absl::Now();
+    MUSTER_ASSIGN_OR_RETURN(const Json info, sessions_[i]->Call({{"op", "info"}}));
+    host.cpus = static_cast<int>(NumberAt(info, "cpus"));
+    const absl::Duration skew = TimeAt(info, "now") - (asked + (absl::Now() - asked) / 2);
+    if (absl::AbsDuration(skew) > kNotableSkew) {
+      options_.notice(absl::StrCat(
+          "the clock of ", host.spec.name, " is ",
+          DurationToString(absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
+          skew > absl::ZeroDuration() ? " ahead" : " behind",
+          "; times are shown by the clock of this machine"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Fill(size_t i) {
+    PlacedHost& host = place_.hosts[i];
+    Session& session = *sessions_[i];
+    MUSTER_ASSIGN_OR_RETURN(const Json job, session.Call({{"op", "job"}, {"job", submission_.id}}));
+    host.folder = TextAt(job, "folder");
+    MUSTER_RETURN_IF_ERROR(SendMissing(session));
+    MUSTER_RETURN_IF_ERROR(MakeWorkDir(session, host));
+    if (!cargo_.trainer_hash.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
+    const JobDir dir(host.folder);
+    if (!submission_.spec.train.is_null()) {
+      MUSTER_RETURN_IF_ERROR(
+          WriteThere(session, dir.train_config(), submission_.spec.train.dump(2)));
+    }
+    if (!place_.tls) return absl::OkStatus();
+    const std::string tls = JoinPath(host.folder, "tls");
+    MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "ca.crt"), cargo_.tls.authority));
+    MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "tls.crt"), cargo_.tls.certificate));
+    return WriteThere(session, JoinPath(tls, "tls.key"), cargo_.tls.key);
+  }
+
+  static absl::Status WriteThere(Session& session, const std::string& path,
+                                 const std::string& content) {
+    return session.Call({{"op", "file"}, {"path", path}}, content).status();
+  }
+
+  absl::Status SendMissing(Session& session) {
+    std::map<std::string, std::pair<std::string, int64_t>> sources;  // by hash
+    Json hashes = Json::array();
+    const auto offer = [&](const std::string& hash, const std::string& path, int64_t size) {
+      if (sources.emplace(hash, std::pair{path, size}).second) hashes.push_back(hash);
+    };
+    for (const WorkFile& file : cargo_.files) {
+      if (file.is_link()) continue;
+      offer(file.sha256, JoinPath(submission_.working_dir, file.path), file.size);
+    }
+    if (!cargo_.trainer_hash.empty()) offer(cargo_.trainer_hash, submission_.trainer, 0);
+    MUSTER_ASSIGN_OR_RETURN(const Json answer,
+                            session.Call({{"op", "missing"}, {"files", hashes}}));
+    int64_t bytes = 0;
+    const Json missing = answer.value("missing", Json::array());
+    for (const Json& hash : missing) bytes += sources.at(hash.get<std::string>()).second;
+    if (bytes >= kNotableBytes) {
+      options_.notice(absl::StrCat("sending ", missing.size(), " files (", FormatBytes(bytes),
+                                   ") to ", session.host().name));
+    }
+    for (const Json& hash : missing) {
+      MUSTER_RETURN_IF_ERROR(
+          session.SendFile(sources.at(hash.get<std::string>()).first, hash.get<std::string>()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeWorkDir(Session& session, const PlacedHost& host) {
+    Json files = Json::array();
+    for (const WorkFile& file : cargo_.files) {
+      files.push_back({{"path", file.path},
+                       {"mode", file.mode},
+                       {"link", file.link_target},
+                       {"sha256", file.sha256}});
+    }
+    return session
+        .Call({{"op", "work"}, {"folder", JoinPath(host.folder, "work")}, {"files", files}})
+        .status();
+  }
+
+  absl::Status PlaceTrainer(Session& session, PlacedHost& host) {
+    MUSTER_ASSIGN_OR_RETURN(const Json program,
+                            session.Call({{"op", "program"}, {"sha256", cargo_.trainer_hash}}));
+    host.trainer = TextAt(program, "path");
+    MUSTER_ASSIGN_OR_RETURN(
+        const Json tried,
+        session.Call({{"op", "run"}, {"argv", Json::array({host.trainer, "--help"})}}));
+    if (NumberAt(tried, "exit_code") == 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        host.spec.name, ": muster-trainer does not run there: ",
+        absl::StripAsciiWhitespace(TextAt(tried, "output")),
+        "; install what it needs (on Debian: libtorch1.13, libgrpc++1.51), or give the roles a "
+        "command"));
+  }
+
+  // Every host tries to reach a port of every other.
+  absl::Status CheckPaths() {
+    const size_t count = sessions_.size();
+    std::vector<std::string> addresses(count);
+    MUSTER_RETURN_IF_ERROR(ForEach(count, [&](size_t i) -> absl::Status {
+      MUSTER_ASSIGN_OR_RETURN(const Json answer, sessions_[i]->Call({{"op", "listen"}}));
+      const std::string& host = place_.hosts[i].address;
+      const bool bare = host.find(':') != std::string::npos;
+      addresses[i] =
+          absl::StrCat(bare ? "[" : "", host, bare ? "]" : "", ":", NumberAt(answer, "port"));
+      return absl::OkStatus();
+    }));
+    const absl::Status reached = ForEach(count, [&](size_t i) { return Reach(i, addresses); });
+    ForEach(count, [&](size_t i) {
+      return sessions_[i]->Call({{"op", "unlisten"}}).status();
+    }).IgnoreError();
+    return reached;
+  }
+
+  absl::Status Reach(size_t from, const std::vector<std::string>& addresses) {
+    MUSTER_ASSIGN_OR_RETURN(
+        const Json answer,
+        sessions_[from]->Call({{"op", "reach"},
+                               {"addresses", addresses},
+                               {"timeout_ms", absl::ToInt64Milliseconds(kReachPatience)}}));
+    const Json results = answer.value("results", Json::array());
+    std::vector<std::string> blocked;
+    for (size_t to = 0; to < results.size() && to < addresses.size(); ++to) {
+      if (!results[to].is_string() || results[to].get<std::string>().empty()) continue;
+      blocked.push_back(absl::StrCat(place_.hosts[from].spec.name, " cannot reach ",
+                                     place_.hosts[to].spec.name, " at ", addresses[to], " (",
+                                     results[to].get<std::string>(), "): let TCP from ",
+                                     place_.hosts[from].spec.name, " through ",
+                                     place_.hosts[to].spec.name, "'s firewall, ports 1024 and up"));
+    }
+    if (blocked.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrJoin(blocked, "\n"));
+  }
+
+  const Submission& submission_;
+  JobPlace& place_;
+  const ReadyOptions& options_;
+  Cargo cargo_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> PeerAddress(const HostSpec& host) {
+  std::vector<std::string> argv = SshArgv(host, "true", Sharing::kOwn);
+  argv.insert(argv.begin() + 1, "-G");  // prints the configuration, connects to nobody
+  std::array<int, 2> fds;
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  auto pid = Spawn({.argv = argv, .env = CurrentEnvironment(), .output_fd = write_end.get()});
+  if (absl::IsNotFound(pid.status())) {
+    return absl::NotFoundError("hosts are reached by ssh, which is not installed (openssh-client)");
+  }
+  if (!pid.ok()) return pid.status();
+  write_end.Reset();
+  const std::string text = ReadAll(read_end.get(), 1 << 20).value_or("");
+  ::waitpid(*pid, nullptr, 0);
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, "hostname ")) return std::string(line);
+  }
+  return host.address;
+}
+
+absl::Status MakeReady(const Submission& submission, JobPlace& place, const ReadyOptions& options) {
+  place.agent = options.agent.RemotePath();
+  return Preparation(submission, place, options).Run();
+}
+
+}  // namespace muster::ssh

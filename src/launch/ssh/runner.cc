@@ -1,0 +1,357 @@
+#include "launch/ssh/runner.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "cluster/address.h"
+#include "launch/platform.h"
+#include "launch/ssh/protocol.h"
+#include "launch/update.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr int kSparePorts = 16;
+constexpr absl::Duration kConnectPatience = absl::Seconds(60);
+constexpr absl::Duration kClosePatience = absl::Seconds(10);
+constexpr int kKilled = 137;  // 128 + SIGKILL: the agent does so when it is alone for too long
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SshRunner>> SshRunner::Create(JobDir dir,
+                                                             const Submission& submission,
+                                                             EventLoop& loop,
+                                                             RunnerEvents& events) {
+  std::unique_ptr<SshRunner> runner(new SshRunner(std::move(dir), loop, events));
+  runner->policies_ = submission.spec.policies;
+  runner->job_id_ = submission.id;
+  MUSTER_RETURN_IF_ERROR(runner->Connect(submission));
+  return runner;
+}
+
+absl::Status SshRunner::Connect(const Submission& submission) {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(submission));
+  for (const PlacedHost& placed : place.hosts) {
+    Host& host = hosts_[placed.spec.name];
+    host.placed = placed;
+    host.link = std::make_unique<Link>(
+        loop_,
+        LinkOptions{.host = placed.spec,
+                    .agent = place.agent,
+                    .folder = placed.folder,
+                    .job = submission.id,
+                    .host_timeout = policies_.host_timeout},
+        Link::Handler{.received = [this, &host](const Message& m) { Receive(host, m); },
+                      .logs = [this, &host] { return LogsOf(host); },
+                      .up = [this, &host] { Greet(host); },
+                      .lost = [this, &host](const std::string& why) { Lose(host, why); }});
+    host.link->Connect();
+  }
+  return WaitForPorts(place);
+}
+
+absl::Status SshRunner::WaitForPorts(const JobPlace& /*place*/) {
+  const absl::Time give_up = absl::Now() + kConnectPatience;
+  for (;;) {
+    const Host* waits = nullptr;
+    for (const auto& [name, host] : hosts_) {
+      if (!host.port_error.empty()) {
+        return absl::ResourceExhaustedError(absl::StrCat(name, ": ", host.port_error));
+      }
+      if (host.free_ports.empty()) waits = &host;
+    }
+    if (waits == nullptr) return absl::OkStatus();
+    if (absl::Now() > give_up) {
+      const absl::Status& why = waits->link->status();
+      return why.ok() ? absl::UnavailableError(
+                            absl::StrCat(waits->placed.spec.name, ": its agent does not answer"))
+                      : why;
+    }
+    MUSTER_RETURN_IF_ERROR(loop_.Wait(std::min(next_timer(), give_up) - absl::Now()));
+    OnChildren();
+    Advance();
+  }
+}
+
+// An agent that knows nothing yet.
+void SshRunner::Greet(Host& host) {
+  if (host.greeted) return;
+  host.greeted = true;
+  Json policies = PoliciesToJson(policies_);
+  policies["op"] = "policies";
+  host.link->Send(std::move(policies));
+  for (const int port : host.used_ports) host.link->Send({{"op", "ports"}, {"exactly", port}});
+  int count = kSparePorts;
+  for (const auto& [id, task] : tasks_) count += task.host == host.placed.spec.name ? 1 : 0;
+  host.free_ports.clear();
+  host.link->Send({{"op", "ports"}, {"count", std::max(count, 64)}});
+}
+
+absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const ClusterSpec& current) {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(next));
+  ClusterSpec cluster = PlanAddresses(next.spec, place, current);
+  for (const TaskId& id : next.spec.Tasks()) {
+    const PlacedHost& placed = place.HostOf(id);
+    const auto found = hosts_.find(placed.spec.name);
+    if (found == hosts_.end()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          placed.spec.name, " is not a host of the running job; stop the job to give it others"));
+    }
+    Host& host = found->second;
+    if (cluster.AddressOf(id) == kUnassigned) {
+      if (host.free_ports.empty()) {
+        return absl::ResourceExhaustedError(absl::StrCat(placed.spec.name, ": no port is left"));
+      }
+      const bool bare = placed.address.find(':') != std::string::npos;
+      cluster.Set(id, absl::StrCat(bare ? "[" : "", placed.address, bare ? "]" : "", ":",
+                                   host.free_ports.front()));
+      host.used_ports.insert(host.free_ports.front());
+      host.free_ports.pop_front();
+    }
+    tasks_[id].host = placed.spec.name;
+  }
+  return cluster;
+}
+
+void SshRunner::Release(const ClusterSpec& left, const ClusterSpec& kept) {
+  std::set<std::string> needed;
+  for (const auto& [role, addresses] : kept.roles()) {
+    for (const auto& [index, address] : addresses) needed.insert(address);
+  }
+  for (const auto& [role, addresses] : left.roles()) {
+    for (const auto& [index, address] : addresses) {
+      const auto parsed = ParseAddress(address);
+      if (!parsed.has_value() || needed.contains(address)) continue;
+      for (auto& [name, host] : hosts_) {
+        if (host.placed.address != parsed->host || host.used_ports.erase(parsed->port) == 0)
+          continue;
+        host.free_ports.push_back(parsed->port);
+      }
+    }
+  }
+}
+
+std::optional<std::string> SshRunner::AnotherAddress(const TaskId& task,
+                                                     absl::string_view address) {
+  Host& host = hosts_.at(tasks_.at(task).host);
+  if (host.free_ports.empty()) return std::nullopt;
+  const int port = host.free_ports.front();
+  host.free_ports.pop_front();
+  host.used_ports.erase(PortOf(address));
+  host.used_ports.insert(port);
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+bool SshRunner::IsPicked(const JobSpec& spec, const TaskId& task) const {
+  return ssh::IsPicked(spec, task);
+}
+
+absl::StatusOr<TaskLaunch> SshRunner::LaunchOf(const Submission& submission,
+                                               const ClusterSpec& cluster, const TaskId& task,
+                                               int attempt, int restarts) const {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(submission));
+  return ssh::LaunchOf(submission, place, cluster, task, attempt, restarts);
+}
+
+absl::StatusOr<UpdatePlan> SshRunner::PlanUpdate(const Submission& current,
+                                                 const ClusterSpec& cluster,
+                                                 const Submission& next) const {
+  MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(next));
+  return muster::PlanUpdate(
+      current, cluster, next, PlanAddresses(next.spec, place, cluster),
+      [this](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
+        return LaunchOf(submission, addresses, task, 0, 0);
+      });
+}
+
+std::string SshRunner::HostOf(const TaskId& task) const {
+  const auto found = tasks_.find(task);
+  return found == tasks_.end() ? "" : found->second.host;
+}
+
+bool SshRunner::IsReachable(const TaskId& task) const {
+  const auto found = tasks_.find(task);
+  return found == tasks_.end() || hosts_.at(found->second.host).link->is_up();
+}
+
+void SshRunner::SetPolicies(const Policies& policies) {
+  policies_ = policies;
+  Json json = PoliciesToJson(policies_);
+  json["op"] = "policies";
+  for (auto& [name, host] : hosts_) {
+    if (host.greeted) host.link->Send(json);
+  }
+}
+
+void SshRunner::Start(const TaskStart& start) {
+  Task& task = tasks_.at(start.task);
+  task.attempt = start.attempt;
+  task.alive = true;
+  task.held.reset();
+  ::unlink(dir_.progress(start.task).c_str());
+  Json json = StartToJson(start);
+  json["op"] = "start";
+  hosts_.at(task.host).link->Send(std::move(json));
+}
+
+void SshRunner::End(const TaskId& id, bool kill) {
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end() || !found->second.alive) return;
+  hosts_.at(found->second.host)
+      .link->Send({{"op", "end"},
+                   {"task", id.ToString()},
+                   {"attempt", found->second.attempt},
+                   {"kill", kill}});
+}
+
+void SshRunner::Forget(const TaskId& id) {
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end()) return;
+  hosts_.at(found->second.host).link->Send({{"op", "forget"}, {"task", id.ToString()}});
+  tasks_.erase(found);
+}
+
+Json SshRunner::LogsOf(const Host& host) const {
+  Json logs = Json::object();
+  for (const auto& [id, task] : tasks_) {
+    if (task.host == host.placed.spec.name) logs[id.ToString()] = PositionToJson(task.taken);
+  }
+  return logs;
+}
+
+void SshRunner::Receive(Host& host, const Message& message) {
+  const std::string op = TextAt(message.head, "op");
+  const std::string& name = host.placed.spec.name;
+  if (op == "note") {
+    events_.OnNote(TextAt(message.head, "kind"), TextAt(message.head, "subject"),
+                   absl::StrCat(name, ": ", TextAt(message.head, "message")));
+    return;
+  }
+  if (op == "ports") {
+    const Json ports = message.head.value("ports", Json::array());
+    for (const Json& port : ports) {
+      if (port.is_number_integer() && !host.used_ports.contains(port.get<int>())) {
+        host.free_ports.push_back(port.get<int>());
+      }
+    }
+    if (host.free_ports.empty()) host.port_error = TextAt(message.head, "error");
+    return;
+  }
+  const auto id = TaskId::Parse(TextAt(message.head, "task"));
+  if (id.ok() && tasks_.contains(*id) && tasks_.at(*id).host == name) {
+    ReceiveTask(host, op, *id, message);
+  }
+}
+
+void SshRunner::ReceiveTask(Host& host, const std::string& op, const TaskId& id,
+                            const Message& message) {
+  Task& task = tasks_.at(id);
+  const Json& head = message.head;
+  if (op == "log") return TakeLog(id, task, message, host.link->skew());
+  if (op == "progress") {
+    if (MakeDirectories(dir_.run_dir(id)).ok()) {
+      ReplaceFile(dir_.progress(id), message.body).IgnoreError();
+    }
+    return;
+  }
+  // What is told of an earlier attempt, which was given up, is of no interest.
+  if (!task.alive || (head.contains("attempt") && NumberAt(head, "attempt") != task.attempt))
+    return;
+  if (op == "started") events_.OnStarted(id, static_cast<pid_t>(NumberAt(head, "pid")));
+  if (op == "ready") events_.OnReady(id);
+  if (op == "stalled") {
+    events_.OnStalled(id, absl::StrCat(TextAt(head, "why"), " on ", task.host));
+  }
+  if (op != "ended") return;
+  task.held = HeldEnd{.end = EndFromJson(head.value("end", Json::object())),
+                      .time = TimeAt(head, "time") - host.link->skew(),
+                      .log = PositionFromJson(head.value("log", Json::object()))};
+  TellEnd(id, task);
+}
+
+void SshRunner::TakeLog(const TaskId& id, Task& task, const Message& message, absl::Duration skew) {
+  absl::Status written;
+  if (task.log == nullptr) {
+    auto log = LogWriter::Open(
+        dir_.logs(), id, {.rotate_bytes = policies_.log_rotate_bytes, .keep = policies_.log_keep});
+    if (log.ok()) task.log = *std::move(log);
+    written = log.status();
+  }
+  if (task.log != nullptr) {
+    const int attempt = static_cast<int>(NumberAt(message.head, "attempt"));
+    if (std::exchange(task.log_attempt, attempt) != attempt) task.log->BeginAttempt(attempt);
+    written = task.log->Write(message.body, TimeAt(message.head, "time") - skew);
+  }
+  if (!written.ok() && !std::exchange(task.lost_output, true)) {
+    events_.OnNote("log", id.ToString(),
+                   absl::StrCat("output is lost, the task goes on: ", written.message()));
+  }
+  task.taken = PositionFromJson(message.head.value("next", Json::object()));
+  TellEnd(id, task);
+}
+
+void SshRunner::TellEnd(const TaskId& id, Task& task) {
+  if (!task.held.has_value() || task.taken < task.held->log) return;
+  const HeldEnd held = *std::exchange(task.held, std::nullopt);
+  task.alive = false;
+  events_.OnEnded(id, held.end, held.time);
+}
+
+void SshRunner::Lose(Host& host, const std::string& why) {
+  host.greeted = false;
+  const std::string& name = host.placed.spec.name;
+  for (auto& [id, task] : tasks_) {
+    if (task.host != name || !task.alive) continue;
+    task.alive = false;
+    task.held.reset();
+    events_.OnEnded(id,
+                    {.exit_code = kKilled,
+                     .reason = absl::StrCat("lost with ", name, ": ", why),
+                     .advice = absl::StrCat("see whether ", name,
+                                            " is up and can be reached; policies.host_timeout says "
+                                            "how long it is waited for")},
+                    absl::Now());
+  }
+}
+
+void SshRunner::OnChildren() {
+  int status = 0;
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
+       pid = ::waitpid(-1, &status, WNOHANG)) {
+    for (auto& [name, host] : hosts_) {
+      if (host.link->OnChild(pid, status)) break;
+    }
+  }
+}
+
+absl::Time SshRunner::next_timer() const {
+  absl::Time next = finish_by_.value_or(absl::InfiniteFuture());
+  for (const auto& [name, host] : hosts_) next = std::min(next, host.link->next_timer());
+  return next;
+}
+
+void SshRunner::Advance() {
+  for (auto& [name, host] : hosts_) host.link->Advance();
+}
+
+bool SshRunner::Finish() {
+  if (!finish_by_.has_value()) {
+    finish_by_ = absl::Now() + kClosePatience;
+    for (auto& [name, host] : hosts_) {
+      if (host.link->is_up()) host.link->Close();
+    }
+  }
+  if (absl::Now() >= *finish_by_) return true;
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+    return !host.second.link->is_up() || host.second.link->all_taken();
+  });
+}
+
+}  // namespace muster::ssh

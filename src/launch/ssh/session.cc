@@ -1,0 +1,255 @@
+#include "launch/ssh/session.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/digest.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "launch/ssh/command.h"
+#include "launch/ssh/protocol.h"
+#include "process/exit_status.h"
+#include "process/spawn.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr char kNone[] = "muster-agent missing ";
+constexpr absl::Duration kConnectPatience = absl::Seconds(40);
+constexpr absl::Duration kBringPatience = absl::Minutes(5);
+constexpr absl::Duration kPiecePatience = absl::Minutes(2);
+constexpr size_t kPiece = 1 << 20;
+constexpr int kMostOutstanding = 64;
+
+std::string Folder() { return "\"${XDG_CACHE_HOME:-$HOME/.cache}/muster\""; }
+
+}  // namespace
+
+absl::StatusOr<AgentProgram> AgentProgram::Find(const std::string& muster) {
+  AgentProgram agent{.path = JoinPath(FolderOf(muster), "muster-agent")};
+  auto content = ReadFile(agent.path);
+  if (!content.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(agent.path, " is missing: it belongs beside muster, and is what hosts run"));
+  }
+  Sha256 digest;
+  digest.Update(absl::string_view(*content));
+  agent.sha256 = digest.Finish();
+  agent.size = static_cast<int64_t>(content->size());
+  return agent;
+}
+
+std::string AgentProgram::RemotePath() const {
+  return absl::StrCat(Folder(), "/agent-", sha256.substr(0, 16));
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const HostSpec& host,
+                                                       const AgentProgram& agent) {
+  std::unique_ptr<Session> session(new Session(host));
+  MUSTER_ASSIGN_OR_RETURN(const Found found, session->Begin(agent));
+  if (found == Found::kAgent) return session;
+  MUSTER_RETURN_IF_ERROR(session->Bring(agent));
+  MUSTER_ASSIGN_OR_RETURN(const Found again, session->Begin(agent));
+  if (again == Found::kAgent) return session;
+  return absl::UnavailableError(
+      absl::StrCat(host.name, ": the agent that was just brought there is gone"));
+}
+
+Session::~Session() {
+  to_.Reset();
+  if (pid_ == 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+absl::Status Session::Start(const std::string& command, int input) {
+  std::array<int, 2> in;
+  std::array<int, 2> out;
+  if (::pipe2(in.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  UniqueFd child_in(in[0]);
+  to_ = UniqueFd(in[1]);
+  if (::pipe2(out.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  from_ = UniqueFd(out[0]);
+  UniqueFd child_out(out[1]);
+  said_ = UniqueFd(::memfd_create("ssh", MFD_CLOEXEC));
+  MUSTER_ASSIGN_OR_RETURN(pid_, Spawn({.argv = SshArgv(host_, command, Sharing::kShared),
+                                       .env = CurrentEnvironment(),
+                                       .stdin_fd = input < 0 ? child_in.get() : input,
+                                       .output_fd = child_out.get(),
+                                       .error_fd = said_.get(),
+                                       .new_group = true}));
+  ::fcntl(to_.get(), F_SETFL, O_NONBLOCK);
+  if (input >= 0) to_.Reset();
+  return absl::OkStatus();
+}
+
+// ssh has ended: why.
+absl::Status Session::Ended() {
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = 0;
+  ::lseek(said_.get(), 0, SEEK_SET);
+  const std::string said = ReadAll(said_.get(), 1 << 20).value_or("");
+  const int code = ExitStatus::FromWait(status).code();
+  return ExplainSsh(host_, code == 0 ? 255 : code, said);
+}
+
+absl::StatusOr<Session::Found> Session::Begin(const AgentProgram& agent) {
+  MUSTER_RETURN_IF_ERROR(Start(
+      ForAnyShell(absl::StrCat("f=", agent.RemotePath(), "; if test -x \"$f\"; then exec \"$f\" ",
+                               "session; fi; echo \"", kNone, "$(uname -s) $(uname -m)\"")),
+      -1));
+  decoder_ = Decoder(kPreface);
+  std::string heard;
+  const absl::Time deadline = absl::Now() + kConnectPatience;
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
+    absl::StrAppend(&heard, bytes);
+    decoder_.Add(bytes);
+    if (absl::StrContains(heard, kPreface)) return Found::kAgent;
+    const size_t at = heard.find(kNone);
+    const size_t end = at == std::string::npos ? at : heard.find('\n', at);
+    if (end == std::string::npos) continue;
+    utsname here{};
+    ::uname(&here);
+    const std::string mine = absl::StrCat(here.sysname, " ", here.machine);
+    const std::string its = heard.substr(at + sizeof(kNone) - 1, end - at - sizeof(kNone) + 1);
+    (void)Ended();
+    if (its == mine) return Found::kNone;
+    return absl::FailedPreconditionError(absl::StrCat(host_.name, " is ", its,
+                                                      ", and this muster is for ", mine,
+                                                      ": a job needs hosts of one kind"));
+  }
+}
+
+absl::Status Session::Bring(const AgentProgram& agent) {
+  const UniqueFd file(::open(agent.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return absl::ErrnoToStatus(errno, agent.path);
+  // What is cut off on its way is never taken for the whole.
+  MUSTER_RETURN_IF_ERROR(Start(
+      ForAnyShell(absl::StrCat(
+          "umask 077; d=", Folder(), "; t=\"$d/.agent.$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
+          "test \"$(wc -c <\"$t\")\" -eq ", agent.size, " && chmod 700 \"$t\" && mv \"$t\" ",
+          agent.RemotePath(), " && echo brought")),
+      file.get()));
+  std::string heard;
+  const absl::Time deadline = absl::Now() + kBringPatience;
+  while (!absl::StrContains(heard, "brought")) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
+    absl::StrAppend(&heard, bytes);
+  }
+  (void)Ended();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Session::Read(absl::Time deadline) {
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left <= 0) {
+      return absl::UnavailableError(absl::StrCat(host_.name, ": no answer in time; is it up?"));
+    }
+    pollfd waits{from_.get(), POLLIN, 0};
+    if (::poll(&waits, 1, static_cast<int>(left)) <= 0) continue;
+    const ssize_t n = ::read(from_.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Ended();
+    return std::string(buffer.data(), static_cast<size_t>(n));
+  }
+}
+
+absl::Status Session::Write(absl::string_view bytes, absl::Time deadline) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(to_.get(), bytes.data(), bytes.size());
+    if (n > 0) {
+      bytes.remove_prefix(static_cast<size_t>(n));
+    } else if (errno == EAGAIN) {
+      const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+      if (left <= 0) {
+        return absl::UnavailableError(absl::StrCat(host_.name, ": it takes nothing any more"));
+      }
+      pollfd waits{to_.get(), POLLOUT, 0};
+      ::poll(&waits, 1, static_cast<int>(left));
+    } else if (errno != EINTR) {
+      return Ended();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Json> Session::Call(const Json& head, absl::string_view body,
+                                   absl::Duration patience) {
+  MUSTER_RETURN_IF_ERROR(Settle(0));
+  if (pid_ == 0) {
+    return absl::UnavailableError(absl::StrCat(host_.name, ": the connection is lost"));
+  }
+  const absl::Time deadline = absl::Now() + patience;
+  MUSTER_RETURN_IF_ERROR(Write(Encode(head, body), deadline));
+  return Answer(deadline);
+}
+
+absl::StatusOr<Json> Session::Answer(absl::Time deadline) {
+  for (;;) {
+    auto message = decoder_.Next();
+    if (message.ok()) {
+      const std::string error = TextAt(message->head, "error");
+      if (error.empty()) return std::move(message->head);
+      return absl::Status(static_cast<absl::StatusCode>(NumberAt(message->head, "code")),
+                          absl::StrCat(host_.name, ": ", error));
+    }
+    if (!absl::IsNotFound(message.status())) return message.status();
+    MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
+    decoder_.Add(bytes);
+  }
+}
+
+absl::Status Session::Settle(int outstanding) {
+  while (outstanding_ > outstanding) {
+    --outstanding_;
+    MUSTER_RETURN_IF_ERROR(Answer(absl::Now() + kPiecePatience).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::SendFile(const std::string& path, const std::string& sha256) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return absl::ErrnoToStatus(errno, path);
+  Sha256 digest;
+  std::string piece(kPiece, '\0');
+  for (bool last = false; !last;) {
+    size_t size = 0;
+    while (size < kPiece && !last) {
+      const ssize_t n = ::read(file.get(), piece.data() + size, kPiece - size);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return absl::ErrnoToStatus(errno, path);
+      last = n == 0;
+      size += static_cast<size_t>(n);
+    }
+    const auto bytes = absl::string_view(piece).substr(0, size);
+    digest.Update(bytes);
+    if (last && digest.Finish() != sha256) {
+      return absl::AbortedError(absl::StrCat(path, " changed while it was sent; run again"));
+    }
+    MUSTER_RETURN_IF_ERROR(Settle(kMostOutstanding));
+    MUSTER_RETURN_IF_ERROR(Write(Encode({{"op", "put"}, {"sha256", sha256}, {"last", last}}, bytes),
+                                 absl::Now() + kPiecePatience));
+    ++outstanding_;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::ssh
