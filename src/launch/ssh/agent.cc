@@ -98,6 +98,7 @@ void Agent::Accept() {
   if (!channel.ok()) return;
   ledger_.Detach();
   channel_ = *std::move(channel);
+  greeted_ = false;
 }
 
 void Agent::Receive(const Json& head) {
@@ -131,6 +132,7 @@ void Agent::Hello(const Json& head) {
                   {"sent", NumberAt(head, "sent")},
                   {"now", TimeToJson(heard_)}});
   ledger_.Attach(channel_.get(), NumberAt(head, "seen"));
+  greeted_ = true;
 }
 
 void Agent::Act(const std::string& op, const Json& head) {
@@ -229,6 +231,7 @@ void Agent::OnNote(const std::string& kind, const std::string& subject,
 }
 
 void Agent::SendLogs() {
+  if (!greeted_) return;
   for (auto& [task, copy] : copies_) {
     while (channel_ != nullptr && channel_->unsent() < kMostUnsent) {
       const auto piece = copy.log->NextPiece();
@@ -245,7 +248,7 @@ void Agent::SendLogs() {
 
 void Agent::SendProgress() {
   const absl::Time now = absl::Now();
-  if (channel_ == nullptr || now < progress_at_) return;
+  if (channel_ == nullptr || !greeted_ || now < progress_at_) return;
   progress_at_ = now + kProgressInterval;
   for (auto& [task, copy] : copies_) {
     const std::string path = dir_.progress(task);

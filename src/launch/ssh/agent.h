@@ -69,6 +69,7 @@ class Agent final : public RunnerEvents {
   std::unique_ptr<EventLoop> loop_;
   UniqueFd listener_;
   std::unique_ptr<Channel> channel_;
+  bool greeted_ = false;  // on this channel: how far the supervisor has come is known
   Ledger ledger_;
   std::unique_ptr<local::Processes> processes_;
   PortReservations ports_;

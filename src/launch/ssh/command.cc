@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/crc32c.h"
 #include "base/terminal_text.h"
 
 namespace muster::ssh {
@@ -43,9 +44,9 @@ std::string LastWords(absl::string_view said) {
 
 std::vector<std::string> SshArgv(const HostSpec& host, const std::string& command,
                                  Sharing sharing) {
-  const char* program = std::getenv("MUSTER_SSH");
-  std::vector<std::string> argv =
-      absl::StrSplit(program == nullptr ? "ssh" : program, ' ', absl::SkipEmpty());
+  const char* set = std::getenv("MUSTER_SSH");
+  const std::string program = set == nullptr ? "ssh" : set;
+  std::vector<std::string> argv = absl::StrSplit(program, ' ', absl::SkipEmpty());
   for (const char* option :
        {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3",
         "ForwardX11=no", "ForwardAgent=no", "ClearAllForwardings=yes"}) {
@@ -55,8 +56,10 @@ std::vector<std::string> SshArgv(const HostSpec& host, const std::string& comman
   if (folder.empty()) {
     argv.insert(argv.end(), {"-o", "ControlMaster=no", "-o", "ControlPath=none"});
   } else {
+    // Another configuration may mean another machine by the same name.
+    const std::string path = absl::StrCat(folder, "/", absl::Hex(Crc32c(program)), "-%C");
     argv.insert(argv.end(), {"-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o",
-                             absl::StrCat("ControlPath=", folder, "/%C")});
+                             absl::StrCat("ControlPath=", path)});
   }
   if (!host.user.empty()) argv.insert(argv.end(), {"-l", host.user});
   if (host.port != 0) argv.insert(argv.end(), {"-p", absl::StrCat(host.port)});

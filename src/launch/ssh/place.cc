@@ -77,19 +77,28 @@ bool JobPlace::Is(const nlohmann::json& place) {
   return place.is_object() && place.contains("hosts") && place["hosts"].is_array();
 }
 
+JobPlace JobPlace::FromJson(const nlohmann::json& json) {
+  JobPlace place{.agent = TextAt(json, "agent"), .tls = IsSet(json, "tls")};
+  if (!Is(json)) return place;
+  for (const Json& host : json["hosts"]) place.hosts.push_back(HostFromJson(host));
+  const auto holders = json.find("holder");
+  if (holders == json.end() || !holders->is_object()) return place;
+  for (const auto& [name, host] : holders->items()) {
+    const auto task = TaskId::Parse(name);
+    if (task.ok() && host.is_string()) place.holder[*task] = host.get<std::string>();
+  }
+  return place;
+}
+
 absl::StatusOr<JobPlace> JobPlace::Of(const Submission& submission) {
-  const auto damaged = [] { return absl::DataLossError("the job's hosts are not recorded"); };
-  if (!Is(submission.place)) return damaged();
-  JobPlace place{.agent = TextAt(submission.place, "agent"), .tls = IsSet(submission.place, "tls")};
-  for (const Json& host : submission.place["hosts"]) place.hosts.push_back(HostFromJson(host));
-  const auto holders = submission.place.find("holder");
-  if (holders == submission.place.end() || !holders->is_object()) return damaged();
+  JobPlace place = FromJson(submission.place);
   for (const TaskId& task : submission.spec.Tasks()) {
-    const std::string name = TextAt(*holders, task.ToString());
-    const bool known = std::any_of(place.hosts.begin(), place.hosts.end(),
-                                   [&](const PlacedHost& host) { return host.spec.name == name; });
-    if (!known) return damaged();
-    place.holder[task] = name;
+    const auto holder = place.holder.find(task);
+    const bool known =
+        holder != place.holder.end() &&
+        std::any_of(place.hosts.begin(), place.hosts.end(),
+                    [&](const PlacedHost& host) { return host.spec.name == holder->second; });
+    if (!known) return absl::DataLossError("the job's hosts are not recorded");
   }
   return place;
 }

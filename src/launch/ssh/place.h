@@ -30,7 +30,9 @@ struct JobPlace {
   bool tls = false;                      // certificates for tasks that talk to each other
 
   static bool Is(const nlohmann::json& place);
-  // DataLoss for what ToJson did not write.
+  // What there is of it.
+  static JobPlace FromJson(const nlohmann::json& place);
+  // DataLoss when it does not have a host for every task.
   static absl::StatusOr<JobPlace> Of(const Submission& submission);
   nlohmann::json ToJson() const;
 

@@ -1,11 +1,11 @@
 #include "launch/ssh/platform.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
 #include "base/status_macros.h"
 #include "launch/ssh/place.h"
 #include "launch/ssh/placement.h"
@@ -28,30 +28,16 @@ absl::StatusOr<std::vector<HostSpec>> HostsOf(const Submission& submission) {
 
 absl::Status SshPlatform::Prepare(Submission& submission) {
   // Of a job that runs, or that is resumed, it is known where its tasks are.
-  std::map<TaskId, std::string> existing;
+  const JobPlace before = JobPlace::FromJson(submission.place);
   std::map<std::string, PlacedHost> known;
-  JobPlace place;
-  if (JobPlace::Is(submission.place) && submission.place.contains("holder")) {
-    for (const auto& [task, host] : submission.place["holder"].items()) {
-      const auto id = TaskId::Parse(task);
-      if (id.ok() && host.is_string()) existing[*id] = host;
-    }
-    Submission before = submission;
-    if (auto old = JobPlace::Of(before); old.ok()) place = *std::move(old);
-    for (const PlacedHost& host : place.hosts) known[host.spec.name] = host;
-  }
-  std::vector<HostSpec> hosts;
-  MUSTER_ASSIGN_OR_RETURN(hosts, HostsOf(submission));
-  MUSTER_ASSIGN_OR_RETURN(const auto placed, Place(submission.spec, hosts, existing));
-  place.hosts.clear();
-  place.holder.clear();
+  for (const PlacedHost& host : before.hosts) known[host.spec.name] = host;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<HostSpec> hosts, HostsOf(submission));
+  MUSTER_ASSIGN_OR_RETURN(const auto placed, Place(submission.spec, hosts, before.holder));
+  JobPlace place{.agent = before.agent};
+  for (const auto& [task, index] : placed) place.holder[task] = hosts[index].name;
   for (size_t i = 0; i < hosts.size(); ++i) {
-    bool used = false;
-    for (const auto& [task, index] : placed) {
-      if (index != i) continue;
-      used = true;
-      place.holder[task] = hosts[i].name;
-    }
+    const bool used = std::any_of(placed.begin(), placed.end(),
+                                  [i](const auto& task) { return task.second == i; });
     if (!used && !known.contains(hosts[i].name)) continue;
     PlacedHost host = known[hosts[i].name];
     host.spec = hosts[i];
@@ -91,9 +77,8 @@ absl::StatusOr<TaskLaunch> SshPlatform::LaunchOf(const Submission& submission,
 absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
   MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(options_.program));
   MUSTER_ASSIGN_OR_RETURN(JobPlace place, JobPlace::Of(submission));
-  const ReadyOptions ready{.agent = std::move(agent),
-                           .cache_folder = JoinPath(options_.home, "sent"),
-                           .notice = options_.notice};
+  const ReadyOptions ready{
+      .agent = std::move(agent), .home = options_.home, .notice = options_.notice};
   MUSTER_RETURN_IF_ERROR(MakeReady(submission, place, ready));
   Submission complete = submission;
   complete.place.update(place.ToJson());

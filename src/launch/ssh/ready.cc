@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -86,13 +87,17 @@ class Preparation {
 
   absl::Status Gather() {
     MUSTER_ASSIGN_OR_RETURN(cargo_.files, ListWorkDir(submission_.working_dir));
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(options_.cache_folder));
+    const std::string own = absl::StrCat(options_.home, "/");
+    std::erase_if(cargo_.files, [&](const WorkFile& file) {
+      return absl::StartsWith(JoinPath(submission_.working_dir, file.path), own);
+    });
+    const std::string cache = JoinPath(options_.home, "sent");
+    MUSTER_RETURN_IF_ERROR(MakeDirectories(cache));
     Sha256 name;
     name.Update(absl::string_view(submission_.working_dir));
-    MUSTER_RETURN_IF_ERROR(
-        HashFiles(submission_.working_dir, cargo_.files,
-                  absl::StrCat(options_.cache_folder, "/", name.Finish().substr(0, 16)))
-            .status());
+    MUSTER_RETURN_IF_ERROR(HashFiles(submission_.working_dir, cargo_.files,
+                                     JoinPath(cache, name.Finish().substr(0, 16)))
+                               .status());
     if (NeedsTrainer()) {
       MUSTER_ASSIGN_OR_RETURN(const std::string program, ReadFile(submission_.trainer, 1 << 30));
       Sha256 digest;

@@ -14,7 +14,7 @@ namespace muster::ssh {
 
 struct ReadyOptions {
   AgentProgram agent;
-  std::string cache_folder;  // on this machine: what is known of files that were hashed
+  std::string home;  // Muster's on this machine, which is never sent
   // What takes a while, and what is odd, told from any thread.
   std::function<void(const std::string&)> notice;
 };

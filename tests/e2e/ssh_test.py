@@ -1,0 +1,273 @@
+"""muster run --on ssh, and the other commands on such a job: real sshds in namespaces (tests/hosts.py)."""
+import contextlib
+import pathlib
+import re
+import subprocess
+import time
+import unittest
+
+from hosts import own_hosts
+from support import MusterTest, is_alive, kill, wait_until
+
+
+class SshTest(MusterTest):
+    def use(self, count, **options):
+        self.bed = own_hosts(self, count, **options)
+        self.env.update(self.bed.environment)
+        self.addCleanup(self._end_everything)  # while there are hosts
+        return ",".join(self.bed.hosts)
+
+    def write(self, name, text):
+        (self.dir / name).parent.mkdir(parents=True, exist_ok=True)
+        return super().write(name, text)
+
+    def log(self, job, task):
+        return super().log(job, task).decode()
+
+    def submit(self, text, hosts, *options):
+        said = self.muster("run", "-d", "--on", "ssh", "--hosts", hosts, *options, self.write("work/job.yaml", text),
+                           cwd=self.dir / "work").stdout
+        return re.search(r"Started (\S+) in", said).group(1)
+
+    def refused(self, hosts, text="{name: x, command: 'true', roles: {worker: {replicas: 2}}}", *options):
+        done = self.muster("run", "--on", "ssh", "--hosts", hosts, *options, self.write("work/job.yaml", text), cwd=self.dir / "work",
+                           check=False, timeout=60)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        return done.stderr
+
+    def wait_left_alone(self, *hosts):
+        for host in hosts or self.bed.hosts:
+            wait_until(lambda: not self.bed.processes(host), f"nothing runs on {host}", 30)
+
+    def test_from_submission_to_success(self):
+        hosts = self.use(3)
+        self.write("work/hello.txt", "hello from here\n")
+        self.write("work/.gitignore", "secret*\n")
+        self.write("work/secret.txt", "not sent\n")
+        job = self.submit("""
+            name: x
+            command: "echo {role}:{index} on $(hostname); cat hello.txt; ls -A; exit 0"
+            roles: {chief: {}, worker: {replicas: 2}}
+            """, hosts)
+        self.wait_state(job, "Succeeded")
+        record = self.show(job)
+        self.assertEqual(record["platform"], "ssh")
+        where = {task["task"]: task["host"] for task in record["tasks"]}
+        self.assertEqual(sorted(where.values()), ["host1", "host2", "host3"])
+        for task, host in where.items():
+            self.assertEqual(self.log(job, task), f"{task} on {host}\nhello from here\n.gitignore\nhello.txt\njob.yaml\n")
+            self.assertEqual(record["tasks"][list(where).index(task)]["address"].rsplit(":", 1)[0], self.bed.address(host))
+        self.wait_left_alone()
+        # Keys of the job do not stay there.
+        self.assertEqual(self.bed.run("host1", ["sh", "-c", "ls ~/.cache/muster/jobs/*/"]).stdout.split().count("tls"), 0)
+
+    def test_a_failure_is_explained_by_who_failed_first(self):
+        hosts = self.use(2)
+        done = self.muster("run", "--on", "ssh", "--hosts", hosts, self.write("job.yaml", """
+            name: x
+            roles:
+              chief: {command: "exec sleep 1000"}
+              worker: {command: "echo working; echo 'ValueError: bad shape' >&2; exit 3"}
+            """), check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("worker:0 failed: exit code 3: ValueError: bad shape", done.stderr)
+        self.wait_left_alone()
+
+    def test_stop_ends_whole_trees(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "setsid sleep 1000 & sleep 1000 & trap '' TERM; sleep 1000; sleep 1000"
+            roles: {worker: {replicas: 2}}
+            policies: {stop_grace: 1s}
+            """, hosts)
+        self.wait_state(job, "Running")
+        self.muster("stop", "--yes", job)
+        self.wait_state(job, "Stopped")
+        self.wait_left_alone()
+
+    def test_a_cut_connection_loses_no_byte_and_no_task(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
+            roles: {worker: {replicas: 2}}
+            policies: {host_timeout: 60s}
+            """, hosts)
+        self.wait_state(job, "Running")
+        pids = self.pids(job)
+        wait_until(lambda: "line 20\n" in self.log(job, "worker:1"), "it talks")
+        victim = next(task["host"] for task in self.show(job)["tasks"] if task["task"] == "worker:1")
+        self.bed.kill_sshd(victim)
+        wait_until(lambda: self.show(job)["state"] == "Unreachable", "the cut is noticed")
+        self.assertIn(f"{victim} does not answer", self.show(job)["reason"])
+        self.bed.start_sshd(victim)
+        self.wait_state(job, "Succeeded", timeout=60)
+        for task in ("worker:0", "worker:1"):
+            self.assertEqual(self.log(job, task), "".join(f"line {i}\n" for i in range(1, 401)))
+            self.assertEqual(self.task(job, task)["restarts"], 0)
+        self.assertEqual(len(pids), 2)
+
+    def test_a_host_that_is_gone_for_a_moment_is_unreachable_and_not_failed(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}}
+            policies: {host_timeout: 40s}
+            """, hosts)
+        self.wait_state(job, "Running")
+        self.bed.cut("host2")
+        self.wait_state(job, "Unreachable", timeout=40)
+        self.bed.mend("host2")
+        self.wait_state(job, "Running", timeout=40)
+        for host in self.bed.hosts:
+            self.bed.run(host, ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded")
+        self.assertEqual([task["restarts"] for task in self.show(job)["tasks"]], [0, 0])
+
+    def test_a_host_that_stays_away_loses_its_tasks_and_gets_them_back(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "echo began; while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}}
+            policies: {host_timeout: 4s, max_restarts: 5}
+            """, hosts)
+        self.wait_state(job, "Running")
+        before = set(self.bed.processes("host2"))
+        self.bed.cut("host2")
+        # The host ends what it runs by itself, and the job knows that it did.
+        wait_until(lambda: not any(is_alive(pid) for pid in before), "the tasks there are gone", 30)
+        wait_until(lambda: self.task(job, "worker:1")["restarts"] == 1, "its loss is known", 30)
+        self.assertIn("lost with host2", "\n".join(self.events(job)))
+        self.bed.mend("host2")
+        self.wait_state(job, "Running", timeout=60)
+        for host in self.bed.hosts:
+            self.bed.run(host, ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded", timeout=60)
+        self.assertEqual(self.log(job, "worker:1"), "began\nbegan\n")
+        self.assertEqual(self.task(job, "worker:0")["restarts"], 0)
+
+    def test_a_killed_agent_takes_its_tasks_with_it_and_they_start_again(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}}
+            """, hosts)
+        self.wait_state(job, "Running")
+        for pid, words in self.bed.processes("host1").items():
+            if "muster/agent-" in words[0]:
+                kill(pid)
+        wait_until(lambda: self.task(job, "worker:0")["restarts"] == 1, "its loss is known", 60)
+        self.wait_state(job, "Running", timeout=60)
+        for host in self.bed.hosts:
+            self.bed.run(host, ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded")
+        self.wait_left_alone()
+
+    def test_a_killed_supervisor_leaves_nothing_running(self):
+        hosts = self.use(2)
+        job = self.submit("{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}}, policies: {host_timeout: 3s}}", hosts)
+        self.wait_state(job, "Running")
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().decode().split("\0")
+                if "supervise" in words and any(job in word for word in words):
+                    kill(int(folder.name))
+        self.wait_left_alone()
+
+    def test_two_jobs_on_one_host(self):
+        hosts = self.use(1)
+        text = "{name: %s, command: 'echo {port}; sleep 2', roles: {worker: {replicas: 3}}}"
+        jobs = [self.submit(text % name, hosts) for name in ("a", "b")]
+        for job in jobs:
+            self.wait_state(job, "Succeeded")
+        ports = [self.log(job, f"worker:{i}").strip() for job in jobs for i in range(3)]
+        self.assertEqual(len(set(ports)), 6, ports)
+
+    def test_run_again_changes_what_changed(self):
+        hosts = self.use(2)
+        text = "{name: x, command: 'sleep 1000', roles: {worker: {replicas: %d}}}"
+        job = self.submit(text % 2, hosts)
+        self.wait_state(job, "Running")
+        said = self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % 3),
+                           cwd=self.dir / "work").stdout
+        self.assertIn("start:   worker:2", said)
+        wait_until(lambda: len(self.show(job)["tasks"]) == 3, "the third is there")
+        self.wait_state(job, "Running")
+        self.muster("stop", "--yes", job)
+        self.wait_state(job, "Stopped")
+        self.wait_left_alone()
+
+    def test_only_changes_are_sent_the_second_time(self):
+        hosts = self.use(1)
+        for i in range(20):
+            self.write(f"work/data/{i}", f"{i}" * 1000)
+        text = "{name: x, command: 'cat data/7 | wc -c', roles: {worker: {}}}"
+        self.wait_state(self.submit(text, hosts), "Succeeded")
+        files = "find ~/.cache/muster/files -type f | wc -l"
+        before = int(self.bed.run("host1", ["sh", "-c", files]).stdout)
+        self.write("work/data/7", "changed")
+        job = self.submit(text, hosts)
+        self.wait_state(job, "Succeeded")
+        self.assertEqual(self.log(job, "worker:0").strip(), "7")
+        self.assertEqual(int(self.bed.run("host1", ["sh", "-c", files]).stdout), before + 1)
+
+    def test_resume_and_logs(self):
+        hosts = self.use(1)
+        job = self.submit("{name: x, command: 'echo once; sleep 1000', roles: {worker: {}}}", hosts)
+        self.wait_state(job, "Running")
+        wait_until(lambda: self.log(job, "worker:0"), "it talks")
+        self.assertIn("once", self.muster("logs", job).stdout)
+        self.muster("stop", "--yes", job)
+        self.wait_state(job, "Stopped")
+
+
+class BadHostTest(SshTest):
+    def test_a_changed_host_key(self):
+        hosts = self.use(2)
+        self.bed.change_host_key("host2")
+        self.assertRegex(self.refused(hosts), r"host2: its host key is not the one that you know it by.*ssh-keygen -R")
+
+    def test_a_wrong_key_and_no_question(self):
+        hosts = self.use(1)
+        key = self.bed.folder / "other"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        self.env["MUSTER_SSH"] += f" -i {key} -o IdentityFile={key}"
+        self.bed.run("host1", ["sh", "-c", "> /run/host/authorized_keys"])
+        start = time.monotonic()
+        self.assertRegex(self.refused(hosts), r"host1: it does not let you in .*Permission denied.*must work without a password")
+        self.assertLess(time.monotonic() - start, 30)
+
+    def test_a_host_that_does_not_answer(self):
+        hosts = self.use(2)
+        self.bed.kill_sshd("host2")
+        self.assertRegex(self.refused(hosts), r"host2: .*(refused|timed out|closed).*is it up, and does sshd run")
+
+    def test_a_name_that_nobody_knows(self):
+        self.use(1)
+        self.assertRegex(self.refused("host1,nowhere.invalid"), r"nowhere.invalid: .*Could not resolve.*is the name right")
+
+    def test_a_full_disk_there(self):
+        hosts = self.use(1, size="8m")
+        self.write("work/big", "x" * 1000 * 1000)
+        self.bed.fill_disk("host1")
+        self.assertRegex(self.refused(hosts, "{name: x, command: 'true', roles: {worker: {}}}"), r"host1: .*(No space left|disk is full|full)")
+
+    def test_a_blocked_port_names_the_pair(self):
+        hosts = self.use(3)
+        self.bed.block("host1", "host3", 1024, 65535)
+        said = self.refused(hosts, "{name: x, command: 'true', roles: {worker: {replicas: 3}}}")
+        self.assertRegex(said, r"host1 cannot reach host3 at 10\.\S+ \(no answer\).*firewall")
+        self.assertNotIn("host2 cannot", said)
+
+    def test_no_hosts_too_few_and_unknown_ones(self):
+        self.use(1)
+        self.assertIn("which hosts?", self.muster("run", "--on", "ssh", self.write("job.yaml", "{name: x, command: 'true', roles: {worker: {}}}"), check=False).stderr)
+        self.assertRegex(self.refused("host1:1"), r"slot")
+
+
+if __name__ == "__main__":
+    unittest.main()
