@@ -53,11 +53,14 @@ int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd read
         ready.Reset();
         if (!agent.ok()) return 1;
         const absl::Status status = (*agent)->Run();
-        if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
         agent->reset();
         std::error_code ignored;
-        std::filesystem::remove_all(JoinPath(folder, "tls"), ignored);
-        return status.ok() ? 0 : 1;
+        if (status.ok()) {  // the job is over
+          std::filesystem::remove_all(JoinPath(folder, "tls"), ignored);
+          return 0;
+        }
+        std::fprintf(stderr, "%s\n", status.ToString().c_str());
+        return 1;
       },
       [&] { ready.Reset(); });
 }

@@ -138,14 +138,31 @@ class Preparation {
     if (!cargo_.trainer_hash.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
     const JobDir dir(host.folder);
     if (!submission_.spec.train.is_null()) {
-      MUSTER_RETURN_IF_ERROR(
-          WriteThere(session, dir.train_config(), submission_.spec.train.dump(2)));
+      Json train = submission_.spec.train;
+      MapPaths(JoinPath(host.folder, "work"), train);
+      MUSTER_RETURN_IF_ERROR(WriteThere(session, dir.train_config(), train.dump(2)));
     }
     if (!place_.tls) return absl::OkStatus();
     const std::string tls = JoinPath(host.folder, "tls");
     MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "ca.crt"), cargo_.tls.authority));
     MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "tls.crt"), cargo_.tls.certificate));
     return WriteThere(session, JoinPath(tls, "tls.key"), cargo_.tls.key);
+  }
+
+  // What was sent has another place there.
+  void MapPaths(const std::string& work, Json& value) const {
+    if (value.is_structured()) {
+      for (Json& member : value) MapPaths(work, member);
+      return;
+    }
+    if (!value.is_string()) return;
+    absl::string_view path = value.get_ref<const std::string&>();
+    if (!absl::ConsumePrefix(&path, absl::StrCat(submission_.working_dir, "/"))) return;
+    const bool sent =
+        std::any_of(cargo_.files.begin(), cargo_.files.end(), [&](const WorkFile& file) {
+          return file.path == path || absl::StartsWith(file.path, absl::StrCat(path, "/"));
+        });
+    if (sent) value = JoinPath(work, path);
   }
 
   static absl::Status WriteThere(Session& session, const std::string& path,
