@@ -22,6 +22,7 @@
 #include "launch/local/addresses.h"
 #include "launch/local/launch.h"
 #include "launch/ports.h"
+#include "launch/ssh/ready.h"
 #include "nlohmann/json.hpp"
 #include "process/spawn.h"
 
@@ -171,8 +172,19 @@ absl::Status CheckJob(Context& context, const std::string& file, std::vector<Fin
   return absl::OkStatus();
 }
 
+absl::Status CheckHosts(Context& context, const std::string& text, std::vector<Finding>& findings) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<HostSpec> hosts, ParseHosts(text));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, ssh::AgentProgram::Find(context.program()));
+  for (const ssh::HostFinding& finding : ssh::Examine(hosts, agent)) {
+    findings.push_back(
+        {finding.status.ok() ? Grade::kOk : Grade::kMissing, finding.host, finding.detail});
+  }
+  return absl::OkStatus();
+}
+
 struct DoctorOptions {
   std::string file;
+  std::string hosts;
   bool json = false;
 };
 
@@ -183,6 +195,9 @@ absl::StatusOr<int> Doctor(Context& context, const DoctorOptions& options) {
     findings.push_back(CheckMemory(nullptr));
   } else {
     MUSTER_RETURN_IF_ERROR(CheckJob(context, options.file, findings));
+  }
+  if (!options.hosts.empty()) {
+    MUSTER_RETURN_IF_ERROR(CheckHosts(context, options.hosts, findings));
   }
   Terminal& out = context.out();
   Table table({"CHECK", "RESULT", "DETAIL"});
@@ -211,6 +226,7 @@ void AddDoctorCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("doctor", "Check what this machine lacks, for one job too");
   auto options = std::make_shared<DoctorOptions>();
   command.Argument("FILE", &options->file, "A job file to check for");
+  command.Option("--hosts", &options->hosts, "Also check hosts over SSH: vm1,me@gpu1");
   command.Flag("--json", &options->json, "Print JSON");
   command.OnCall([&context, options] { return Doctor(context, *options); });
 }

@@ -1,10 +1,17 @@
 #include "cli/report.h"
 
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/terminal_text.h"
 #include "base/units.h"
+#include "cluster/address.h"
 #include "job/failure.h"
+#include "launch/runner.h"
 
 namespace muster::cli {
 namespace {
@@ -76,6 +83,33 @@ std::string TaskTable(const Terminal& terminal, const std::vector<TaskRecord>& t
                Ellipsize(Printable(task.command), kCommandWidth),
                task.started.has_value() ? FormatAge(now - *task.started) : "",
                absl::StrCat(task.restarts), task.reason});
+  }
+  return table.Render(terminal);
+}
+
+std::string HostTable(const Terminal& terminal, const std::vector<TaskRecord>& tasks) {
+  struct Host {
+    std::set<std::string> roles;
+    std::string address;
+    bool silent = false;
+    bool busy = false;
+  };
+  std::map<std::string, Host> hosts;
+  for (const TaskRecord& task : tasks) {
+    if (task.host.empty()) continue;
+    Host& host = hosts[task.host];
+    host.roles.insert(task.id.role);
+    const auto address = ParseAddress(task.address);
+    if (address.has_value()) host.address = address->host;
+    host.silent |= absl::EndsWith(task.reason, kHostIsSilent);
+    host.busy |= !IsFinal(task.state);
+  }
+  Table table({"MACHINE", "ROLE", "ADDRESS", "STATUS"}, 3);
+  for (const auto& [name, host] : hosts) {
+    table.Add({name, absl::StrJoin(host.roles, ", "), host.address,
+               host.silent ? terminal.Paint(Style::kRed, "Unreachable")
+               : host.busy ? "Connected"
+                           : "Released"});
   }
   return table.Render(terminal);
 }

@@ -19,6 +19,9 @@ std::string TaskTable(const Terminal& terminal, const std::vector<TaskRecord>& t
                       absl::Time now);
 
 // The verdict of a finished job; for a failed one the first failure and its victims.
+// The machines of a job on hosts.
+std::string HostTable(const Terminal& terminal, const std::vector<TaskRecord>& tasks);
+
 std::string Verdict(const Terminal& terminal, const JobRecord& job);
 
 nlohmann::json JobToJson(const JobRecord& job);

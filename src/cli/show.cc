@@ -74,6 +74,7 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   }
   if (progress.has_value()) out.PrintLine(absl::StrCat("Progress: ", DescribeProgress(*progress)));
   out.PrintLine("");
+  if (job.platform == "ssh") out.PrintLine(HostTable(out, tasks));
   out.Print(TaskTable(out, tasks, absl::Now()));
   if (options.events) PrintEvents(out, events);
   return kSuccess;

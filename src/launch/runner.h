@@ -15,6 +15,9 @@
 
 namespace muster {
 
+// How the reason of a task ends whose host cannot be reached.
+inline constexpr char kHostIsSilent[] = " does not answer: whether it runs is not known";
+
 // One attempt of a task that is to be started.
 struct TaskStart {
   TaskId task;

@@ -302,7 +302,7 @@ TaskRecord Supervisor::TaskRow(const TaskId& id, const Lifecycle::Task& task) co
       .reason = task.reason,
   };
   if (!slot.reachable && !IsFinal(task.state)) {
-    row.reason = absl::StrCat(row.host, " does not answer: whether it runs is not known");
+    row.reason = absl::StrCat(row.host, kHostIsSilent);
   }
   return row;
 }

@@ -56,6 +56,69 @@ absl::Status ForEach(size_t count, const std::function<absl::Status(size_t)>& wo
   return absl::Status(code, absl::StrJoin(messages, "\n"));
 }
 
+// "host:port", with brackets where the host needs them.
+std::string AddressAt(const std::string& host, int64_t port) {
+  const bool bare = absl::StrContains(host, ":");
+  return absl::StrCat(bare ? "[" : "", host, bare ? "]" : "", ":", port);
+}
+
+struct Peer {
+  Session* session;
+  std::string address;  // that the others know it by
+};
+
+// Which of the others `from` cannot reach.
+absl::Status Reach(const Peer& from, const std::vector<Peer>& peers,
+                   const std::vector<std::string>& addresses) {
+  MUSTER_ASSIGN_OR_RETURN(
+      const Json answer,
+      from.session->Call({{"op", "reach"},
+                          {"addresses", addresses},
+                          {"timeout_ms", absl::ToInt64Milliseconds(kReachPatience)}}));
+  const Json results = answer.value("results", Json::array());
+  std::vector<std::string> blocked;
+  const std::string& name = from.session->host().name;
+  for (size_t to = 0; to < results.size() && to < addresses.size(); ++to) {
+    if (!results[to].is_string() || results[to].get<std::string>().empty()) continue;
+    const std::string& other = peers[to].session->host().name;
+    blocked.push_back(absl::StrCat(name, " cannot reach ", other, " at ", addresses[to], " (",
+                                   results[to].get<std::string>(), "): let TCP from ", name,
+                                   " through ", other, "'s firewall, ports 1024 and up"));
+  }
+  if (blocked.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrJoin(blocked, "\n"));
+}
+
+// Every host tries to reach a port of every other.
+absl::Status CheckPaths(const std::vector<Peer>& peers) {
+  if (peers.size() < 2) return absl::OkStatus();
+  std::vector<std::string> addresses(peers.size());
+  MUSTER_RETURN_IF_ERROR(ForEach(peers.size(), [&](size_t i) -> absl::Status {
+    MUSTER_ASSIGN_OR_RETURN(const Json answer, peers[i].session->Call({{"op", "listen"}}));
+    addresses[i] = AddressAt(peers[i].address, NumberAt(answer, "port"));
+    return absl::OkStatus();
+  }));
+  const absl::Status reached =
+      ForEach(peers.size(), [&](size_t i) { return Reach(peers[i], peers, addresses); });
+  ForEach(peers.size(), [&](size_t i) {
+    return peers[i].session->Call({{"op", "unlisten"}}).status();
+  }).IgnoreError();
+  return reached;
+}
+
+// How far a host's clock is ahead, and what it says of itself.
+absl::StatusOr<std::pair<absl::Duration, Json>> Ask(Session& session) {
+  const absl::Time asked = absl::Now();
+  MUSTER_ASSIGN_OR_RETURN(Json info, session.Call({{"op", "info"}}));
+  return std::pair{TimeAt(info, "now") - (asked + (absl::Now() - asked) / 2), std::move(info)};
+}
+
+std::string DescribeSkew(absl::Duration skew) {
+  return absl::StrCat(
+      DurationToString(absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
+      skew > absl::ZeroDuration() ? " ahead" : " behind");
+}
+
 struct Cargo {
   std::vector<WorkFile> files;
   std::string trainer_hash;  // "": none is needed
@@ -76,7 +139,11 @@ class Preparation {
     MUSTER_RETURN_IF_ERROR(connected);
     MUSTER_RETURN_IF_ERROR(gathered);
     MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) { return Fill(i); }));
-    return sessions_.size() > 1 ? CheckPaths() : absl::OkStatus();
+    std::vector<Peer> peers;
+    for (size_t i = 0; i < sessions_.size(); ++i) {
+      peers.push_back({sessions_[i].get(), place_.hosts[i].address});
+    }
+    return CheckPaths(peers);
   }
 
  private:
@@ -114,16 +181,12 @@ class Preparation {
     PlacedHost& host = place_.hosts[i];
     MUSTER_ASSIGN_OR_RETURN(host.address, PeerAddress(host.spec));
     MUSTER_ASSIGN_OR_RETURN(sessions_[i], Session::Open(host.spec, options_.agent));
-    const absl::Time asked = absl::Now();
-    MUSTER_ASSIGN_OR_RETURN(const Json info, sessions_[i]->Call({{"op", "info"}}));
+    MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions_[i]));
+    const auto& [skew, info] = answer;
     host.cpus = static_cast<int>(NumberAt(info, "cpus"));
-    const absl::Duration skew = TimeAt(info, "now") - (asked + (absl::Now() - asked) / 2);
     if (absl::AbsDuration(skew) > kNotableSkew) {
-      options_.notice(absl::StrCat(
-          "the clock of ", host.spec.name, " is ",
-          DurationToString(absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
-          skew > absl::ZeroDuration() ? " ahead" : " behind",
-          "; times are shown by the clock of this machine"));
+      options_.notice(absl::StrCat("the clock of ", host.spec.name, " is ", DescribeSkew(skew),
+                                   "; times are shown by the clock of this machine"));
     }
     return absl::OkStatus();
   }
@@ -225,45 +288,6 @@ class Preparation {
         "command"));
   }
 
-  // Every host tries to reach a port of every other.
-  absl::Status CheckPaths() {
-    const size_t count = sessions_.size();
-    std::vector<std::string> addresses(count);
-    MUSTER_RETURN_IF_ERROR(ForEach(count, [&](size_t i) -> absl::Status {
-      MUSTER_ASSIGN_OR_RETURN(const Json answer, sessions_[i]->Call({{"op", "listen"}}));
-      const std::string& host = place_.hosts[i].address;
-      const bool bare = host.find(':') != std::string::npos;
-      addresses[i] =
-          absl::StrCat(bare ? "[" : "", host, bare ? "]" : "", ":", NumberAt(answer, "port"));
-      return absl::OkStatus();
-    }));
-    const absl::Status reached = ForEach(count, [&](size_t i) { return Reach(i, addresses); });
-    ForEach(count, [&](size_t i) {
-      return sessions_[i]->Call({{"op", "unlisten"}}).status();
-    }).IgnoreError();
-    return reached;
-  }
-
-  absl::Status Reach(size_t from, const std::vector<std::string>& addresses) {
-    MUSTER_ASSIGN_OR_RETURN(
-        const Json answer,
-        sessions_[from]->Call({{"op", "reach"},
-                               {"addresses", addresses},
-                               {"timeout_ms", absl::ToInt64Milliseconds(kReachPatience)}}));
-    const Json results = answer.value("results", Json::array());
-    std::vector<std::string> blocked;
-    for (size_t to = 0; to < results.size() && to < addresses.size(); ++to) {
-      if (!results[to].is_string() || results[to].get<std::string>().empty()) continue;
-      blocked.push_back(absl::StrCat(place_.hosts[from].spec.name, " cannot reach ",
-                                     place_.hosts[to].spec.name, " at ", addresses[to], " (",
-                                     results[to].get<std::string>(), "): let TCP from ",
-                                     place_.hosts[from].spec.name, " through ",
-                                     place_.hosts[to].spec.name, "'s firewall, ports 1024 and up"));
-    }
-    if (blocked.empty()) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrJoin(blocked, "\n"));
-  }
-
   const Submission& submission_;
   JobPlace& place_;
   const ReadyOptions& options_;
@@ -291,6 +315,36 @@ absl::StatusOr<std::string> PeerAddress(const HostSpec& host) {
     if (absl::ConsumePrefix(&line, "hostname ")) return std::string(line);
   }
   return host.address;
+}
+
+std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const AgentProgram& agent) {
+  std::vector<HostFinding> findings(hosts.size());
+  std::vector<std::unique_ptr<Session>> sessions(hosts.size());
+  std::vector<Peer> peers(hosts.size());
+  const auto examine = [&](size_t i) -> absl::StatusOr<std::string> {
+    MUSTER_ASSIGN_OR_RETURN(peers[i].address, PeerAddress(hosts[i]));
+    MUSTER_ASSIGN_OR_RETURN(sessions[i], Session::Open(hosts[i], agent));
+    MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions[i]));
+    const auto& [skew, info] = answer;
+    peers[i].session = sessions[i].get();
+    return absl::StrCat(TextAt(info, "system"), " ", TextAt(info, "machine"), ", ",
+                        NumberAt(info, "cpus"), " cpus, ", FormatBytes(NumberAt(info, "memory")),
+                        " of memory, ", FormatBytes(NumberAt(info, "free")), " free in ",
+                        TextAt(info, "root"), ", clock ", DescribeSkew(skew));
+  };
+  ForEach(hosts.size(), [&](size_t i) {
+    const auto said = examine(i);
+    findings[i] = {.host = hosts[i].name,
+                   .status = said.status(),
+                   .detail = said.ok() ? *said : std::string(said.status().message())};
+    return absl::OkStatus();
+  }).IgnoreError();
+  std::erase_if(peers, [](const Peer& peer) { return peer.session == nullptr; });
+  const absl::Status paths = CheckPaths(peers);
+  findings.push_back({.host = "paths between hosts",
+                      .status = paths,
+                      .detail = paths.ok() ? "open" : std::string(paths.message())});
+  return findings;
 }
 
 absl::Status MakeReady(const Submission& submission, JobPlace& place, const ReadyOptions& options) {

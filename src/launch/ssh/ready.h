@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "launch/ssh/place.h"
@@ -22,6 +23,16 @@ struct ReadyOptions {
 // Fills in what is where. All hosts at once; an error names every host that has one. Nothing runs
 // there afterwards.
 absl::Status MakeReady(const Submission& submission, JobPlace& place, const ReadyOptions& options);
+
+struct HostFinding {
+  std::string host;
+  absl::Status status;
+  std::string detail;
+};
+
+// What there is to know of hosts, and last whether they reach each other. Brings the agent there,
+// and nothing else.
+std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const AgentProgram& agent);
 
 // The address that ssh connects to, as its configuration has it.
 absl::StatusOr<std::string> PeerAddress(const HostSpec& host);
