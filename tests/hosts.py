@@ -273,13 +273,14 @@ class HostBed:
             _run("ip", "link", "set", f"{way}b", "master", "bridge", "up")
             _run("ip", "link", "set", way, "up")
             _send_whole_frames(f"{way}b")
-            with _network_of(host.first):
-                _send_whole_frames("eth0")
         if milliseconds == 0:
             _run("ip", "link", "set", host.port, "master", "bridge")
             return
+        with _network_of(host.first):
+            _send_whole_frames("eth0")
         _run("ip", "link", "set", host.port, "nomaster")
         log = host.folder / "relay.log"
+        log.unlink(missing_ok=True)
         host.relay = Child("relay", [PYTHON, "-B", __file__, host.port, way, milliseconds / 2000], log,
                            env={**os.environ, "PYTHONPATH": str(_HERE)})
         wait_until(lambda: log.exists() and "ready" in log.read_text(), "the relay is ready", [host.relay])

@@ -11,6 +11,14 @@ from hosts import CLIENT, HostBed, own_hosts, reason_not_available
 from support import PYTHON, SOURCE, is_alive, wait_until
 
 
+def sleeping(bed, host):
+    """The pid, as numbered here, of a process that an SSH session leaves behind there."""
+    subprocess.run([*bed.ssh, host, "setsid sleep 1000 >/dev/null 2>&1 & exit 0"], check=True)
+    # Until it is executed, and the session is gone.
+    found = wait_until(lambda: (running := bed.processes(host)) and list(running.values()) == [["sleep", "1000"]] and running, "it sleeps there")
+    return next(iter(found))
+
+
 class HostsTest(unittest.TestCase):
     def ssh(self, bed, host, command, *options, timeout=30):
         return subprocess.run([*bed.ssh, "-o", "BatchMode=yes", *options, host, command], capture_output=True, text=True, timeout=timeout,
@@ -35,9 +43,9 @@ class HostsTest(unittest.TestCase):
         # Hosts reach each other; what is built here is not there.
         self.assertEqual(self.said(bed, "host1", "getent hosts host3").split(), [bed.address("host3"), "host3"])
         self.assertEqual(self.said(bed, "host1", f"ls -A {SOURCE}"), "")
-        self.said(bed, "host2", "setsid sleep 1000 >/dev/null 2>&1 & disown 2>/dev/null; exit 0")
-        self.assertEqual(list(bed.processes("host2").values()), [["sleep", "1000"]])
-        self.assertEqual((bed.processes("host1"), bed.run("host1", ["hostname"]).stdout), ({}, "host1\n"))
+        sleeping(bed, "host2")
+        wait_until(lambda: not bed.processes("host1"), "what was run there has ended")
+        self.assertEqual(bed.run("host1", ["hostname"]).stdout, "host1\n")
 
     def test_a_cable_that_is_cut_and_mended(self):
         bed = own_hosts(self, 2)
@@ -89,6 +97,10 @@ class HostsTest(unittest.TestCase):
         self.said(bed, "host1", "true")
         bed.latency("host1", 0)
         self.said(bed, "host1", "true")
+        bed.switch_off("host1")
+        bed.switch_on("host1")
+        bed.latency("host1", 20)
+        self.assertEqual(len(self.said(bed, "host1", "cat ~/sent")), 300000)
 
     def test_a_changed_host_key_is_refused(self):
         bed = own_hosts(self, 1)
@@ -152,8 +164,7 @@ class HostsTest(unittest.TestCase):
     def test_a_host_is_switched_off_and_on(self):
         bed = own_hosts(self, 2)
         before = self.said(bed, "host1", "echo kept >~/file; cat /proc/sys/kernel/random/boot_id")
-        self.said(bed, "host1", "setsid sleep 1000 >/dev/null 2>&1 & exit 0")
-        sleeper = next(iter(bed.processes("host1")))
+        sleeper = sleeping(bed, "host1")
         bed.switch_off("host1")
         self.assertFalse(is_alive(sleeper))
         self.assertEqual(self.ssh(bed, "host1", "true", "-o", "ConnectTimeout=1").returncode, 255)
@@ -176,9 +187,8 @@ class HostsTest(unittest.TestCase):
 
     @unittest.skipIf(reason_not_available(), reason_not_available())
     def test_nothing_is_left_of_a_test_that_is_killed(self):
-        script = "import sys, hosts, subprocess\nbed = hosts.HostBed(2).__enter__()\nbed.latency('host1', 20)\n" \
-                 "subprocess.run([*bed.ssh, 'host2', 'setsid sleep 4321 >/dev/null 2>&1 & exit 0'], check=True)\n" \
-                 "print(bed.folder, *bed.processes('host2'), *map(bed.pid, bed.hosts), flush=True)\nsys.stdin.read()\n"
+        script = "import sys, hosts, hosts_test\nbed = hosts.HostBed(2).__enter__()\nbed.latency('host1', 20)\n" \
+                 "print(bed.folder, hosts_test.sleeping(bed, 'host2'), *map(bed.pid, bed.hosts), flush=True)\nsys.stdin.read()\n"
         victim = subprocess.Popen([PYTHON, "-B", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(victim.stdin.close)
         self.addCleanup(victim.stdout.close)
