@@ -12,6 +12,7 @@ import collections
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
 import pathlib
 import pwd
@@ -122,6 +123,21 @@ def _send_whole_frames(interface):
         for setting in (tx_checksums, tcp_segments, segments):
             value = ctypes.create_string_buffer(struct.pack("II", setting, 0))
             fcntl.ioctl(handle, ethtool, struct.pack("16sP16x", interface.encode(), ctypes.addressof(value)))
+
+
+def _details(interface):
+    return json.loads(_run("ip", "-json", "-details", "link", "show", interface))[0]
+
+
+def _wait_until_up(interface):
+    """Until the kernel has noticed that both ends are up, which takes its time: before, packets are lost."""
+    wait_until(lambda: _details(interface)["operstate"] == "UP", f"{interface} is up")
+
+
+def _plug_in(port):
+    """Makes an interface, whose other end is up, a port of the bridge."""
+    _run("ip", "link", "set", port, "master", "bridge", "up")
+    wait_until(lambda: _details(port)["linkinfo"]["info_slave_data"]["state"] == "forwarding", f"{port} carries packets")
 
 
 class _Host:
@@ -255,7 +271,14 @@ class HostBed:
         _run("ip", "link", "set", self._hosts[host].port, "down")
 
     def mend(self, host):
-        _run("ip", "link", "set", self._hosts[host].port, "up")
+        host = self._hosts[host]
+        if host.relay:
+            _run("ip", "link", "set", host.port, "up")
+            _wait_until_up(host.port)
+        else:
+            _plug_in(host.port)
+        with _network_of(host.first):
+            _wait_until_up("eth0")
 
     def latency(self, host, milliseconds):
         """How much longer a packet takes to the host and back, until it is switched off."""
@@ -270,11 +293,12 @@ class HostBed:
         way = f"way{host.number}"
         if subprocess.run(["ip", "link", "show", way], capture_output=True).returncode != 0:
             _run("ip", "link", "add", way, "type", "veth", "peer", "name", f"{way}b")
-            _run("ip", "link", "set", f"{way}b", "master", "bridge", "up")
             _run("ip", "link", "set", way, "up")
+            _plug_in(f"{way}b")
+            _wait_until_up(way)
             _send_whole_frames(f"{way}b")
         if milliseconds == 0:
-            _run("ip", "link", "set", host.port, "master", "bridge")
+            _plug_in(host.port)
             return
         with _network_of(host.first):
             _send_whole_frames("eth0")
@@ -393,12 +417,12 @@ class HostBed:
         wait_until((host.folder / "started").exists, f"{host.name} is up", [host.init])
         host.first = int(pathlib.Path(f"/proc/{host.init.pid}/task/{host.init.pid}/children").read_text().split()[0])
         _run("ip", "link", "add", host.port, "type", "veth", "peer", "name", "eth0", "netns", host.init.pid)
-        _run("ip", "link", "set", host.port, "master", "bridge", "up")
         with _network_of(host.init.pid):
             # The same whenever it is switched on: the others remember it.
             _run("ip", "link", "set", "eth0", "address", f"02:00:00:00:00:{host.number:02x}")
             _run("ip", "addr", "add", f"{host.address}/24", "dev", "eth0")
             _run("ip", "link", "set", "eth0", "up")
+        self.mend(host.name)
         self.start_sshd(host.name)
 
     @staticmethod
@@ -426,10 +450,11 @@ class HostBed:
 
 def _relay(first, second, delay):
     """Carries what arrives at one interface to the other, later."""
-    ends = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) for _ in range(2)]
+    everything = 3  # ETH_P_ALL; only once it is bound, or it would have what others get
+    ends = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2)]
     waiting = [collections.deque(), collections.deque()]  # for the end of that number
     for end, interface in zip(ends, (first, second)):
-        end.bind((interface, 0))
+        end.bind((interface, everything))
         index = socket.if_nametoindex(interface)
         end.setsockopt(263, 1, struct.pack("iHH8s", index, 1, 0, b""))  # SOL_PACKET, PACKET_ADD_MEMBERSHIP: promiscuous
     print("ready", flush=True)
