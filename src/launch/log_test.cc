@@ -102,6 +102,42 @@ TEST_F(LogTest, EachLineHasItsAttemptAndItsTime) {
   }
 }
 
+TEST_F(LogTest, PiecesAreTheBytesWithTheirTimesAndCanBeTakenUpAnywhere) {
+  LoggedTask task(directory_, kTask, {.rotate_bytes = 10, .keep = 100});
+  std::string written;
+  for (int i = 0; i < 40; ++i) {
+    if (i == 20) task.writer().BeginAttempt(1);
+    const std::string text = absl::StrCat("line ", i, i % 3 == 0 ? "\n" : " ");
+    task.Write(text);
+    task.Pass(absl::Milliseconds(150));
+    written += text;
+  }
+  // Each place where a reader may have been cut off.
+  for (size_t stop = 0; stop < 60; ++stop) {
+    auto reader = std::make_unique<LogReader>(directory_, kTask);
+    std::string read;
+    LogPosition place;
+    absl::Time last = absl::InfinitePast();
+    for (size_t i = 0;; ++i) {
+      if (i == stop) {
+        reader = std::make_unique<LogReader>(directory_, kTask);
+        reader->Seek(place);
+      }
+      const auto piece = reader->NextPiece();
+      if (!piece.has_value()) break;
+      EXPECT_EQ(piece->attempt, read.size() < written.find("line 20") ? 0 : 1);
+      EXPECT_GE(piece->time, last);
+      last = piece->time;
+      read += piece->bytes;
+      place = piece->next;
+    }
+    EXPECT_EQ(read, written);
+    // The next segment has begun already, and is empty.
+    EXPECT_EQ(place.segment + 1, task.writer().segment());
+    EXPECT_EQ(task.writer().offset(), 0);
+  }
+}
+
 TEST_F(LogTest, AWriterGoesOnWhereAnEarlierOneStopped) {
   const LogWriter::Options options{.rotate_bytes = 8, .keep = 100};
   LoggedTask(directory_, kTask, options).Write("aaaa\nbbbb\ncc");

@@ -10,7 +10,7 @@ from hosts import own_hosts
 from support import MusterTest, is_alive, kill, wait_until
 
 
-class SshTest(MusterTest):
+class SshTestBase(MusterTest):
     def use(self, count, **options):
         self.bed = own_hosts(self, count, **options)
         self.env.update(self.bed.environment)
@@ -39,6 +39,8 @@ class SshTest(MusterTest):
         for host in hosts or self.bed.hosts:
             wait_until(lambda: not self.bed.processes(host), f"nothing runs on {host}", 30)
 
+
+class SshTest(SshTestBase):
     def test_from_submission_to_success(self):
         hosts = self.use(3)
         self.write("work/hello.txt", "hello from here\n")
@@ -178,6 +180,71 @@ class SshTest(MusterTest):
                     kill(int(folder.name))
         self.wait_left_alone()
 
+    def test_show_lists_the_machines(self):
+        hosts = self.use(2)
+        job = self.submit("{name: x, command: 'sleep 1000', roles: {ps: {}, worker: {}}, policies: {host_timeout: 60s}}", hosts)
+        self.wait_state(job, "Running")
+        table = self.muster("show", job).stdout
+        self.assertRegex(table, rf"MACHINE +ROLE +ADDRESS +STATUS\nhost1 +\w+ +{self.bed.address('host1')} +Connected\nhost2 ")
+        self.bed.cut("host2")
+        self.wait_state(job, "Unreachable", timeout=40)
+        self.assertRegex(self.muster("show", job).stdout, r"host2 +\w+ +\S+ +Unreachable")
+        self.bed.mend("host2")
+        self.wait_state(job, "Running", timeout=40)
+
+    def test_a_host_that_dies_during_the_stop(self):
+        hosts = self.use(2)
+        job = self.submit("{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}}, policies: {host_timeout: 4s}}", hosts)
+        self.wait_state(job, "Running")
+        self.bed.cut("host2")
+        done = self.muster("stop", "--yes", job)
+        self.assertIn("Stopped", done.stdout)
+        self.assertEqual(self.show(job)["state"], "Stopped")
+        self.wait_left_alone()
+
+    def test_a_host_that_dies_during_the_start(self):
+        hosts = self.use(2)
+        self.write("work/big", "0123456789" * 3_000_000)
+        self.bed.latency("host2", 50)
+        runs = self.start("run", "--on", "ssh", "--hosts", hosts, self.write("job.yaml", "{name: x, command: 'true', roles: {worker: {replicas: 2}}}"),
+                          cwd=self.dir / "work")
+        wait_until(lambda: self.bed.run("host2", ["sh", "-c", "ls ~/.cache/muster/files"], check=False).stdout, "files are on their way")
+        self.bed.cut("host2")
+        said = runs.communicate(timeout=170)[1]
+        self.assertEqual(runs.returncode, 1)
+        self.assertRegex(said, "host2: .*(does not answer|no answer|takes nothing|lost|not responding|timed out|closed)")
+        self.bed.mend("host2")
+        # Nothing of it is in the way of the next try.
+        self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {replicas: 2}}}", hosts), "Succeeded")
+
+    def test_a_switched_off_host_comes_back_without_its_processes(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "echo began; while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}}
+            policies: {host_timeout: 30s, max_restarts: 5}
+            """, hosts)
+        self.wait_state(job, "Running")
+        self.bed.switch_off("host2")
+        self.bed.switch_on("host2")
+        wait_until(lambda: self.task(job, "worker:1")["restarts"] >= 1, "its loss is known", 60)
+        for host in self.bed.hosts:
+            self.bed.run(host, ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded", timeout=60)
+
+    def test_a_log_that_ends_where_a_segment_does(self):
+        hosts = self.use(1)
+        job = self.submit("""
+            name: x
+            command: "head -c 2097152 /dev/zero | tr '\\\\0' x"
+            roles: {worker: {}}
+            policies: {logs: {rotate_at: 1MiB, keep: 5}}
+            """, hosts)
+        self.wait_state(job, "Succeeded")
+        segments = sorted((self.home / "jobs" / job / "logs").glob("worker-0.log*"))
+        self.assertEqual(sum(path.stat().st_size for path in segments), 2 << 20)
+
     def test_two_jobs_on_one_host(self):
         hosts = self.use(1)
         text = "{name: %s, command: 'echo {port}; sleep 2', roles: {worker: {replicas: 3}}}"
@@ -225,7 +292,18 @@ class SshTest(MusterTest):
         self.wait_state(job, "Stopped")
 
 
-class BadHostTest(SshTest):
+class BadHostTest(SshTestBase):
+    def test_doctor_says_which_host_is_well(self):
+        hosts = self.use(2)
+        table = self.muster("doctor", "--hosts", hosts).stdout
+        self.assertRegex(table, r"host1 +ok +Linux \S+, \d+ cpus, .* of memory, .* free in \S+, clock 0")
+        self.assertRegex(table, r"paths between hosts +ok +open")
+        self.bed.kill_sshd("host2")
+        self.bed.block("host2", "host1", 1024, 65535)
+        done = self.muster("doctor", "--hosts", hosts, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"host2 +\w+ +host2: .*does sshd run")
+
     def test_a_changed_host_key(self):
         hosts = self.use(2)
         self.bed.change_host_key("host2")

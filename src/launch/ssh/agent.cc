@@ -123,7 +123,10 @@ void Agent::Hello(const Json& head) {
   if (head.contains("logs") && head["logs"].is_object()) {
     for (const auto& [name, position] : head["logs"].items()) {
       const auto task = TaskId::Parse(name);
-      if (task.ok()) CopyOf(*task).log->Seek(PositionFromJson(position));
+      if (!task.ok()) continue;
+      Copy& copy = CopyOf(*task);
+      copy.sent = PositionFromJson(position);
+      copy.log->Seek(copy.sent);
     }
   }
   channel_->Send({{"op", "hello"},
@@ -234,8 +237,14 @@ void Agent::SendLogs() {
   if (!greeted_) return;
   for (auto& [task, copy] : copies_) {
     while (channel_ != nullptr && channel_->unsent() < kMostUnsent) {
-      const auto piece = copy.log->NextPiece();
-      if (!piece.has_value()) break;
+      auto piece = copy.log->NextPiece();
+      if (!piece.has_value()) {
+        // All is sent. Where the log ends may be the start of a segment that has nothing yet.
+        const LogPosition end = processes_->LogEnd(task);
+        if (end.offset != 0 || end <= copy.sent) break;
+        piece = LogPiece{.attempt = copy.attempt, .time = absl::Now(), .next = end};
+      }
+      copy.sent = piece->next;
       channel_->Send({{"op", "log"},
                       {"task", task.ToString()},
                       {"attempt", piece->attempt},

@@ -46,6 +46,7 @@ class Agent final : public RunnerEvents {
   // What the supervisor has of a task.
   struct Copy {
     std::unique_ptr<LogReader> log;
+    LogPosition sent;                            // how far its log was
     absl::Time progress = absl::InfinitePast();  // of the file as it was last sent
     int attempt = -1;                            // that was last started
     bool runs = false;

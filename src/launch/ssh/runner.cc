@@ -284,7 +284,7 @@ void SshRunner::TakeLog(const TaskId& id, Task& task, const Message& message, ab
     if (log.ok()) task.log = *std::move(log);
     written = log.status();
   }
-  if (task.log != nullptr) {
+  if (task.log != nullptr && !message.body.empty()) {
     const int attempt = static_cast<int>(NumberAt(message.head, "attempt"));
     if (std::exchange(task.log_attempt, attempt) != attempt) task.log->BeginAttempt(attempt);
     written = task.log->Write(message.body, TimeAt(message.head, "time") - skew);
