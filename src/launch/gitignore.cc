@@ -1,0 +1,244 @@
+#include "launch/gitignore.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::string_view kSpecial = "*?[\\";
+
+// Spaces at the end do not count, unless a backslash stands before them.
+absl::string_view WithoutTrailingSpaces(absl::string_view line) {
+  size_t end = 0;  // after the last byte that counts
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      if (++i == line.size()) return line;
+      end = i + 1;
+    } else if (line[i] != ' ') {
+      end = i + 1;
+    }
+  }
+  return line.substr(0, end);
+}
+
+using Predicate = bool (*)(unsigned char);
+
+std::optional<Predicate> ClassNamed(absl::string_view name) {
+  static constexpr std::pair<absl::string_view, Predicate> kClasses[] = {
+      {"alnum", absl::ascii_isalnum}, {"alpha", absl::ascii_isalpha},
+      {"blank", absl::ascii_isblank}, {"cntrl", absl::ascii_iscntrl},
+      {"digit", absl::ascii_isdigit}, {"graph", absl::ascii_isgraph},
+      {"lower", absl::ascii_islower}, {"print", absl::ascii_isprint},
+      {"punct", absl::ascii_ispunct}, {"space", absl::ascii_isspace},
+      {"upper", absl::ascii_isupper}, {"xdigit", absl::ascii_isxdigit}};
+  for (const auto& [known, predicate] : kClasses) {
+    if (name == known) return predicate;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Makes tokens of a pattern's text.
+class GitIgnore::Compiler {
+ public:
+  Compiler(absl::string_view text, Pattern& out) : text_(text), out_(out) {}
+
+  // False when the pattern can match nothing.
+  bool Run() {
+    const size_t first_special = text_.find_first_of(kSpecial);
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '*') {
+        AddStars(/*is_first=*/at_ == first_special);
+      } else if (c == '[') {
+        if (!AddSet()) return false;
+      } else if (c == '?') {
+        Add({.kind = Token::Kind::kAny});
+        ++at_;
+      } else {
+        if (c == '\\' && ++at_ == text_.size()) return false;
+        Add({.kind = Token::Kind::kByte, .byte = static_cast<unsigned char>(text_[at_++])});
+      }
+    }
+    return true;
+  }
+
+ private:
+  void Add(Token token) { out_.tokens.push_back(token); }
+  absl::string_view Rest() const { return text_.substr(at_); }
+
+  // "**" crosses folders where it is a whole part of the path, and, as git has it, also where it
+  // only ends one, provided that nothing special stands before it.
+  void AddStars(bool is_first) {
+    const bool begins_part = is_first || text_[at_ - 1] == '/';
+    size_t stars = 0;
+    for (; at_ < text_.size() && text_[at_] == '*'; ++at_) ++stars;
+    const bool ends_part = Rest().empty() || Rest()[0] == '/' || absl::StartsWith(Rest(), "\\/");
+    if (stars == 1 || !begins_part || !ends_part) {
+      Add({.kind = Token::Kind::kStar});
+      return;
+    }
+    if (absl::StartsWith(Rest(), "/")) Add({.kind = Token::Kind::kFolders});
+    Add({.kind = Token::Kind::kAll});  // the '/' is the next byte of the text
+  }
+
+  // The byte at `at_`, behind a backslash when there is one; nothing at the end of the text.
+  std::optional<unsigned char> Escaped() {
+    if (at_ < text_.size() && text_[at_] == '\\') ++at_;
+    if (at_ == text_.size()) return std::nullopt;
+    return static_cast<unsigned char>(text_[at_++]);
+  }
+
+  // "[:digit:]" at `at_`. Nothing when it is not of this form: the bracket then stands for itself.
+  // False when no class has the name, or the text ends.
+  std::optional<bool> AddClass(Bytes& set) {
+    if (!absl::StartsWith(Rest(), "[:")) return std::nullopt;
+    const size_t end = text_.find(']', at_ + 2);
+    if (end == absl::string_view::npos) return false;
+    if (end == at_ + 2 || text_[end - 1] != ':') return std::nullopt;
+    const auto predicate = ClassNamed(text_.substr(at_ + 2, end - at_ - 3));
+    if (!predicate.has_value()) return false;
+    for (size_t byte = 0; byte < set.size(); ++byte) {
+      if ((*predicate)(static_cast<unsigned char>(byte))) set.set(byte);
+    }
+    at_ = end + 1;
+    return true;
+  }
+
+  // One member of a set: a byte, a range or a class. `previous` is what a range would begin with.
+  bool AddMember(Bytes& set, std::optional<unsigned char>& previous) {
+    if (const auto is_class = AddClass(set)) {
+      previous.reset();
+      return *is_class;
+    }
+    const bool is_range = text_[at_] == '-' && previous.has_value() && at_ + 1 < text_.size() &&
+                          text_[at_ + 1] != ']';
+    if (is_range) ++at_;
+    const auto byte = Escaped();
+    if (!byte.has_value()) return false;
+    for (unsigned from = is_range ? *previous : *byte; from <= *byte; ++from) set.set(from);
+    previous = is_range ? std::nullopt : byte;
+    return true;
+  }
+
+  bool AddSet() {
+    ++at_;
+    const bool negated = at_ < text_.size() && (text_[at_] == '!' || text_[at_] == '^');
+    if (negated) ++at_;
+    Bytes set;
+    std::optional<unsigned char> previous;
+    for (bool first = true;; first = false) {
+      if (at_ == text_.size()) return false;
+      if (text_[at_] == ']' && !first) break;
+      if (!AddMember(set, previous)) return false;
+    }
+    ++at_;
+    if (negated) set.flip();
+    set.reset('/');
+    Add({.kind = Token::Kind::kSet, .set = static_cast<uint32_t>(out_.sets.size())});
+    out_.sets.push_back(set);
+    return true;
+  }
+
+  const absl::string_view text_;
+  Pattern& out_;
+  size_t at_ = 0;
+};
+
+GitIgnore::Pattern GitIgnore::ParseLine(absl::string_view line) {
+  Pattern pattern;
+  pattern.keeps = absl::ConsumePrefix(&line, "!");
+  pattern.folders_only = absl::ConsumeSuffix(&line, "/");
+  pattern.name_only = !absl::StrContains(line, '/');
+  absl::ConsumePrefix(&line, "/");
+  pattern.literal = std::string(line);
+  const size_t special = line.find_first_of(kSpecial);
+  if (line.empty()) {
+    pattern.never = true;
+  } else if (pattern.name_only && special == 0 && line[0] == '*' &&
+             line.find_first_of(kSpecial, 1) == absl::string_view::npos) {
+    pattern.suffix = true;
+    pattern.literal.erase(0, 1);
+  } else if (special != absl::string_view::npos) {
+    pattern.never = !Compiler(line, pattern).Run();
+  }
+  return pattern;
+}
+
+GitIgnore GitIgnore::Parse(absl::string_view text) {
+  GitIgnore result;
+  absl::ConsumePrefix(&text, "\xef\xbb\xbf");
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = line.substr(0, line.find('\0'));
+    if (line.empty() || line[0] == '#') continue;
+    absl::ConsumeSuffix(&line, "\r");
+    Pattern pattern = ParseLine(WithoutTrailingSpaces(line));
+    if (!pattern.never) result.patterns_.push_back(std::move(pattern));
+  }
+  return result;
+}
+
+// Follows all ways through the pattern at once: `now[i]` when the text so far leads to token i.
+bool GitIgnore::Matches(const Pattern& pattern, absl::string_view text) {
+  if (pattern.suffix) return absl::EndsWith(text, pattern.literal);
+  if (pattern.tokens.empty()) return text == pattern.literal;
+  const std::vector<Token>& tokens = pattern.tokens;
+  using States = absl::InlinedVector<char, 128>;
+  // What is reached without a byte; steps lead forward, so once through is enough.
+  const auto close = [&tokens](States& states) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (!states[i]) continue;
+      const Token::Kind kind = tokens[i].kind;
+      if (kind == Token::Kind::kFolders) states[i + 3] = 1;
+      if (kind == Token::Kind::kFolders || kind == Token::Kind::kStar ||
+          kind == Token::Kind::kAll) {
+        states[i + 1] = 1;
+      }
+    }
+  };
+  States now(tokens.size() + 1, 0), next;
+  now[0] = 1;
+  close(now);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    next.assign(tokens.size() + 1, 0);
+    bool alive = false;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (!now[i]) continue;
+      const Token& token = tokens[i];
+      const bool stays =
+          token.kind == Token::Kind::kAll || (token.kind == Token::Kind::kStar && byte != '/');
+      const bool moves = (token.kind == Token::Kind::kByte && token.byte == byte) ||
+                         (token.kind == Token::Kind::kAny && byte != '/') ||
+                         (token.kind == Token::Kind::kSet && pattern.sets[token.set][byte]);
+      if (stays) next[i] = 1;
+      if (moves) next[i + 1] = 1;
+      alive |= stays || moves;
+    }
+    if (!alive) return false;
+    close(next);
+    now.swap(next);
+  }
+  return now[tokens.size()] != 0;
+}
+
+GitIgnore::Verdict GitIgnore::Match(absl::string_view path, bool is_folder) const {
+  const size_t slash = path.rfind('/');
+  const absl::string_view name = slash == absl::string_view::npos ? path : path.substr(slash + 1);
+  for (auto pattern = patterns_.rbegin(); pattern != patterns_.rend(); ++pattern) {
+    if (pattern->folders_only && !is_folder) continue;
+    if (!Matches(*pattern, pattern->name_only ? name : path)) continue;
+    return pattern->keeps ? Verdict::kKept : Verdict::kIgnored;
+  }
+  return Verdict::kNone;
+}
+
+}  // namespace muster
