@@ -228,8 +228,8 @@ class MusterTest(unittest.TestCase):
 
     def start(self, *args, **kwargs):
         """Starts muster and returns the Popen; killed at the end of the test."""
-        kwargs = {"env": self.env, "stderr": subprocess.PIPE, **kwargs}
-        process = subprocess.Popen([MUSTER, *map(str, args)], cwd=self.dir, text=True,
+        kwargs = {"cwd": self.dir, "env": self.env, "stderr": subprocess.PIPE, **kwargs}
+        process = subprocess.Popen([MUSTER, *map(str, args)], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **kwargs)
 
         def end():
