@@ -81,9 +81,9 @@ absl::StatusOr<Submission> SubmissionOf(Context& context, vertex::VertexPlatform
     submission.spec =
         vertex::MovePaths(submission.spec, training.working_dir, submission.working_dir);
   }
-  MUSTER_ASSIGN_OR_RETURN(submission.id, ClaimJobId(context, evaluation.run.job_id, "eval"));
-  submission.spec.roles.front().command.push_back(ResultFile(submission));
   submission.place = PlaceFor(vertex::Place::Of(training), evaluation);
+  MUSTER_RETURN_IF_ERROR(ClaimJobId(context, evaluation.run.job_id, "eval", submission));
+  submission.spec.roles.front().command.push_back(ResultFile(submission));
   return submission;
 }
 

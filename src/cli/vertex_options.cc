@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "cli/job_lookup.h"
 #include "launch/job_dir.h"
 #include "launch/vertex/custom_job.h"
 #include "launch/vertex/place.h"
@@ -16,25 +17,36 @@ namespace {
 
 using Texts = std::vector<std::pair<const char*, const std::string*>>;
 
-// Whether the job was never more than a try.
-bool NeverStarted(const JobRecord& job) {
-  if (job.state != JobState::kFailed || job.started.has_value()) return false;
+// When the tries of a job were that never started: the one that is kept, and those before it. Empty
+// for a job that is more than a try.
+std::vector<int64_t> TriesOf(const JobRecord& job) {
+  if (job.state != JobState::kFailed || job.started.has_value()) return {};
   const auto submission = JobDir(job.directory).LoadSubmission();
-  return !submission.ok() || vertex::Place::Of(*submission).job.empty();
+  if (!submission.ok()) return {absl::ToUnixMicros(job.created)};
+  vertex::Place place = vertex::Place::Of(*submission);
+  if (!place.job.empty()) return {};
+  place.retried_us.push_back(absl::ToUnixMicros(submission->created));
+  return place.retried_us;
 }
 
 // Whether the id is free, or has become so.
-absl::StatusOr<bool> MakeRoom(Context& context, const std::string& id) {
+absl::StatusOr<bool> TakeId(Context& context, const std::string& id, Submission& submission) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  const auto job = history->GetJob(id);
-  if (absl::IsNotFound(job.status())) return true;
-  MUSTER_RETURN_IF_ERROR(job.status());
-  if (!NeverStarted(*job)) return false;
-  std::error_code error;
-  const std::string directory = JobDir::Of(context.home(), id).path();
-  std::filesystem::remove_all(directory, error);
-  if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
-  MUSTER_RETURN_IF_ERROR(history->DeleteJob(id));
+  auto job = history->GetJob(id);
+  if (job.ok()) {
+    MUSTER_RETURN_IF_ERROR(Refresh(context, *job));
+    const std::vector<int64_t> tries = TriesOf(*job);
+    if (tries.empty()) return false;
+    std::error_code error;
+    const std::string directory = JobDir::Of(context.home(), id).path();
+    std::filesystem::remove_all(directory, error);
+    if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
+    MUSTER_RETURN_IF_ERROR(history->DeleteJob(id));
+    submission.place["retried_us"] = tries;
+  } else if (!absl::IsNotFound(job.status())) {
+    return job.status();
+  }
+  submission.id = id;
   return true;
 }
 
@@ -115,12 +127,12 @@ void AddVertexTrainOptions(Command& command, VertexRunOptions* options) {
                  "Vertex: the id of the job to go on from; the new one writes to the same folder");
 }
 
-absl::StatusOr<std::string> ClaimJobId(Context& context, const std::string& wanted,
-                                       const std::string& prefix) {
+absl::Status ClaimJobId(Context& context, const std::string& wanted, const std::string& prefix,
+                        Submission& submission) {
   if (!wanted.empty()) {
     MUSTER_RETURN_IF_ERROR(vertex::CheckJobId(wanted));
-    MUSTER_ASSIGN_OR_RETURN(const bool free, MakeRoom(context, wanted));
-    if (free) return wanted;
+    MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, wanted, submission));
+    if (taken) return absl::OkStatus();
     return absl::AlreadyExistsError(absl::StrCat("the job id '", wanted, "' is taken (muster show ",
                                                  wanted, "); choose another with --job-id"));
   }
@@ -128,8 +140,8 @@ absl::StatusOr<std::string> ClaimJobId(Context& context, const std::string& want
       prefix, "_", absl::FormatTime("%Y%m%d_%H%M%S", absl::Now(), absl::LocalTimeZone()));
   std::string tried = id;
   for (int i = 2;; ++i) {
-    MUSTER_ASSIGN_OR_RETURN(const bool free, MakeRoom(context, tried));
-    if (free) return tried;
+    MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, tried, submission));
+    if (taken) return absl::OkStatus();
     tried = absl::StrCat(id, "_", i);
   }
 }
@@ -142,8 +154,8 @@ absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
     return absl::InvalidArgumentError(
         absl::StrCat(given, " is for jobs on Vertex AI: add --on vertex"));
   }
-  MUSTER_ASSIGN_OR_RETURN(submission.id, ClaimJobId(context, options.job_id, "train"));
   options.AddTo(submission.place);
+  MUSTER_RETURN_IF_ERROR(ClaimJobId(context, options.job_id, "train", submission));
   submission.resumed_from = options.resume;
   return absl::OkStatus();
 }

@@ -52,9 +52,9 @@ void AddVertexTrainOptions(Command& command, VertexRunOptions* options);
 absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
                                 const VertexRunOptions& options, Submission& submission);
 
-// An id that no job of the history has: the one that was asked for, else PREFIX_%Y%m%d_%H%M%S. A
-// job of that id that never started makes room for it.
-absl::StatusOr<std::string> ClaimJobId(Context& context, const std::string& wanted,
-                                       const std::string& prefix);
+// Gives a submission, whose place is set, an id that no job of the history has: the one that was
+// asked for, else PREFIX_%Y%m%d_%H%M%S. A job of that id that never started makes room for it.
+absl::Status ClaimJobId(Context& context, const std::string& wanted, const std::string& prefix,
+                        Submission& submission);
 
 }  // namespace muster::cli

@@ -376,7 +376,7 @@ class VertexTest(MusterTest):
         denied = google(403, "PERMISSION_DENIED", "Permission 'aiplatform.customJobs.create' denied")
         submission = "failed at the submission to Vertex AI"
         for fault, words in (
-                ({"match": "/storage/v1/b/bucket\\?", "status": 403}, ("failed at the bucket", "roles/storage.admin")),
+                ({"match": "/storage/v1/b/bucket(/o)?\\?", "status": 403, "times": 2}, ("failed at the bucket", "roles/storage.admin")),
                 ({"match": "muster_packages", "status": 403}, ("failed at the package of the working directory",)),
                 ({"method": "POST", "match": "job.json", "status": 403}, ("failed at the folder of the run",)),
                 ({"method": "POST", "match": "config.yml", "status": 403}, ("failed at the folder of the run",)),
@@ -394,6 +394,24 @@ class VertexTest(MusterTest):
         self.google.ask("faults", [])
         self.assertIn("may not use it", self.refuse("--scale-tier", "STANDARD_1", "--job-id", "again", "--bucket", "theirs"))
         self.assertIn("Started again", self.train(*options).stdout)
+
+    def test_a_submission_that_was_killed_does_not_block_the_next_try(self):
+        self.serve()
+        self.google.ask("faults", [{"kind": "stall", "method": "POST", "match": "customJobs"}])
+        options = ("--on", "vertex", "-d", "--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "again")
+        run = self.start("run", self.file(), *options, cwd=self.work)
+        wait_until(lambda: any("POST /v1" in request for request in self.google.ask("state")["requests"]), "the job is being made")
+        run.kill()
+        run.wait()
+        self.assertIn("bucket/muster_again/job.json", self.objects())
+        self.google.ask("faults", [])
+        self.assertIn("Started again", self.muster("run", "config.yml", *options, cwd=self.work).stdout)
+        self.assertEqual(len(self.vertex()["jobs"]), 1)
+
+    def test_who_may_use_a_bucket_need_not_look_at_it(self):
+        self.serve()
+        self.google.ask("faults", [{"kind": "status", "status": 403, "match": "/storage/v1/b/bucket\\?", "times": 9}])
+        self.submit()
 
     def test_an_answer_that_is_lost_is_looked_for(self):
         self.serve()

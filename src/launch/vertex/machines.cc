@@ -173,6 +173,7 @@ absl::Status AddAccelerators(absl::string_view text, Machine& machine) {
 
 std::vector<std::string> OldMachineNames() {
   std::vector<std::string> names;
+  names.reserve(kOldNames.size());
   for (const Row& row : kOldNames) names.emplace_back(row.name);
   return names;
 }
@@ -209,6 +210,7 @@ absl::StatusOr<ScaleTier> FindTier(absl::string_view name) {
     return absl::InvalidArgumentError(absl::StrCat("scale tier BASIC_TPU: ", kTpuAdvice));
   }
   std::vector<std::string> names;
+  names.reserve(kTiers.size() + 1);
   for (const TierRow& row : kTiers) names.emplace_back(row.name);
   names.emplace_back(kCustomTier);
   return absl::InvalidArgumentError(absl::StrCat("unknown scale tier '", name, "'",

@@ -17,6 +17,12 @@ std::optional<int> Count(const nlohmann::json& json, const char* key) {
   return found->get<int>();
 }
 
+const nlohmann::json& List(const nlohmann::json& json, const char* key) {
+  static const auto& kNone = *new nlohmann::json(nlohmann::json::array());
+  const auto found = json.find(key);
+  return found != json.end() && found->is_array() ? *found : kNone;
+}
+
 }  // namespace
 
 Place Place::Of(const Submission& submission) {
@@ -36,10 +42,11 @@ Place Place::Of(const Submission& submission) {
               .rebuild = json.contains("rebuild") && json["rebuild"] == true,
               .folder = Text(json, "folder"),
               .job = Text(json, "custom_job")};
-  const auto packages = json.find("packages");
-  if (packages == json.end() || !packages->is_array()) return place;
-  for (const auto& package : *packages) {
+  for (const auto& package : List(json, "packages")) {
     if (package.is_string()) place.packages.push_back(package.get<std::string>());
+  }
+  for (const auto& time : List(json, "retried_us")) {
+    if (time.is_number_integer()) place.retried_us.push_back(time.get<int64_t>());
   }
   return place;
 }
@@ -61,6 +68,7 @@ nlohmann::json Place::ToJson() const {
   }
   if (workers) json["worker_count"] = *workers;
   if (parameter_servers) json["parameter_server_count"] = *parameter_servers;
+  if (!retried_us.empty()) json["retried_us"] = retried_us;
   if (rebuild) json["rebuild"] = true;
   if (!packages.empty()) json["packages"] = packages;
   return json;

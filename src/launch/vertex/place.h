@@ -1,6 +1,7 @@
 // Where a job is in Google Cloud, and on what machines.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct Place {
   std::vector<std::string> packages;              // of a run whose files are used again
   std::string folder;  // gs://… that checkpoints go to: the first run's
   std::string job;     // the CustomJob's resource name; "": none yet
+  // When runs of the same id were submitted that never came to be: what they left makes room.
+  std::vector<int64_t> retried_us;
 
   static Place Of(const Submission& submission);
   nlohmann::json ToJson() const;

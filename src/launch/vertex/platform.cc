@@ -259,6 +259,19 @@ absl::StatusOr<std::string> VertexPlatform::Create(const Submission& submission)
   return resource_name;
 }
 
+// Of a submission that was killed there may be a folder, which is known by its time; a job there is
+// not.
+absl::Status VertexPlatform::MakeRoom(const Place& place, const std::string& id) {
+  const std::vector<int64_t>& times = place.retried_us;
+  if (times.empty()) return absl::OkStatus();
+  const auto left = ReadRun(storage_, place.FolderOf(id));
+  if (!left.ok()) return absl::OkStatus();
+  const int64_t time = absl::ToUnixMicros(left->created);
+  if (std::find(times.begin(), times.end(), time) == times.end()) return absl::OkStatus();
+  if (!absl::IsNotFound(FindOurs(place, id).status())) return absl::OkStatus();
+  return RemoveRun(storage_, place.FolderOf(id));
+}
+
 absl::Status VertexPlatform::Submit(const Submission& submission, const JobRecord& record) {
   const JobDir dir(record.directory);
   MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(submission));
@@ -279,6 +292,7 @@ absl::Status VertexPlatform::Submit(const Submission& submission, const JobRecor
     MUSTER_ASSIGN_OR_RETURN(tls, MakeJobTls(run.id));
   }
   const std::string folder = place.FolderOf(run.id);
+  MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", MakeRoom(place, run.id)));
   MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", WriteRun(storage_, folder, run, tls)));
   const auto made = Create(run);
   if (!made.ok()) {

@@ -61,6 +61,7 @@ class VertexPlatform final : public Platform {
   absl::Status FollowChain(Submission& submission, Place& place);
   absl::Status CheckFiles(const Submission& submission, const Place& place) const;
   absl::StatusOr<std::string> SendFiles(Submission& submission, const Place& place);
+  absl::Status MakeRoom(const Place& place, const std::string& id);
   absl::StatusOr<std::string> Create(const Submission& submission);
   // The CustomJob with our id of it; NotFound.
   absl::StatusOr<nlohmann::json> FindOurs(const Place& place, const std::string& id);

@@ -26,13 +26,22 @@ absl::Status MayNotMake(const NewBucket& bucket, absl::string_view why) {
                    "`, or get the role ", "roles/storage.admin (", why, ")"));
 }
 
+// Who may work with what is in a bucket may still not look at the bucket itself.
+absl::Status CheckUsable(GsClient& client, const NewBucket& bucket) {
+  const GsRequest list{.to = To::kList,
+                       .url = {.scheme = "gs", .place = bucket.name},
+                       .query = {{"maxResults", "1"}, {"fields", "nextPageToken"}}};
+  MUSTER_ASSIGN_OR_RETURN(const net::Response listed, client.Send(list));
+  return listed.ok() ? absl::OkStatus() : NotOurs(bucket);
+}
+
 }  // namespace
 
 absl::Status EnsureBucket(GsClient& client, const NewBucket& bucket) {
   const Url url{.scheme = "gs", .place = bucket.name};
   const GsRequest look{.to = To::kBucket, .url = url, .query = {{"fields", "name"}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response found, client.Send(look));
-  if (found.status == 403) return NotOurs(bucket);
+  if (found.status == 403) return CheckUsable(client, bucket);
   if (found.status != 404) return GsClient::ErrorOf(look, found);
   const std::string body =
       nlohmann::json{{"name", bucket.name},
@@ -48,8 +57,7 @@ absl::Status EnsureBucket(GsClient& client, const NewBucket& bucket) {
   MUSTER_ASSIGN_OR_RETURN(const net::Response made, client.Send(make));
   if (made.status == 409) {
     // A moment ago it was not there: another of ours has made it, or it is a stranger's.
-    MUSTER_ASSIGN_OR_RETURN(const net::Response again, client.Send(look));
-    return again.ok() ? absl::OkStatus() : NotOurs(bucket);
+    return CheckUsable(client, bucket);
   }
   const absl::Status error = GsClient::ErrorOf(make, made);
   return absl::IsPermissionDenied(error) ? MayNotMake(bucket, error.message()) : error;
