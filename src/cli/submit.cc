@@ -90,6 +90,7 @@ absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<st
         "the name of the current directory is not valid UTF-8; run the job from another one");
   }
   std::vector<std::string> names;
+  names.reserve(files.size());
   for (const ConfigFile& file : files) names.push_back(file.name);
   Submission submission;
   MUSTER_ASSIGN_OR_RETURN(submission.spec, ParseJob(text, {.file_name = absl::StrJoin(names, " + "),

@@ -24,6 +24,7 @@ absl::Status Become(const TaskLaunch& launch) {
   MUSTER_ASSIGN_OR_RETURN(const std::string program,
                           FindProgram(launch.argv.front(), env, launch.working_dir));
   std::vector<std::string> entries;
+  entries.reserve(env.size());
   for (const auto& [name, value] : env) entries.push_back(absl::StrCat(name, "=", value));
   std::vector<std::string> words = launch.argv;
   std::vector<char*> argv, envp;

@@ -45,7 +45,7 @@ class Platform {
 
   virtual absl::string_view name() const = 0;
   // What the job asks for and this platform does not do, a line each: what it is, and what happens
-  // instead. Prepare() refuses what cannot run so, and warns of the rest.
+  // instead. Prepare() refuses what cannot run so.
   virtual std::vector<std::string> Unsupported(const JobSpec& /*spec*/) const { return {}; }
   // Fills in where on the platform the job goes, and checks that it can go there. Changes nothing.
   virtual absl::Status Prepare(Submission& submission) = 0;

@@ -26,6 +26,7 @@ JOB = """
 
 COMMANDS = """
     name: own
+    image: python:3
     roles:
       worker: {replicas: 2, command: "cat hello.txt; echo $TF_CONFIG; echo rank $RANK in $(basename $PWD)"}
     """
@@ -456,6 +457,12 @@ class VertexTest(MusterTest):
             self.assertIn(words, result.stderr)
         self.assertEqual(self.vertex()["jobs"], [])
 
+    def test_a_command_without_an_image_is_refused(self):
+        self.serve()
+        own = COMMANDS.replace("    image: python:3\n", "")
+        self.assertIn("no image", self.refuse("--scale-tier", "STANDARD_1", text=own, code=2))
+        self.submit("--image", "python:3", text=own)
+
     def test_data_that_is_not_sent_is_an_error_that_says_what_to_do(self):
         self.serve()
         local = JOB.replace("gs://bucket/data/mnist", "data/mnist")
@@ -528,7 +535,7 @@ class VertexTest(MusterTest):
         self.assertIn("role 'worker': ready", said)
         self.assertIn("does not know the role 'extra'", said)
         lines = json.loads(self.muster("explain", job, "--on", "vertex", "--json").stdout)
-        self.assertEqual(len([line for line in lines if "role 'extra'" in line]), 1)
+        self.assertTrue(any("role 'extra'" in line and "leads it" in line for line in lines))
         self.assertTrue(any("policies: stall" in line for line in lines))
         plain = self.write("plain.yaml", "name: y\nroles: {worker: {command: train}}\n")
         self.assertIn("does all that 'y' asks for", self.muster("explain", plain).stdout)

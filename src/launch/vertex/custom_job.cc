@@ -101,8 +101,19 @@ Json PoolSpec(const std::vector<TaskId>& tasks, const Machine& machine, const st
            {{"imageUri", image}, {"command", {kProgram, kTaskCommand}}, {"args", {folder}}}}};
 }
 
+// Whether the image that is made for this has what the role runs.
+bool IsOurs(const RoleSpec& role) {
+  return role.command.empty() || role.command.front() == "muster-trainer";
+}
+
+std::string NoImage(const RoleSpec& role) {
+  return absl::StrCat("role '", role.name,
+                      "' has a command and no image; set 'image' for it or for the ",
+                      "whole job, or give --image: one that has the command, and muster");
+}
+
 // What of a role's wishes is not heard.
-void AddRoleLimits(const RoleSpec& role, std::vector<Limit>& limits) {
+void AddRoleLimits(const JobSpec& spec, const RoleSpec& role, std::vector<Limit>& limits) {
   const auto add = [&](absl::string_view field, absl::string_view instead) {
     limits.push_back({.what = NotOfRole(role, field, instead)});
   };
@@ -116,12 +127,14 @@ void AddRoleLimits(const RoleSpec& role, std::vector<Limit>& limits) {
         "checkpoint");
   }
   if (role.ready == Readiness::kListening) add("ready", "a task counts as up with its job");
-  if (role.port.has_value() || !role.addresses.empty()) {
+  // A manifest always has a port.
+  const bool placed = role.port.has_value() || !role.addresses.empty();
+  if (placed && spec.format == JobFormat::kNative) {
     add("port and addresses", "Vertex AI gives them");
   }
   if (!role.kubernetes.is_null()) add("kubernetes", kForKubernetesAlone);
   if (!role.pod.is_null()) {
-    add("template", kOnlyContainer);
+    add("template", "of a pod only the container's image, command and variables are taken");
   }
 }
 
@@ -174,9 +187,11 @@ absl::Status CheckJobId(absl::string_view id) {
       kLongestLabel, " of them"));
 }
 
-std::string ImageOf(const RoleSpec& role, const Place& place, absl::string_view version) {
+absl::StatusOr<std::string> ImageOf(const RoleSpec& role, const Place& place,
+                                    absl::string_view version) {
   if (!role.image.empty()) return role.image;
   if (!place.image.empty()) return place.image;
+  if (!IsOurs(role)) return absl::InvalidArgumentError(NoImage(role));
   // "example.com:project" is a folder of the domain there.
   return absl::StrCat(place.region, "-docker.pkg.dev/",
                       absl::StrReplaceAll(place.project, {{":", "/"}}),
@@ -196,8 +211,8 @@ absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
       continue;
     }
     const RoleSpec& role = *submission.spec.FindRole(pools.at(i).front().role);
-    specs.push_back(PoolSpec(pools.at(i), machines.at(i), ImageOf(role, place, version),
-                             place.FolderOf(submission.id)));
+    MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(role, place, version));
+    specs.push_back(PoolSpec(pools.at(i), machines.at(i), image, place.FolderOf(submission.id)));
   }
   while (specs.size() > 1 && specs.back().empty()) specs.erase(specs.size() - 1);
   Json job_spec = {{"workerPoolSpecs", std::move(specs)}};
@@ -215,7 +230,7 @@ std::vector<Limit> LimitsOf(const JobSpec& spec) {
   if (const auto pools = PoolsOf(spec); !pools.ok()) {
     limits.push_back({.what = std::string(pools.status().message()), .fatal = true});
   }
-  for (const RoleSpec& role : spec.roles) AddRoleLimits(role, limits);
+  for (const RoleSpec& role : spec.roles) AddRoleLimits(spec, role, limits);
   AddPolicyLimits(spec, limits);
   if (!spec.notebook.is_null()) {
     limits.push_back({.what = kNoNotebook});

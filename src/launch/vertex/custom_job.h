@@ -27,8 +27,10 @@ absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const Place& place, cons
 // InvalidArgument for an id that cannot be a label: a-z, 0-9, - and _, at most 63, a letter first.
 absl::Status CheckJobId(absl::string_view id);
 
-// The image of a role: its own, else the place's, else that in the project's registry.
-std::string ImageOf(const RoleSpec& role, const Place& place, absl::string_view version);
+// The image of a role: its own, else the place's; of the built-in trainer that in the project's
+// registry. InvalidArgument for a command of the user's for which no image is named.
+absl::StatusOr<std::string> ImageOf(const RoleSpec& role, const Place& place,
+                                    absl::string_view version);
 
 // `version` is that of Muster, for the image. The submission is prepared: its place is complete.
 absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,

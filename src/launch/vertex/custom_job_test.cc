@@ -24,6 +24,7 @@ JobSpec Job(const std::string& roles, const std::string& rest = "") {
 
 Submission Placed(JobSpec spec, Place place) {
   place.project = "test-proj";
+  if (place.image.empty()) place.image = "i:1";
   place.region = "us-central1";
   place.bucket = "b";
   place.folder = "gs://b/muster_job1";
@@ -113,9 +114,12 @@ TEST(VertexCustomJob, DeadlineAndRestartsOfTheWholeJobAreVertexs) {
 }
 
 TEST(VertexCustomJob, TheImageIsTheRolesElseTheOptionsElseTheProjects) {
-  const Submission plain = Placed(Job("{worker: {}}"), {.tier = "BASIC"});
-  EXPECT_EQ(PoolsIn(plain)[0]["containerSpec"]["imageUri"],
+  const Place place{.project = "test-proj", .region = "us-central1"};
+  EXPECT_EQ(ImageOf({.name = "worker"}, place, "1.0").value(),
             "us-central1-docker.pkg.dev/test-proj/muster/muster-vertex:1.0");
+  EXPECT_THAT(
+      std::string(ImageOf({.name = "w", .command = {"python3"}}, place, "1").status().message()),
+      HasSubstr("role 'w' has a command and no image"));
   const Json pools = PoolsIn(
       Placed(Job("{chief: {image: 'x:1'}, worker: {}}"), {.tier = "STANDARD_1", .image = "y:2"}));
   EXPECT_EQ(pools[0]["containerSpec"]["imageUri"], "x:1");

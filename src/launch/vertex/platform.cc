@@ -104,6 +104,10 @@ absl::StatusOr<Client*> VertexPlatform::ClientNow() {
 std::vector<std::string> VertexPlatform::Unsupported(const JobSpec& spec) const {
   std::vector<std::string> texts;
   for (Limit& limit : LimitsOf(spec)) texts.push_back(std::move(limit.what));
+  for (const RoleSpec& role : spec.roles) {
+    const auto image = ImageOf(role, {}, "");
+    if (!image.ok()) texts.emplace_back(image.status().message());
+  }
   return texts;
 }
 
