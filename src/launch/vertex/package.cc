@@ -1,6 +1,10 @@
 #include "launch/vertex/package.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "storage/read_ahead.h"
@@ -9,6 +13,7 @@ namespace muster::vertex {
 namespace {
 
 constexpr int64_t kLarge = 4 << 20;
+constexpr size_t kSenders = 4;  // at once
 constexpr char kFolder[] = "muster_packages";
 constexpr char kFormat[] = "1\n";  // another one is another package
 
@@ -46,26 +51,54 @@ absl::Status Upload(storage::FileSystem& there, const storage::Url& url, const s
   return absl::IsAlreadyExists(closed) ? absl::OkStatus() : closed;
 }
 
+// How many bytes of files that took: 0 when it was there.
+absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url& url,
+                                 const PackageOptions& options, const std::vector<WorkFile>& part) {
+  if (!options.again) {
+    const absl::Status known = there.Stat(url).status();
+    if (known.ok()) return 0;
+    if (!absl::IsNotFound(known)) return known;
+  }
+  MUSTER_RETURN_IF_ERROR(
+      Upload(there, url, options.root, part,
+             options.again ? storage::IfExists::kReplace : storage::IfExists::kFail));
+  int64_t bytes = 0;
+  for (const WorkFile& file : part) bytes += file.size;
+  return bytes;
+}
+
 }  // namespace
 
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
                                   const std::vector<WorkFile>& files) {
   const storage::Url folder{.scheme = "gs", .place = options.bucket, .name = kFolder};
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(folder));
-  const auto if_exists = options.again ? storage::IfExists::kReplace : storage::IfExists::kFail;
+  std::vector<std::vector<WorkFile>> parts = Split(files);
+  std::erase_if(parts, [](const std::vector<WorkFile>& part) { return part.empty(); });
   Sent sent;
-  for (const auto& part : Split(files)) {
-    if (part.empty()) continue;
-    const storage::Url url = folder.Child(NameOf(part));
-    sent.packages.push_back(url.ToString());
-    if (!options.again) {
-      const absl::Status known = there->Stat(url).status();
-      if (known.ok()) continue;
-      if (!absl::IsNotFound(known)) return known;
+  for (const auto& part : parts) sent.packages.push_back(folder.Child(NameOf(part)).ToString());
+  absl::Mutex mutex;
+  size_t next = 0;
+  absl::Status first;
+  const auto work = [&] {
+    for (;;) {
+      size_t i = 0;
+      {
+        const absl::MutexLock held(&mutex);
+        if (next == parts.size() || !first.ok()) return;
+        i = next++;
+      }
+      const auto bytes = SendPart(*there, folder.Child(NameOf(parts[i])), options, parts[i]);
+      const absl::MutexLock held(&mutex);
+      first.Update(bytes.status());
+      if (bytes.ok()) sent.bytes += *bytes;
     }
-    MUSTER_RETURN_IF_ERROR(Upload(*there, url, options.root, part, if_exists));
-    for (const WorkFile& file : part) sent.bytes += file.size;
-  }
+  };
+  std::vector<std::jthread> threads;
+  for (size_t i = 1; i < std::min(kSenders, parts.size()); ++i) threads.emplace_back(work);
+  work();
+  threads.clear();
+  MUSTER_RETURN_IF_ERROR(first);
   return sent;
 }
 
