@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -37,6 +39,27 @@ TEST(VertexMachines, OldNamesAreMachinesOfVertex) {
     names.push_back(name);
   }
   EXPECT_EQ(OldMachineNames(), names);
+}
+
+TEST(VertexMachines, TheTableInTheManualIsThisOne) {
+  const std::string manual = ReadFile(MUSTER_DOCS "/vertex.md").value();
+  for (const std::string& name : OldMachineNames()) {
+    const Machine machine = ParseMachine(name).value();
+    const std::string accelerators =
+        machine.count == 0 ? "" : absl::StrCat(machine.count, " ", machine.accelerator, " ");
+    EXPECT_THAT(manual, HasSubstr(absl::StrCat("| `", name, "` | ", machine.type, " | ",
+                                               accelerators, "|")));
+  }
+  for (const char* name : {"BASIC", "STANDARD_1", "PREMIUM_1", "BASIC_GPU"}) {
+    const ScaleTier tier = FindTier(name).value();
+    const auto cell = [](const std::string& machine, int most) {
+      return most == 0 ? "none" : absl::StrCat("`", machine, "`, at most ", most);
+    };
+    const std::string row =
+        absl::StrCat("| `", tier.master, "` | ", cell(tier.worker, tier.workers), " | ",
+                     cell(tier.parameter_server, tier.parameter_servers), " |");
+    EXPECT_THAT(manual, HasSubstr(row)) << name;
+  }
 }
 
 TEST(VertexMachines, TypesOfVertexAreTakenWithTheirAccelerators) {
