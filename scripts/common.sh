@@ -6,6 +6,9 @@ started_in=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
+# programs_of IMAGE: what is in it, a line each.
+programs_of() { if [ "$1" = muster-vertex ]; then printf '%s\n' muster muster-trainer; else echo "$1"; fi; }
+
 say() { printf '\n== %s\n' "$*"; }
 
 # What the trainer needs besides the rest.

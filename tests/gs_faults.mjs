@@ -2,7 +2,7 @@
 //   {kind, method, match, skip, times, …}
 // for requests of that method whose URL matches the regular expression, after the first `skip` of them (default 0), so
 // many `times` (default 1). Kinds:
-//   status          answered with `status`, `headers` and a `reason`
+//   status          answered with `status`, `headers` and a `reason`, or a `body`
 //   stall           never answered
 //   cutRequest      the connection is closed when `bytes` of the body have come
 //   cutResponse     … when so many of an object have been sent;  stallResponse: then nothing more comes

@@ -1,18 +1,21 @@
 // usage: node gs_server.mjs [OPTIONS]
 // Google Cloud Storage (JSON API) on loopback, as far as the tests need it, with objects in memory; also the server
-// that gives tokens for keys, and a machine's metadata server. Prints its port. The official client is its judge
-// (e2e/gs_server_test.py).
+// that gives tokens for keys, a machine's metadata server, and Vertex AI with Cloud Logging (vertex_api.mjs). Prints its
+// port. The official clients are its judges (e2e/gs_server_test.py, e2e/vertex_api_test.py).
 //
 // OPTIONS, as JSON: buckets (names; default ["bucket"]), forbidden (names of buckets that are somebody else's), auth
-// (true: tokens are asked for), pageSize (of listings, at most), tokenSeconds (how long a token lives).
+// (true: tokens are asked for), pageSize (of listings, at most), tokenSeconds (how long a token lives); project,
+// jobsPerPage and entriesPerPage of Vertex AI.
 // What only a test asks for is below /test/: service_account and authorized_user (files of credentials), state (what
-// has happened), revoke (tokens that were given are void), faults (POST a list: see gs_faults.mjs).
+// has happened), revoke (tokens that were given are void), faults (POST a list: see gs_faults.mjs), token (a new one),
+// vertex (see vertex_api.mjs), objects (the names in all buckets).
 import { createServer } from "node:http";
 import { createHash, randomBytes } from "node:crypto";
 import { faultOf, setFaults } from "./gs_faults.mjs";
 import {
-  answerTokenRequest, authorizedUser, isAuthorized, metadataToken, revokeTokens, serviceAccount, tokenCount,
+  answerTokenRequest, authorizedUser, isAuthorized, metadataToken, newToken, revokeTokens, serviceAccount, tokenCount,
 } from "./gs_tokens.mjs";
+import { answerVertex, answerVertexTest, errorOf, isVertex, unauthenticated } from "./vertex_api.mjs";
 
 const options = {
   buckets: ["bucket"], forbidden: [], auth: false, pageSize: 1000, tokenSeconds: 3600,
@@ -331,10 +334,36 @@ async function answerTest(req, res, path) {
   else if (path === "/test/authorized_user") reply(res, 200, authorizedUser(address));
   else if (path === "/test/revoke") reply(res, 200, revokeTokens());
   else if (path === "/test/faults") reply(res, 200, setFaults(JSON.parse((await bodyOf(req)).toString())));
-  else if (path === "/test/state") {
+  else if (path === "/test/token") reply(res, 200, newToken(options));
+  else if (path === "/test/objects") reply(res, 200, [...buckets].flatMap(([b, all]) => [...all.keys()].map((o) => `${b}/${o}`)));
+  else if (path === "/test/vertex") {
+    reply(res, 200, answerVertexTest(JSON.parse((await bodyOf(req)).toString() || "{}"), options));
+  } else if (path === "/test/state") {
     const open = [...sessions.values()].filter((session) => !session.done).length;
     reply(res, 200, { ...state, openUploads: open, tokens: tokenCount() });
   } else refuse(res, new Refusal(404, "notFound", "Not Found"));
+}
+
+// Buckets are made, and everybody's names are his own.
+async function makeBucket(req, res) {
+  const { name, location } = JSON.parse((await bodyOf(req)).toString());
+  if (options.forbidden.includes(name) || buckets.has(name)) {
+    throw new Refusal(409, "conflict", "The requested bucket name is not available.");
+  }
+  if (!/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/.test(name)) throw invalid(`Invalid bucket name: '${name}'`);
+  buckets.set(name, new Map());
+  reply(res, 200, { kind: "storage#bucket", name, id: name, location: location.toUpperCase() });
+}
+
+async function answerGoogle(req, res, path, query) {
+  try {
+    if (options.auth && !isAuthorized(req.headers.authorization)) throw unauthenticated();
+    reply(res, 200, await answerVertex(req, path, query, () => bodyOf(req), options));
+  } catch (error) {
+    req.resume();
+    const { code, body } = errorOf(error);
+    reply(res, code, body);
+  }
 }
 
 async function answerStorage(req, res, path, query, fault) {
@@ -345,6 +374,7 @@ async function answerStorage(req, res, path, query, fault) {
     if (anonymous) throw new Refusal(401, "required", "Anonymous caller does not have storage.objects.get access.");
     throw new Refusal(401, "authError", "Invalid Credentials");
   }
+  if (path === "/storage/v1/b" && req.method === "POST") return makeBucket(req, res);
   const match = /^(\/upload|\/download)?\/storage\/v1\/b\/([^/]+)(\/o(?:\/([^/]+))?)?$/.exec(path);
   if (!match) throw new Refusal(404, "notFound", "Not Found");
   const [, kind, rawBucket, objects, rawName] = match;
@@ -379,10 +409,18 @@ async function answer(req, res) {
   if (fault?.kind === "status") {
     await bodyOf(req);
     const errors = [{ reason: fault.reason ?? "backendError" }];
-    return reply(res, fault.status, { error: { code: fault.status, message: "a test's fault", errors } }, fault.headers);
+    const plain = { error: { code: fault.status, message: "a test's fault", errors } };
+    return reply(res, fault.status, fault.body ?? plain, fault.headers);
   }
   if (path === "/token") return answerTokenRequest(res, reply, (await bodyOf(req)).toString(), options);
   if (path.startsWith("/computeMetadata/")) return metadataToken(req, res, reply, path, options);
+  if (isVertex(path)) {
+    if (fault?.kind === "loseResponse") {
+      await answerVertex(req, path, query, () => bodyOf(req), options);
+      return res.socket.destroy();
+    }
+    return answerGoogle(req, res, path, query);
+  }
   return answerStorage(req, res, path, query, fault);
 }
 

@@ -46,7 +46,7 @@ export function isAuthorized(header) {
   return expires !== undefined && expires > Date.now();
 }
 
-function newToken(options) {
+export function newToken(options) {
   const token = `ya29.hunter2-${randomBytes(12).toString("hex")}`;
   tokens.set(token, Date.now() + options.tokenSeconds * 1000);
   ++given;

@@ -95,6 +95,11 @@ void Command::Option(const std::string& names, int64_t* value, const std::string
   app_->add_option(names, *value, description)->check(WholeNumber<int64_t>());
 }
 
+void Command::Option(const std::string& names, std::vector<std::string>* values,
+                     const std::string& description) {
+  app_->add_option(names, *values, description)->type_size(1)->allow_extra_args(false);
+}
+
 void Command::Exclude(const std::string& one, const std::string& other) {
   app_->get_option(one)->excludes(app_->get_option(other));
 }

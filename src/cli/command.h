@@ -55,6 +55,9 @@ class Command {
   void Option(const std::string& names, int* value,
               const std::string& description);  // not negative
   void Option(const std::string& names, int64_t* value, const std::string& description);
+  // May be given several times, each with one value.
+  void Option(const std::string& names, std::vector<std::string>* values,
+              const std::string& description);
   void Exclude(const std::string& one, const std::string& other);
   void Footer(const std::string& text);
   void Version(const std::string& version);

@@ -25,9 +25,11 @@ void AddDataCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);
 void AddCheckpointCommand(Command& program, Context& context);
 void AddStorageCommand(Command& program, Context& context);
+void AddExplainCommand(Command& program, Context& context);
 void AddHelpCommand(Command& program, Context& context);
 void AddCompletionCommand(Command& program, Context& context);
 void AddSuperviseCommand(Command& program, Context& context);
+void AddVertexTaskCommand(Command& program, Context& context);
 
 // Under `muster operator`.
 void AddOperatorInstallCommand(Command& command, Context& context);

@@ -15,6 +15,7 @@
 #include "launch/kubernetes/platform.h"
 #include "launch/local/platform.h"
 #include "launch/ssh/platform.h"
+#include "launch/vertex/platform.h"
 #include "process/spawn.h"
 
 namespace muster::cli {
@@ -56,6 +57,12 @@ absl::StatusOr<std::unique_ptr<Context>> Context::FromEnvironment() {
   return context;
 }
 
+Context::Context() : out_(stdout), err_(stderr) {
+  if (out_.is_terminal()) out_.SharesScreenWith(err_);
+}
+
+Context::~Context() = default;
+
 absl::Status Context::CheckWorkingDir() const {
   return working_dir_.empty() ? NoWorkingDir() : absl::OkStatus();
 }
@@ -93,9 +100,20 @@ absl::StatusOr<Platform*> Context::platform(const std::string& name) {
     }
     return kubernetes_.get();
   }
+  if (name == "vertex") return &vertex();
   return absl::InvalidArgumentError(
       absl::StrCat("unknown platform '", name, "'; this version runs on: ",
                    absl::StrJoin(platform_names(), ", "), DidYouMean(name, platform_names())));
+}
+
+vertex::VertexPlatform& Context::vertex() {
+  if (vertex_ == nullptr) {
+    vertex_ = std::make_unique<vertex::VertexPlatform>(
+        vertex::PlatformOptions{.version = MUSTER_VERSION,
+                                .cache = JoinPath(home_, "work_dir.cache"),
+                                .note = [this](const std::string& text) { err_.Note(text); }});
+  }
+  return *vertex_;
 }
 
 absl::StatusOr<std::string> Context::FindTrainer() const {

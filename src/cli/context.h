@@ -11,6 +11,10 @@
 #include "history/history.h"
 #include "launch/platform.h"
 
+namespace muster::vertex {
+class VertexPlatform;
+}  // namespace muster::vertex
+
 namespace muster::cli {
 
 // Exit codes, listed in docs/cli.md.
@@ -25,6 +29,7 @@ class Context {
  public:
   // Reads MUSTER_HOME (default: ~/.local/share/muster), NO_COLOR, TERM and the working directory.
   static absl::StatusOr<std::unique_ptr<Context>> FromEnvironment();
+  ~Context();
 
   const std::string& home() const { return home_; }
   const std::string& program() const { return program_; }
@@ -39,15 +44,17 @@ class Context {
   absl::StatusOr<History*> history();
   // InvalidArgument for a name that no platform has.
   absl::StatusOr<Platform*> platform(const std::string& name);
-  std::vector<std::string> platform_names() const { return {"local", "ssh", "kubernetes"}; }
+  std::vector<std::string> platform_names() const {
+    return {"local", "ssh", "kubernetes", "vertex"};
+  }
+
+  vertex::VertexPlatform& vertex();
 
   // Where the built-in trainer is: beside this program or in PATH. NotFound says what to do.
   absl::StatusOr<std::string> FindTrainer() const;
 
  private:
-  Context() : out_(stdout), err_(stderr) {
-    if (out_.is_terminal()) out_.SharesScreenWith(err_);
-  }
+  Context();
 
   std::string home_;
   std::string program_;
@@ -59,6 +66,7 @@ class Context {
   std::unique_ptr<Platform> kubernetes_;
   std::unique_ptr<Platform> ssh_;
   absl::Mutex notice_mutex_;  // hosts are made ready in parallel
+  std::unique_ptr<vertex::VertexPlatform> vertex_;
 };
 
 }  // namespace muster::cli

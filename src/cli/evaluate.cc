@@ -12,7 +12,9 @@
 #include "checkpoint/store.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/evaluate_vertex.h"
 #include "cli/job_lookup.h"
+#include "cli/place_options.h"
 #include "cli/training.h"
 #include "launch/job_dir.h"
 #include "process/exit_status.h"
@@ -27,6 +29,11 @@ struct EvaluateOptions {
   std::string which = "latest";
   std::string to;
   bool json = false;
+  // On Vertex AI, where the folder of a run stands for the job.
+  std::string train_folder;
+  PlaceOptions place;
+  VertexRunOptions vertex;
+  bool detach = false;
 };
 
 // Ctrl-C reaches the trainer too, whose exit code says what became of it.
@@ -73,6 +80,38 @@ absl::StatusOr<int> RunTrainer(Context& context, const SpawnOptions& options) {
   return status.code();
 }
 
+absl::StatusOr<int> EvaluateThere(Context& context, const EvaluateOptions& options) {
+  if (!options.job.empty()) {
+    return absl::InvalidArgumentError("either a JOB or a --train-folder says which model");
+  }
+  const std::string& platform = options.place.platform;
+  if (!platform.empty() && platform != "vertex") {
+    return absl::InvalidArgumentError("--train-folder is for --on vertex; elsewhere name the JOB");
+  }
+  const absl::Status which = checkpoint::StepOf("", options.which).status();
+  if (absl::IsInvalidArgument(which)) return which;
+  return EvaluateOnVertex(context, {.train_folder = options.train_folder,
+                                    .split = options.split,
+                                    .which = options.which,
+                                    .place = options.place.vertex,
+                                    .run = options.vertex,
+                                    .detach = options.detach,
+                                    .json = options.json});
+}
+
+// Options of an evaluation elsewhere, given for one here.
+absl::Status CheckHere(const EvaluateOptions& options) {
+  const std::string given = options.vertex.FirstGiven();
+  if (options.place.platform.empty() && given.empty() && !options.place.vertex.given() &&
+      !options.detach) {
+    return options.job.empty() ? absl::InvalidArgumentError("which model? Name its JOB")
+                               : absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(given.empty() ? "--on, --project, --region and --detach" : given,
+                   " go with --train-folder gs://BUCKET/muster_ID: a JOB is evaluated here"));
+}
+
 absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
                              const EvaluateOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job));
@@ -102,7 +141,7 @@ absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
 }
 
 void AddOptions(Command& command, EvaluateOptions& options) {
-  command.Argument("JOB", &options.job, "The job; it may still be running", Presence::kRequired);
+  command.Argument("JOB", &options.job, "The job; it may still be running");
   command.Option("--split", &options.split,
                  "Part of the data (default: that of the job's evaluations, else test)");
   command.Option("--checkpoint", &options.which, "Which model: STEP, best or latest");
@@ -115,7 +154,17 @@ void AddEvaluateCommand(Command& program, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   AddOptions(command, *options);
   command.Flag("--json", &options->json, "Print JSON");
-  command.OnCall([&context, options] { return Evaluate(context, "evaluate", *options); });
+  command.Option("--train-folder", &options->train_folder,
+                 "Vertex, instead of a JOB: the folder of its run, gs://BUCKET/muster_ID");
+  command.Option("--on", &options->place.platform, "Platform: vertex, with --train-folder");
+  AddVertexPlaceOptions(command, &options->place.vertex);
+  AddVertexJobOptions(command, &options->vertex);
+  command.Flag("-d,--detach", &options->detach, "Vertex: start it in the background and return");
+  command.OnCall([&context, options]() -> absl::StatusOr<int> {
+    if (!options->train_folder.empty()) return EvaluateThere(context, *options);
+    MUSTER_RETURN_IF_ERROR(CheckHere(*options));
+    return Evaluate(context, "evaluate", *options);
+  });
 }
 
 void AddPredictCommand(Command& program, Context& context) {
@@ -125,6 +174,7 @@ void AddPredictCommand(Command& program, Context& context) {
   AddOptions(command, *options);
   command.Option("--to", &options->to, "The file to write; or a URL");
   command.OnCall([&context, options]() -> absl::StatusOr<int> {
+    if (options->job.empty()) return absl::InvalidArgumentError("which model? Name its JOB");
     if (!options->to.empty()) return Evaluate(context, "predict", *options);
     return absl::InvalidArgumentError("predict needs --to FILE, the file to write");
   });

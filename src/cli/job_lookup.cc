@@ -106,6 +106,7 @@ absl::Status Refresh(Context& context, JobRecord& job) {
 
 absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference,
                                   const PlaceOptions& place) {
+  MUSTER_RETURN_IF_ERROR(place.Check());
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   if (!place.platform.empty()) {
     auto found = FindThere(context, reference, place);

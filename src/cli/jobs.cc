@@ -30,6 +30,7 @@ struct PruneOptions {
 // Those of the history, or all that a platform has, whoever started them.
 absl::StatusOr<std::vector<JobRecord>> Collect(Context& context, const JobsOptions& options) {
   const std::string& name = options.place.platform;
+  MUSTER_RETURN_IF_ERROR(options.place.Check());
   if (name.empty() && !options.place.ToJson().is_null()) {
     return absl::InvalidArgumentError(
         "a namespace or a context is for jobs on Kubernetes: add --on kubernetes");

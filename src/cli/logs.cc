@@ -19,6 +19,7 @@ struct LogsOptions {
   std::vector<std::string> tasks;
   bool follow = false;
   int tail = -1;
+  std::string polling_interval;
   std::string since;
   bool timestamps = false;
   bool json = false;
@@ -30,6 +31,10 @@ absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const auto records, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, SelectTasks(records, options.tasks));
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  if (!options.polling_interval.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(const absl::Duration interval, ParseDuration(options.polling_interval));
+    MUSTER_RETURN_IF_ERROR(platform->SetPollingInterval(interval));
+  }
   MUSTER_ASSIGN_OR_RETURN(auto stream, platform->Logs(job, tasks));
   if (!options.since.empty()) {
     MUSTER_ASSIGN_OR_RETURN(const absl::Duration since, ParseDuration(options.since));
@@ -60,6 +65,8 @@ void AddLogsCommand(Command& program, Context& context) {
   command.Argument("TASK", &options->tasks, "Only these: worker:1, or a role for all of its tasks");
   command.Flag("-f,--follow", &options->follow, "Go on until the job ends");
   command.Option("--tail", &options->tail, "Only the last N lines");
+  command.Option("--polling-interval", &options->polling_interval,
+                 "Vertex, with -f: how often new output is asked for (default: 30s)");
   command.Option("--since", &options->since, "Only what is younger than this: 90s, 5m, 2h");
   command.Flag("-t,--timestamps", &options->timestamps, "Put the time before each line");
   command.Flag("--json", &options->json, "Print one JSON object a line");

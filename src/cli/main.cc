@@ -27,11 +27,12 @@ int Run(Context& context, int argc, char** argv) {
   program.Version(MUSTER_VERSION);
   program.Footer(kFooter);
   for (const auto add :
-       {AddInitCommand,     AddRunCommand,      AddRenderCommand,     AddOperatorCommand,
-        AddShowCommand,     AddJobsCommand,     AddLogsCommand,       AddStopCommand,
-        AddResumeCommand,   AddEvaluateCommand, AddPredictCommand,    AddEnvCommand,
-        AddNotebookCommand, AddDataCommand,     AddDoctorCommand,     AddCheckpointCommand,
-        AddStorageCommand,  AddHelpCommand,     AddCompletionCommand, AddSuperviseCommand}) {
+       {AddInitCommand,      AddRunCommand,       AddRenderCommand,  AddOperatorCommand,
+        AddShowCommand,      AddJobsCommand,      AddLogsCommand,    AddStopCommand,
+        AddResumeCommand,    AddEvaluateCommand,  AddPredictCommand, AddEnvCommand,
+        AddNotebookCommand,  AddDataCommand,      AddDoctorCommand,  AddCheckpointCommand,
+        AddStorageCommand,   AddExplainCommand,   AddHelpCommand,    AddCompletionCommand,
+        AddSuperviseCommand, AddVertexTaskCommand}) {
     add(program, context);
   }
   const auto code = program.Run(argc, argv);

@@ -7,13 +7,26 @@ nlohmann::json PlaceOptions::ToJson() const {
   if (!kubernetes_namespace.empty()) place["namespace"] = kubernetes_namespace;
   if (!kube_context.empty()) place["context"] = kube_context;
   if (!hosts.empty()) place["--hosts"] = hosts;
+  vertex.AddTo(place);
   return place;
 }
 
+absl::Status PlaceOptions::Check() const {
+  if (vertex.given() && platform != "vertex") {
+    return absl::InvalidArgumentError(
+        "--project and --region are for jobs on Vertex AI: add --on vertex");
+  }
+  if (platform == "vertex" && !(kubernetes_namespace.empty() && kube_context.empty())) {
+    return absl::InvalidArgumentError("a namespace or a context is for jobs on Kubernetes");
+  }
+  return absl::OkStatus();
+}
+
 void AddPlaceOptions(Command& command, PlaceOptions* options) {
-  command.Option("--on", &options->platform, "Platform: local, ssh or kubernetes");
+  command.Option("--on", &options->platform, "Platform: local, ssh, kubernetes or vertex");
   command.Option("-n,--namespace", &options->kubernetes_namespace, "Kubernetes: the namespace");
   command.Option("--context", &options->kube_context, "Kubernetes: the kubeconfig's context");
+  AddVertexPlaceOptions(command, &options->vertex);
 }
 
 }  // namespace muster::cli

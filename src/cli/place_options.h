@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/vertex_options.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {
@@ -12,13 +13,17 @@ struct PlaceOptions {
   std::string platform;  // "": where the history says, else this machine
   std::string kubernetes_namespace;
   std::string kube_context;
-  std::string hosts;
+  std::string hosts = "";
+  VertexPlaceOptions vertex = {};
 
   // What a Submission keeps of it; null when nothing was said.
   nlohmann::json ToJson() const;
+  // InvalidArgument for options of another platform than the one that is named.
+  absl::Status Check() const;
 };
 
-// --on, --namespace and --context. `options` lives until the command has run.
+// --on, --namespace and --context, --project and --region. `options` lives until the command has
+// run.
 void AddPlaceOptions(Command& command, PlaceOptions* options);
 
 }  // namespace muster::cli

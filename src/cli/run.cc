@@ -13,6 +13,7 @@
 #include "cli/job_lookup.h"
 #include "cli/place_options.h"
 #include "cli/submit.h"
+#include "cli/vertex_options.h"
 #include "launch/job_dir.h"
 #include "launch/kubernetes/place.h"
 
@@ -21,8 +22,10 @@ namespace {
 
 struct RunOptions {
   std::string file;
+  std::vector<std::string> configs;  // instead of the file
   PlaceOptions place{.platform = "local"};
   std::string trainer_image;
+  VertexRunOptions vertex;
   bool detach = false;
   bool dry_run = false;
   bool yes = false;
@@ -150,12 +153,22 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
   return Attach(context, job, attach, std::move(stream));
 }
 
+absl::StatusOr<Submission> Load(Context& context, const RunOptions& options) {
+  std::vector<std::string> files = options.configs;
+  if (!options.file.empty()) files.insert(files.begin(), options.file);
+  if (files.empty()) return absl::InvalidArgumentError("which job? Name its file: muster run FILE");
+  return LoadSubmission(context, files);
+}
+
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
-  MUSTER_ASSIGN_OR_RETURN(Submission submission, LoadSubmission(context, options.file));
+  MUSTER_RETURN_IF_ERROR(options.place.Check());
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, Load(context, options));
   submission.place = options.place.ToJson();
   if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_RETURN_IF_ERROR(
+      ApplyVertexOptions(context, options.place.platform, options.vertex, submission));
   MUSTER_ASSIGN_OR_RETURN(const auto running, FindRunning(context, submission.spec.name));
   if (running.has_value() && running->job.platform == platform->name()) {
     FillIn(*running, submission);
@@ -187,13 +200,16 @@ void AddRunCommand(Command& program, Context& context) {
   Command& command =
       program.AddCommand("run", "Start a job, or change the running one of that name");
   auto options = std::make_shared<RunOptions>();
-  command.Argument("FILE", &options->file, "The job file; - reads standard input",
-                   Presence::kRequired);
+  command.Argument("FILE", &options->file, "The job file; - reads standard input");
+  command.Option("-c,--config", &options->configs,
+                 "A job file; several are joined, and what a later one says wins");
   AddPlaceOptions(command, &options->place);
   command.Option("--hosts", &options->place.hosts,
                  "SSH: the hosts, with slots where several tasks may share one: vm1,me@gpu1:4");
   command.Option("--trainer-image", &options->trainer_image,
                  "Kubernetes: the image of the built-in trainer");
+  AddVertexJobOptions(command, &options->vertex);
+  AddVertexTrainOptions(command, &options->vertex);
   command.Flag("-d,--detach", &options->detach, "Start it in the background and return");
   command.Flag("--dry-run", &options->dry_run, "Show what would happen, and do nothing");
   command.Flag("-y,--yes", &options->yes, "Change a running job without asking");

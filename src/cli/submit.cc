@@ -8,10 +8,12 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "cli/config_files.h"
 #include "cli/job_lookup.h"
 #include "history/job_folder.h"
 #include "job/parse.h"
@@ -67,23 +69,35 @@ std::string NewJobId(const std::string& name) {
 }
 
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path) {
+  return LoadSubmission(context, std::vector<std::string>{path});
+}
+
+absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<std::string>& paths) {
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
-  auto text = ReadJobFile(path);
-  if (!text.ok())
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read the job file: ", text.status().message()));
+  std::vector<ConfigFile> files;
+  for (const std::string& path : paths) {
+    auto text = ReadJobFile(path);
+    if (!text.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot read the job file: ", text.status().message()));
+    }
+    files.push_back({path == "-" ? "standard input" : path, *std::move(text)});
+  }
+  MUSTER_ASSIGN_OR_RETURN(std::string text, MergeConfigs(files));
   // Records are JSON, which holds text only.
   if (Printable(context.working_dir()) != context.working_dir()) {
     return absl::FailedPreconditionError(
         "the name of the current directory is not valid UTF-8; run the job from another one");
   }
+  std::vector<std::string> names;
+  names.reserve(files.size());
+  for (const ConfigFile& file : files) names.push_back(file.name);
   Submission submission;
-  MUSTER_ASSIGN_OR_RETURN(submission.spec,
-                          ParseJob(*text, {.file_name = path == "-" ? "standard input" : path,
-                                           .working_dir = context.working_dir()}));
+  MUSTER_ASSIGN_OR_RETURN(submission.spec, ParseJob(text, {.file_name = absl::StrJoin(names, " + "),
+                                                           .working_dir = context.working_dir()}));
   submission.id = NewJobId(submission.spec.name);
-  submission.source_name = path;
-  submission.source = *std::move(text);
+  submission.source_name = absl::StrJoin(paths, " + ");
+  submission.source = std::move(text);
   submission.working_dir = context.working_dir();
   submission.trainer = context.FindTrainer().value_or("muster-trainer");
   submission.created = absl::Now();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
@@ -14,6 +15,8 @@ namespace muster::cli {
 // Reads and validates a job file ("-" = standard input) and completes it to a submission with a new
 // id. InvalidArgument holds every mistake.
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path);
+// The same of several files that are one job: see cli/config_files.h.
+absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<std::string>& paths);
 
 // A new id for a job of that name: "mnist-x7k2q".
 std::string NewJobId(const std::string& name);

@@ -1,6 +1,7 @@
 #include "launch/log_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,18 @@ uint32_t OldestSegment(const std::string& directory, const std::string& stem) {
   uint32_t segment = CurrentSegment(directory, stem);
   while (segment > 1 && IsRotatedAway(directory, stem, segment - 1)) --segment;
   return segment;
+}
+
+absl::Status LogWriter::CutBack(const std::string& directory, const TaskId& task, uint32_t segment,
+                                int64_t offset) {
+  const std::string stem = LogStem(task);
+  const std::string log = CurrentLogPath(directory, stem);
+  struct stat info {};
+  if (CurrentSegment(directory, stem) != segment || ::stat(log.c_str(), &info) != 0 ||
+      info.st_size <= offset) {
+    return absl::OkStatus();
+  }
+  return ::truncate(log.c_str(), offset) == 0 ? absl::OkStatus() : absl::ErrnoToStatus(errno, log);
 }
 
 absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Open(const std::string& directory,

@@ -25,6 +25,11 @@ class LogWriter {
   static absl::StatusOr<std::unique_ptr<LogWriter>> Open(const std::string& directory,
                                                          const TaskId& task, Options options);
 
+  // Takes back what was written behind a place, as segment() and offset() told it. What is in an
+  // earlier segment by now stays.
+  static absl::Status CutBack(const std::string& directory, const TaskId& task, uint32_t segment,
+                              int64_t offset);
+
   // What comes from now on belongs to `attempt`.
   void BeginAttempt(int attempt) {
     attempt_ = static_cast<uint32_t>(attempt);

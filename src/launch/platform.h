@@ -45,6 +45,9 @@ class Platform {
   virtual ~Platform() = default;
 
   virtual absl::string_view name() const = 0;
+  // What the job asks for and this platform does not do, a line each: what it is, and what happens
+  // instead. Prepare() refuses what cannot run so.
+  virtual std::vector<std::string> Unsupported(const JobSpec& /*spec*/) const { return {}; }
   // Fills in where on the platform the job goes, and checks that it can go there. Changes nothing.
   virtual absl::Status Prepare(Submission& submission) = 0;
   // Where that is, for people: "on this machine".
@@ -90,6 +93,12 @@ class Platform {
   virtual absl::StatusOr<std::unique_ptr<JobWatch>> Watch(const JobRecord& job) = 0;
   virtual absl::StatusOr<std::unique_ptr<LogStream>> Logs(const JobRecord& job,
                                                           const std::vector<TaskId>& tasks) = 0;
+  // How often a platform is asked that tells nothing by itself. InvalidArgument where nobody need
+  // ask.
+  virtual absl::Status SetPollingInterval(absl::Duration /*interval*/) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--polling-interval is for jobs on vertex; ", name(), " tells at once"));
+  }
 };
 
 }  // namespace muster

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/store.h"
 #include "nlohmann/json.hpp"
+#include "storage/storage.h"
 #include "train/dataset_adapter.h"
 #include "train/evaluation.h"
 #include "train/export.h"
@@ -146,14 +147,10 @@ absl::Status RunEvaluate(const Environment& environment, const ExperimentFactory
   MUSTER_ASSIGN_OR_RETURN(EvalResult result,
                           EvaluateModel(loaded.experiment, *loaded.model, split));
   result.step = loaded.step;
-  if (!arguments.json) {
-    Log(ToString(result, loaded.experiment.name, split));
-    return absl::OkStatus();
-  }
   nlohmann::json json = {{"step", result.step}, {"examples", result.examples}, {"split", split}};
   for (const auto& [name, value] : result.metrics) json["metrics"][name] = value;
-  Log(json.dump());
-  return absl::OkStatus();
+  Log(arguments.json ? json.dump() : ToString(result, loaded.experiment.name, split));
+  return arguments.to.empty() ? absl::OkStatus() : storage::WriteAt(arguments.to, json.dump());
 }
 
 absl::Status RunPredict(const Environment& environment, const ExperimentFactory& make,
@@ -206,6 +203,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   CLI::App* evaluate = checkpointed("evaluate", "Evaluate a checkpoint");
   evaluate->add_option("--split", arguments.split, "The split to evaluate on");
   evaluate->add_flag("--json", arguments.json, "Print one JSON object");
+  evaluate->add_option("--to", arguments.to, "A file for the JSON object, too; or a URL");
   CLI::App* predict = checkpointed("predict", "Write the model's outputs for a split");
   predict->add_option("--split", arguments.split, "The split to predict");
   predict->add_option("--to", arguments.to, "The CSV file to write; or a URL")->required();

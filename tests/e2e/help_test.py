@@ -4,7 +4,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "render", "notebook", "operator", "show", "jobs", "logs", "stop", "resume", "evaluate", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
+COMMANDS = ["init", "run", "render", "notebook", "operator", "show", "jobs", "logs", "stop", "resume", "evaluate", "explain", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
 
 
 class HelpTest(MusterTest):
@@ -94,7 +94,8 @@ class CompletionTest(MusterTest):
         self.assertEqual(sorted(self.candidates("")), sorted(COMMANDS))
 
     def test_options(self):
-        self.assertEqual(set(self.candidates("logs", "job", "--")) - {"--help"}, {"--follow", "--tail", "--since", "--timestamps", "--json", "--on", "--namespace", "--context"})
+        self.assertEqual(set(self.candidates("logs", "job", "--")) - {"--help"}, {"--follow", "--tail", "--since", "--timestamps", "--json", "--on", "--namespace", "--context",
+                          "--project", "--region", "--polling-interval"})
         self.assertEqual(self.candidates("jobs", "prune", "--k"), ["--keep"])
 
     def test_kinds_and_topics(self):

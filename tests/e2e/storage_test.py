@@ -206,7 +206,7 @@ class GsTest(StorageCase):
         server = GsServer(self, auth=True)
         self.env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] = f"{server.address}/storage/v1/"
         self.put("a", b"content")
-        self.assertIn("no credentials for Google Cloud Storage: set GOOGLE_APPLICATION_CREDENTIALS",
+        self.assertIn("no credentials for Google Cloud: set GOOGLE_APPLICATION_CREDENTIALS",
                       self.refused("ls", "gs://bucket"))
         user = server.ask("authorized_user")
         path = self.put(".config/gcloud/application_default_credentials.json", json.dumps(user).encode())

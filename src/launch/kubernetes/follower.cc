@@ -1,10 +1,6 @@
 #include "launch/kubernetes/follower.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -94,13 +90,12 @@ absl::StatusOr<bool> CopyOutput(k8s::Client& client, const FollowOptions& option
   return true;
 }
 
-Follower::Follower(k8s::Client& client, FollowOptions options, UniqueFd signal)
+Follower::Follower(k8s::Client& client, FollowOptions options, EventFd signal)
     : client_(client), options_(std::move(options)), signal_(std::move(signal)) {}
 
 absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(k8s::Client& client,
                                                           FollowOptions options) {
-  UniqueFd signal(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!signal.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  MUSTER_ASSIGN_OR_RETURN(EventFd signal, EventFd::Create());
   std::unique_ptr<Follower> follower(new Follower(client, std::move(options), std::move(signal)));
   Follower* self = follower.get();
   const FollowOptions& own = self->options_;
@@ -170,14 +165,8 @@ Follower::~Follower() {
   for (auto& [task, one] : copying) one.stop.request_stop();
 }
 
-void Follower::Signal() const {
-  const uint64_t one = 1;
-  (void)!::write(signal_.get(), &one, sizeof(one));
-}
-
 bool Follower::Drain() {
-  uint64_t count = 0;
-  (void)!::read(signal_.get(), &count, sizeof(count));
+  signal_.Clear();
   const absl::MutexLock lock(&mutex_);
   return !ended_ || at_work_ > 0;
 }
@@ -192,7 +181,7 @@ void Follower::SeenJob(const Json& job, bool gone) {
       ender_ = std::jthread([this, at_once = verdict != JobState::kSucceeded] { End(at_once); });
     }
   }
-  Signal();
+  signal_.Signal();
 }
 
 void Follower::End(bool at_once) {
@@ -206,7 +195,7 @@ void Follower::End(bool at_once) {
   const absl::MutexLock lock(&mutex_);
   if (!at_once) mutex_.AwaitWithTimeout(absl::Condition(&is_idle), options_.finish_grace);
   ended_ = true;
-  Signal();
+  signal_.Signal();
   // Servers may run on: what they have said so far is all of it.
   mutex_.AwaitWithTimeout(absl::Condition(&is_done), kLastWords);
   for (auto& [task, copying] : copying_) copying.stop.request_stop();
@@ -227,7 +216,7 @@ void Follower::SeenPod(const Json& pod, bool gone) {
       if (lock_) StartCopying(*task);
     }
   }
-  Signal();
+  signal_.Signal();
 }
 
 void Follower::StartCopying(const TaskId& task) {
@@ -263,7 +252,7 @@ void Follower::Work(const std::stop_token& stop, const TaskId& task) {
   }
   const absl::MutexLock lock(&mutex_);
   --at_work_;
-  Signal();
+  signal_.Signal();
 }
 
 }  // namespace muster::kubernetes

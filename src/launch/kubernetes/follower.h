@@ -11,8 +11,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/event_fd.h"
 #include "base/file_lock.h"
-#include "base/unique_fd.h"
 #include "k8s/client.h"
 #include "k8s/informer.h"
 #include "launch/kubernetes/log_copy.h"
@@ -57,7 +57,7 @@ class Follower {
     std::jthread thread;
   };
 
-  Follower(k8s::Client& client, FollowOptions options, UniqueFd signal);
+  Follower(k8s::Client& client, FollowOptions options, EventFd signal);
   void SeenJob(const Json& job, bool gone);
   void SeenPod(const Json& pod, bool gone);
   void Work(const std::stop_token& stop, const TaskId& task);
@@ -67,11 +67,10 @@ class Follower {
   void StartCopying(const TaskId& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForLock(const std::stop_token& stop);
   void End(bool at_once);
-  void Signal() const;
 
   k8s::Client& client_;
   const FollowOptions options_;
-  UniqueFd signal_;
+  EventFd signal_;
   mutable absl::Mutex mutex_;
   // Of the logs; absent: somebody else copies them.
   std::optional<FileLock> lock_ ABSL_GUARDED_BY(mutex_);

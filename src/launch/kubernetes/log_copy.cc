@@ -1,8 +1,5 @@
 #include "launch/kubernetes/log_copy.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
@@ -61,11 +58,8 @@ absl::StatusOr<std::unique_ptr<LogCopy>> LogCopy::Open(const std::string& direct
   const std::string path = JoinPath(directory, absl::StrCat(stem, ".copy"));
   State state = Load(path);
   // What was written after the last save will come again.
-  const std::string log = CurrentLogPath(directory, stem);
-  struct stat info {};
-  if (!state.source.pod.empty() && CurrentSegment(directory, stem) == state.segment &&
-      ::stat(log.c_str(), &info) == 0 && info.st_size > state.offset) {
-    if (::truncate(log.c_str(), state.offset) != 0) return absl::ErrnoToStatus(errno, log);
+  if (!state.source.pod.empty()) {
+    MUSTER_RETURN_IF_ERROR(LogWriter::CutBack(directory, task, state.segment, state.offset));
   }
   MUSTER_ASSIGN_OR_RETURN(auto writer, LogWriter::Open(directory, task, options));
   return std::unique_ptr<LogCopy>(new LogCopy(path, std::move(state), std::move(writer)));

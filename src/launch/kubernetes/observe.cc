@@ -8,7 +8,6 @@
 #include "base/terminal_text.h"
 #include "job/failure.h"
 #include "launch/exit_cause.h"
-#include "launch/failure_report.h"
 #include "launch/kubernetes/place.h"
 #include "process/exit_status.h"
 
@@ -36,11 +35,9 @@ int CountedRestarts(const Json& job, const TaskId& task) {
   return count;
 }
 
-class Observer {
+class PodObserver : private Observer {
  public:
-  Observer(const Known& known, const Sight& sight) : known_(known), sight_(sight) {
-    change_.job = known.job;
-    change_.job.supervisor.reset();  // the cluster's operator looks after it
+  PodObserver(const Known& known, const Sight& sight) : Observer(known, sight.now), sight_(sight) {
     for (const Json& pod : sight.pods) {
       const auto task = TaskOf(pod);
       if (task) pods_[*task] = &pod;
@@ -51,29 +48,16 @@ class Observer {
     if (sight_.job) {
       ReadJob(*sight_.job);
     } else {
-      Gone();
+      Vanished("its TFJob was deleted from the cluster");  // which is how one is stopped
     }
     ReadTasks();
-    if (change_.job.state == JobState::kFailed) change_.job.failure = Failure();
-    if (IsFinal(change_.job.state)) {
-      Tell("job", "",
-           absl::StrCat(ToString(change_.job.state), change_.job.reason.empty() ? "" : ": ",
-                        change_.job.reason));
+    if (change_.job.state == JobState::kFailed) {
+      change_.job.failure = Failure([this](const TaskRecord& task) { return FailureOf(task); });
     }
-    if (change_.job == known_.job && change_.tasks.empty() && change_.events.empty()) {
-      return std::nullopt;
-    }
-    return std::move(change_);
+    return Finish();
   }
 
  private:
-  void Tell(std::string kind, std::string subject, std::string message) {
-    change_.events.push_back({.time = sight_.now,
-                              .kind = std::move(kind),
-                              .subject = std::move(subject),
-                              .message = std::move(message)});
-  }
-
   void ReadJob(const Json& object) {
     JobRecord& job = change_.job;
     job.started = k8s::TimeAt(object, "/status/startTime");
@@ -125,25 +109,10 @@ class Observer {
     if (failed != nullptr) job.reason = Printable(k8s::TextAt(*failed, "/message"));
   }
 
-  // Who deletes a TFJob stops the job.
-  void Gone() {
-    JobRecord& job = change_.job;
-    job.finished = sight_.now;
-    if (job.state == JobState::kPending && known_.job.supervisor.has_value()) {
-      job.state = JobState::kFailed;
-      job.reason = "it never started: `muster run` was interrupted";
-      return;
-    }
-    job.state = JobState::kStopped;
-    job.reason = "its TFJob was deleted from the cluster";
-  }
-
   void ReadTasks() {
     const ClusterSpec cluster = AddressesOf(known_.submission);
     for (const TaskId& id : known_.submission.spec.Tasks()) {
-      const auto stored = std::find_if(known_.tasks.begin(), known_.tasks.end(),
-                                       [&id](const TaskRecord& task) { return task.id == id; });
-      const TaskRecord before = stored == known_.tasks.end() ? TaskRecord{.id = id} : *stored;
+      const TaskRecord before = Before(id);
       TaskRecord after = before;
       after.address = std::string(cluster.AddressOf(id));
       const RoleSpec& role = *known_.submission.spec.FindRole(id.role);
@@ -159,15 +128,13 @@ class Observer {
           after.reason != before.reason && !after.reason.empty()) {
         Tell("task", id.ToString(), absl::StrCat("waits: ", after.reason));
       }
-      tasks_.push_back(after);
-      if (after != before || stored == known_.tasks.end()) change_.tasks.push_back(after);
+      After(after);
     }
     for (const TaskRecord& task : known_.tasks) {
       const bool stays = std::any_of(tasks_.begin(), tasks_.end(),
                                      [&](const TaskRecord& other) { return other.id == task.id; });
       if (!stays) change_.removed.push_back(task.id);
     }
-    change_.job.tasks = static_cast<int>(tasks_.size());
   }
 
   void ReadPod(const Json& pod, TaskRecord& task) {
@@ -259,26 +226,7 @@ class Observer {
     }
   }
 
-  // Who failed first, by the clocks of the nodes, and who fell with it.
-  std::string Failure() const {
-    std::vector<TaskFailure> failures;
-    std::vector<std::string> stopped;
-    for (const TaskRecord& task : tasks_) {
-      if (task.state == TaskState::kFailed) {
-        failures.push_back(FailureOf(task));
-      } else if (task.state == TaskState::kStopped) {
-        stopped.push_back(task.id.ToString());
-      }
-    }
-    FailureReport report{.summary = change_.job.reason};
-    if (!failures.empty()) {
-      std::stable_sort(failures.begin(), failures.end(),
-                       [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
-      CompleteReport(failures, stopped, report);
-    }
-    return FailureToJson(report);
-  }
-
+  // When, by the clock of its node.
   TaskFailure FailureOf(const TaskRecord& task) const {
     TaskFailure failure{.task = task.id,
                         .attempt = task.attempt,
@@ -296,11 +244,8 @@ class Observer {
     return failure;
   }
 
-  const Known& known_;
   const Sight& sight_;
   std::map<TaskId, const Json*> pods_;
-  StateChange change_;
-  std::vector<TaskRecord> tasks_;  // as they are now, all of them
 };
 
 }  // namespace
@@ -338,7 +283,7 @@ JobRecord RecordOf(const Json& job, absl::Time now) {
 
 std::optional<StateChange> Compare(const Known& known, const Sight& sight) {
   if (IsFinal(known.job.state)) return std::nullopt;
-  return Observer(known, sight).Run();
+  return PodObserver(known, sight).Run();
 }
 
 }  // namespace muster::kubernetes

@@ -2,7 +2,6 @@
 // it. Pure.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "absl/time/time.h"
 #include "job/event_sink.h"
 #include "launch/kubernetes/pod_status.h"
-#include "launch/submission.h"
+#include "launch/observer.h"
 
 namespace muster::kubernetes {
 
@@ -21,14 +20,7 @@ struct Sight {
   absl::Time now;
 };
 
-// What is known of it here.
-struct Known {
-  const JobRecord& job;
-  const std::vector<TaskRecord>& tasks;
-  const Submission& submission;
-  // The last lines of a task's output, for a failure report.
-  std::function<std::vector<std::string>(const TaskId&)> last_lines;
-};
+using Known = KnownJob;
 
 // The job's verdict, if it has one.
 std::optional<JobState> VerdictOf(const Json& job);

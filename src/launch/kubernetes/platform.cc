@@ -17,6 +17,7 @@
 #include "launch/job_dir.h"
 #include "launch/kubernetes/manifests.h"
 #include "launch/kubernetes/names.h"
+#include "launch/unsupported.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -132,6 +133,25 @@ absl::StatusOr<Place> KubernetesPlatform::Resolve(Place place, const std::string
   const bool named = !name_space.empty() && name_space != "default";
   if (place.name_space.empty()) place.name_space = named ? name_space : config.name_space;
   return place;
+}
+
+std::vector<std::string> KubernetesPlatform::Unsupported(const JobSpec& spec) const {
+  std::vector<std::string> lines;
+  for (const RoleSpec& role : spec.roles) {
+    if (role.ready == Readiness::kListening) {
+      lines.push_back(NotOfRole(role, "ready", "a pod is up when its container runs"));
+    }
+    if (!role.addresses.empty()) {
+      lines.push_back(NotOfRole(role, "addresses", "tasks are reached by services of their own"));
+    }
+  }
+  if (spec.policies.stall) {
+    lines.emplace_back("policies: stall: nobody watches the progress of its tasks");
+  }
+  // What does not run at all.
+  const auto rendered = Render({.id = spec.name, .spec = spec});
+  if (!rendered.ok()) lines.emplace_back(rendered.status().message());
+  return lines;
 }
 
 absl::Status KubernetesPlatform::Prepare(Submission& submission) {

@@ -31,6 +31,7 @@ class KubernetesPlatform final : public Platform {
   explicit KubernetesPlatform(PlatformOptions options) : options_(std::move(options)) {}
 
   absl::string_view name() const override { return "kubernetes"; }
+  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission& submission) const override;
   absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;

@@ -10,6 +10,7 @@
 #include "launch/job_dir.h"
 #include "launch/local/addresses.h"
 #include "launch/local/launch.h"
+#include "launch/unsupported.h"
 #include "process/tree.h"
 
 namespace muster::local {
@@ -18,6 +19,25 @@ namespace {
 constexpr absl::Duration kKillPatience = absl::Seconds(5);
 
 }  // namespace
+
+std::vector<std::string> LocalPlatform::Unsupported(const JobSpec& spec) const {
+  std::vector<std::string> lines;
+  for (const RoleSpec& role : spec.roles) {
+    const auto add = [&](absl::string_view field, absl::string_view instead) {
+      lines.push_back(NotOfRole(role, field, instead));
+    };
+    if (!role.image.empty()) add("image", "its tasks are processes of this machine");
+    if (role.resources != Resources()) {
+      add("resources", "its tasks take what this machine has; `muster doctor FILE` compares");
+    }
+    if (!role.pod.is_null()) add("template", kOnlyContainer);
+    if (!role.kubernetes.is_null()) add("kubernetes", kForKubernetesAlone);
+  }
+  if (!spec.notebook.is_null()) lines.emplace_back(kNoNotebook);
+  if (!spec.kubernetes.is_null())
+    lines.push_back(absl::StrCat("kubernetes: ", kForKubernetesAlone));
+  return lines;
+}
 
 absl::Status LocalPlatform::Prepare(Submission& submission) {
   if (submission.place.is_null()) return absl::OkStatus();

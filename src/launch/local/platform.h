@@ -14,6 +14,7 @@ class LocalPlatform final : public SupervisedPlatform {
       : SupervisedPlatform(std::move(program)), home_(std::move(home)) {}
 
   absl::string_view name() const override { return "local"; }
+  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission&) const override { return "on this machine"; }
   absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;

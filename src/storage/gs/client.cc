@@ -21,7 +21,8 @@ using To = GsRequest::To;
 bool IsDots(absl::string_view name) { return name == "." || name == ".."; }
 
 absl::Status CheckNames(const GsRequest& request) {
-  const bool dots = IsDots(request.url.name) && request.to != To::kList;
+  const bool names = request.to != To::kList && request.to != To::kBucket;
+  const bool dots = IsDots(request.url.name) && names;
   if (!dots && !IsDots(request.url.place)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(request.url.ToString(), ": Google Cloud Storage has no such names"));
@@ -81,11 +82,22 @@ absl::StatusOr<GsOptions> GsOptions::FromVariables(const Variables& variables) {
   return options;
 }
 
+absl::StatusOr<std::unique_ptr<GsClient>> GsClient::FromVariables(const Variables& variables) {
+  MUSTER_ASSIGN_OR_RETURN(GsOptions options, GsOptions::FromVariables(variables));
+  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
+  std::unique_ptr<GoogleCredentialChain> credentials;
+  if (!options.emulator) credentials = std::make_unique<GoogleCredentialChain>(variables, *http);
+  return std::make_unique<GsClient>(std::move(options), std::move(http), std::move(credentials));
+}
+
 std::string GsClient::AddressOf(const GsRequest& request) const {
   if (request.to == To::kSession) return request.session;
   std::string address =
-      absl::StrCat(options_.endpoint, request.to == To::kUpload ? "/upload" : "", "/storage/v1/b/",
-                   net::PercentEncode(request.url.place, false), "/o");
+      absl::StrCat(options_.endpoint, request.to == To::kUpload ? "/upload" : "", "/storage/v1/b");
+  if (request.to != To::kBuckets) {
+    absl::StrAppend(&address, "/", net::PercentEncode(request.url.place, false));
+    if (request.to != To::kBucket) absl::StrAppend(&address, "/o");
+  }
   std::vector<std::string> query;
   if (request.to == To::kObject) {
     absl::StrAppend(&address, "/", net::PercentEncode(request.url.name, false));

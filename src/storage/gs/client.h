@@ -28,6 +28,8 @@ struct GsRequest {
   enum class To {
     kObject,
     kList,     // what is in the bucket
+    kBucket,   // the bucket itself
+    kBuckets,  // where buckets are made
     kUpload,   // a new object of the name
     kSession,  // an upload that has begun; its address says who we are
   };
@@ -45,6 +47,8 @@ struct GsRequest {
 // Thread-safe.
 class GsClient {
  public:
+  // With the settings and credentials that Google's tools use (docs/storage.md).
+  static absl::StatusOr<std::unique_ptr<GsClient>> FromVariables(const Variables& variables);
   // Without credentials nobody is told who we are.
   GsClient(GsOptions options, std::unique_ptr<net::HttpClient> http,
            std::unique_ptr<GoogleCredentialChain> credentials)

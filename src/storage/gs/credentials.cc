@@ -54,6 +54,19 @@ absl::Status Refusal(const nlohmann::json& file, const std::string& path,
 
 }  // namespace
 
+std::string GoogleProject(const Variables& variables) {
+  for (const char* name : {"GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"}) {
+    if (std::string project = variables(name); !project.empty()) return project;
+  }
+  std::string path = variables(kVariable);
+  if (path.empty()) path = GcloudFile(variables);
+  const auto text = path.empty() ? absl::NotFoundError("") : ReadFile(path, kMaxFile);
+  if (!text.ok()) return "";
+  const nlohmann::json file = ParseJson(*text);
+  const std::string project = TextMember(file, "project_id");
+  return project.empty() ? TextMember(file, "quota_project_id") : project;
+}
+
 GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClient& http,
                                              const Clock& clock)
     : variables_(std::move(variables)),
@@ -75,7 +88,7 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::Look() {
   MUSTER_ASSIGN_OR_RETURN(std::optional<GoogleToken> token, FromMetadata());
   if (token.has_value()) return *std::move(token);
   return absl::UnauthenticatedError(absl::StrCat(
-      "no credentials for Google Cloud Storage: set ", kVariable,
+      "no credentials for Google Cloud: set ", kVariable,
       " to the key file of a service account, or run `gcloud auth application-default login`; an ",
       "emulator is named by STORAGE_EMULATOR_HOST; docs/storage.md tells more"));
 }

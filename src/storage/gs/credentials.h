@@ -25,6 +25,10 @@ struct GoogleToken {
   bool operator==(const GoogleToken&) const = default;
 };
 
+// The project that Google's tools would work in: GOOGLE_CLOUD_PROJECT, CLOUDSDK_CORE_PROJECT, else
+// that of the credentials' file; "" when none of them names one.
+std::string GoogleProject(const Variables& variables);
+
 // Finds credentials where Google's tools do, and has them turned into tokens: the file that
 // GOOGLE_APPLICATION_CREDENTIALS names, that of `gcloud auth application-default login`, the
 // machine's metadata server. Keeps a token until shortly before it expires. Thread-safe.

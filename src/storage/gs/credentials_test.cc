@@ -127,6 +127,20 @@ TEST_F(GoogleCredentialsTest, TheVariableIsFirstThenGcloudsFile) {
   EXPECT_THAT(Refused(), AllOf(HasSubstr(kVariable), HasSubstr("/no/such/file")));
 }
 
+TEST_F(GoogleCredentialsTest, TheProjectIsTheVariablesElseTheFiles) {
+  EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "");
+  PutFile(".config/gcloud/application_default_credentials.json", R"({"quota_project_id": "q"})");
+  EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "q");
+  Name({{"project_id", "of-the-key"}});
+  EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "of-the-key");
+  PutFile("key.json", "damaged");
+  EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "");
+  variables_["CLOUDSDK_CORE_PROJECT"] = "gclouds";
+  EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "gclouds");
+  variables_["GOOGLE_CLOUD_PROJECT"] = "first";
+  EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "first");
+}
+
 TEST_F(GoogleCredentialsTest, TheMetadataServer) {
   START_OR_SKIP();
   variables_.erase("NO_GCE_CHECK");

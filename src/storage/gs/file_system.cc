@@ -43,12 +43,8 @@ absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text)
 
 absl::StatusOr<std::unique_ptr<GsFileSystem>> GsFileSystem::FromVariables(
     const Variables& variables) {
-  MUSTER_ASSIGN_OR_RETURN(GsOptions options, GsOptions::FromVariables(variables));
-  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
-  std::unique_ptr<GoogleCredentialChain> credentials;
-  if (!options.emulator) credentials = std::make_unique<GoogleCredentialChain>(variables, *http);
-  return std::make_unique<GsFileSystem>(
-      std::make_unique<GsClient>(std::move(options), std::move(http), std::move(credentials)));
+  MUSTER_ASSIGN_OR_RETURN(auto client, GsClient::FromVariables(variables));
+  return std::make_unique<GsFileSystem>(std::move(client));
 }
 
 absl::StatusOr<GsObject> GsFileSystem::Look(const Url& url) {

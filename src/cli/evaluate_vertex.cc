@@ -1,0 +1,141 @@
+#include "cli/evaluate_vertex.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/terminal_text.h"
+#include "cli/attach.h"
+#include "cli/submit.h"
+#include "launch/vertex/paths.h"
+#include "launch/vertex/place.h"
+#include "launch/vertex/platform.h"
+#include "storage/json.h"
+#include "storage/storage.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr int64_t kMaxResult = 1 << 20;
+
+std::string ResultFile(const Submission& submission) {
+  return absl::StrCat(submission.spec.model_dir, "/eval/", submission.id, ".json");
+}
+
+// The training's job with one task, which measures.
+JobSpec EvaluatorOf(JobSpec spec, const VertexEvaluation& evaluation) {
+  RoleSpec evaluator{.name = "evaluator"};
+  for (const RoleSpec& role : spec.roles) {
+    if (role.command.empty() && evaluator.image.empty()) evaluator.image = role.image;
+    if (role.command.empty()) evaluator.env.insert(role.env.begin(), role.env.end());
+  }
+  std::string split = evaluation.split;
+  if (split.empty()) {
+    const auto section = spec.train.value("evaluate", nlohmann::json::object());
+    split = section.value("split", "test");
+  }
+  evaluator.command = {"muster-trainer", "evaluate",       "--split", split,
+                       "--checkpoint",   evaluation.which, "--to"};
+  spec.roles = {std::move(evaluator)};
+  absl::StrAppend(&spec.name, "-evaluate");
+  spec.policies = {};
+  spec.notebook = nullptr;
+  return spec;
+}
+
+// What it needs of where the training was, unless the user says otherwise.
+nlohmann::json PlaceFor(const vertex::Place& training, const VertexEvaluation& evaluation) {
+  vertex::Place place{.project = training.project,
+                      .region = training.region,
+                      .bucket = training.bucket,
+                      .image = training.image};
+  if (!evaluation.run.rebuild) place.packages = training.packages;
+  nlohmann::json json = place.ToJson();
+  evaluation.place.AddTo(json);
+  evaluation.run.AddTo(json);
+  return json;
+}
+
+absl::StatusOr<Submission> SubmissionOf(Context& context, vertex::VertexPlatform& platform,
+                                        const VertexEvaluation& evaluation) {
+  const std::string folder(absl::StripSuffix(evaluation.train_folder, "/"));
+  MUSTER_ASSIGN_OR_RETURN(Submission training, platform.ReadTraining(folder));
+  if (training.spec.train.is_null()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder,
+        ": the job has no `train` section, and only a model of the built-in trainer can be ",
+        "measured"));
+  }
+  Submission submission{.source_name = folder,
+                        .source = training.source,
+                        .working_dir = training.working_dir,
+                        .trainer = training.trainer,
+                        .created = absl::Now()};
+  submission.spec = EvaluatorOf(training.spec, evaluation);
+  if (evaluation.run.rebuild) {
+    MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
+    submission.working_dir = context.working_dir();
+    submission.spec =
+        vertex::MovePaths(submission.spec, training.working_dir, submission.working_dir);
+  }
+  submission.place = PlaceFor(vertex::Place::Of(training), evaluation);
+  MUSTER_RETURN_IF_ERROR(ClaimJobId(context, evaluation.run.job_id, "eval", submission));
+  submission.spec.roles.front().command.push_back(ResultFile(submission));
+  return submission;
+}
+
+absl::Status ShowResult(Context& context, const std::string& file, bool json) {
+  storage::Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(file));
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*files, url, kMaxResult));
+  const nlohmann::json result = storage::ParseJson(text);
+  const auto metrics = result.is_object() ? result.find("metrics") : result.end();
+  if (!result.is_object() || metrics == result.end() || !metrics->is_object()) {
+    return absl::DataLossError(absl::StrCat(file, ": is no result of an evaluation"));
+  }
+  Terminal& out = context.out();
+  if (json) {
+    out.PrintLine(result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return absl::OkStatus();
+  }
+  const auto number = [&result](const char* key) {
+    const auto found = result.find(key);
+    return found != result.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+  };
+  Table table({"METRIC", "VALUE"}, 1);
+  for (const auto& [name, value] : metrics->items()) {
+    if (value.is_number()) {
+      table.Add({Printable(name), absl::StrFormat("%.6g", value.get<double>())});
+    }
+  }
+  out.PrintLine(absl::StrCat("Step ", number("step"), ", split ",
+                             Printable(storage::TextMember(result, "split")), ", ",
+                             number("examples"), " examples; ", file));
+  out.Print(table.Render(out));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> EvaluateOnVertex(Context& context, const VertexEvaluation& evaluation) {
+  vertex::VertexPlatform& platform = context.vertex();
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, SubmissionOf(context, platform, evaluation));
+  MUSTER_RETURN_IF_ERROR(platform.Prepare(submission));
+  const HeldInterrupts held;
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
+                          SubmitJob(context, submission, "vertex", std::move(lock)));
+  const std::string file = ResultFile(submission);
+  context.err().Note(absl::StrCat("started ", job.id, "; the result will be ", file));
+  if (evaluation.detach) return kSuccess;
+  const int code = Attach(context, job, {.owns_job = true});
+  if (code != kSuccess) return code;
+  MUSTER_RETURN_IF_ERROR(ShowResult(context, file, evaluation.json));
+  return kSuccess;
+}
+
+}  // namespace muster::cli

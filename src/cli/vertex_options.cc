@@ -1,0 +1,163 @@
+#include "cli/vertex_options.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "cli/job_lookup.h"
+#include "launch/job_dir.h"
+#include "launch/vertex/custom_job.h"
+#include "launch/vertex/place.h"
+
+namespace muster::cli {
+namespace {
+
+using Texts = std::vector<std::pair<const char*, const std::string*>>;
+
+// When the tries of a job were that never started: the one that is kept, and those before it. Empty
+// for a job that is more than a try.
+std::vector<int64_t> TriesOf(const JobRecord& job) {
+  if (job.state != JobState::kFailed || job.started.has_value()) return {};
+  const auto submission = JobDir(job.directory).LoadSubmission();
+  if (!submission.ok()) return {absl::ToUnixMicros(job.created)};
+  vertex::Place place = vertex::Place::Of(*submission);
+  if (!place.job.empty()) return {};
+  place.retried_us.push_back(absl::ToUnixMicros(submission->created));
+  return place.retried_us;
+}
+
+// Whether the id is free, or has become so.
+absl::StatusOr<bool> TakeId(Context& context, const std::string& id, Submission& submission) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  auto job = history->GetJob(id);
+  if (job.ok()) {
+    MUSTER_RETURN_IF_ERROR(Refresh(context, *job));
+    const std::vector<int64_t> tries = TriesOf(*job);
+    if (tries.empty()) return false;
+    std::error_code error;
+    const std::string directory = JobDir::Of(context.home(), id).path();
+    std::filesystem::remove_all(directory, error);
+    if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
+    MUSTER_RETURN_IF_ERROR(history->DeleteJob(id));
+    submission.place["retried_us"] = tries;
+  } else if (!absl::IsNotFound(job.status())) {
+    return job.status();
+  }
+  submission.id = id;
+  return true;
+}
+
+}  // namespace
+
+void VertexPlaceOptions::AddTo(nlohmann::json& place) const {
+  if (!project.empty()) place["project"] = project;
+  if (!region.empty()) place["region"] = region;
+}
+
+std::string VertexRunOptions::FirstGiven() const {
+  const Texts texts = {{"--job-id", &job_id},
+                       {"--bucket", &bucket},
+                       {"--scale-tier", &scale_tier},
+                       {"--master-type", &master_type},
+                       {"--worker-type", &worker_type},
+                       {"--parameter-server-type", &parameter_server_type},
+                       {"--dataset", &dataset},
+                       {"--resume", &resume},
+                       {"--image", &image}};
+  for (const auto& [name, value] : texts) {
+    if (!value->empty()) return name;
+  }
+  if (worker_count >= 0) return "--worker-count";
+  if (parameter_server_count >= 0) return "--parameter-server-count";
+  return rebuild ? "--rebuild" : "";
+}
+
+void VertexRunOptions::AddTo(nlohmann::json& place) const {
+  const Texts texts = {{"bucket", &bucket},
+                       {"scale_tier", &scale_tier},
+                       {"master_type", &master_type},
+                       {"worker_type", &worker_type},
+                       {"parameter_server_type", &parameter_server_type},
+                       {"dataset", &dataset},
+                       {"image", &image}};
+  for (const auto& [name, value] : texts) {
+    if (!value->empty()) place[name] = *value;
+  }
+  if (worker_count >= 0) place["worker_count"] = worker_count;
+  if (parameter_server_count >= 0) place["parameter_server_count"] = parameter_server_count;
+  if (rebuild) place["rebuild"] = true;
+}
+
+void AddVertexPlaceOptions(Command& command, VertexPlaceOptions* options) {
+  command.Option("--project", &options->project,
+                 "Vertex: the project (default: the credentials', or GOOGLE_CLOUD_PROJECT)");
+  command.Option("--region", &options->region, "Vertex: the region (default: us-central1)");
+}
+
+void AddVertexJobOptions(Command& command, VertexRunOptions* options) {
+  command.Option("--job-id", &options->job_id,
+                 "Vertex: the new job's id (default: train_DATE_TIME, eval_DATE_TIME)");
+  command.Option(
+      "--bucket", &options->bucket,
+      "Vertex: the bucket for all that the job needs and makes (default: muster-PROJECT)");
+  command.Option("--scale-tier", &options->scale_tier,
+                 "Vertex: BASIC, STANDARD_1, PREMIUM_1, BASIC_GPU or CUSTOM (default: BASIC_GPU)");
+  command.Option("--master-type", &options->master_type,
+                 "Vertex, CUSTOM: the machine of the task that leads");
+  command.Option("--image", &options->image, "Vertex: the image of roles that name none");
+  command.Flag("--rebuild", &options->rebuild,
+               "Vertex: package the working directory anew and send all of it");
+}
+
+void AddVertexTrainOptions(Command& command, VertexRunOptions* options) {
+  command.Option("--worker-type", &options->worker_type,
+                 "Vertex, CUSTOM: the workers' machine (default: standard_gpu)");
+  command.Option("--worker-count", &options->worker_count,
+                 "Vertex, CUSTOM: how many workers (default: the file's)");
+  command.Option("--parameter-server-type", &options->parameter_server_type,
+                 "Vertex, CUSTOM: the machine of ps tasks (default: large_model)");
+  command.Option("--parameter-server-count", &options->parameter_server_count,
+                 "Vertex, CUSTOM: how many ps tasks (default: the file's)");
+  command.Option("--dataset", &options->dataset,
+                 "Vertex: the URL of the built-in trainer's data (default: the file's)");
+  command.Option("--resume", &options->resume,
+                 "Vertex: the id of the job to go on from; the new one writes to the same folder");
+}
+
+absl::Status ClaimJobId(Context& context, const std::string& wanted, const std::string& prefix,
+                        Submission& submission) {
+  if (!wanted.empty()) {
+    MUSTER_RETURN_IF_ERROR(vertex::CheckJobId(wanted));
+    MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, wanted, submission));
+    if (taken) return absl::OkStatus();
+    return absl::AlreadyExistsError(absl::StrCat("the job id '", wanted, "' is taken (muster show ",
+                                                 wanted, "); choose another with --job-id"));
+  }
+  const std::string id = absl::StrCat(
+      prefix, "_", absl::FormatTime("%Y%m%d_%H%M%S", absl::Now(), absl::LocalTimeZone()));
+  std::string tried = id;
+  for (int i = 2;; ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, tried, submission));
+    if (taken) return absl::OkStatus();
+    tried = absl::StrCat(id, "_", i);
+  }
+}
+
+absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
+                                const VertexRunOptions& options, Submission& submission) {
+  if (platform != "vertex") {
+    const std::string given = options.FirstGiven();
+    if (given.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(given, " is for jobs on Vertex AI: add --on vertex"));
+  }
+  options.AddTo(submission.place);
+  MUSTER_RETURN_IF_ERROR(ClaimJobId(context, options.job_id, "train", submission));
+  submission.resumed_from = options.resume;
+  return absl::OkStatus();
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,244 @@
+#include "launch/vertex/custom_job.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "launch/unsupported.h"
+
+namespace muster::vertex {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLongestLabel = 63;
+
+// An option of tier CUSTOM, given with another.
+absl::Status CheckOnlyTier(const Place& place) {
+  absl::string_view given;
+  if (!place.master_type.empty()) given = "--master-type";
+  if (!place.worker_type.empty()) given = "--worker-type";
+  if (!place.parameter_server_type.empty()) given = "--parameter-server-type";
+  if (place.workers) given = "--worker-count";
+  if (place.parameter_servers) given = "--parameter-server-count";
+  if (given.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      given, " is for --scale-tier CUSTOM; the machines of ", place.tier, " are fixed"));
+}
+
+absl::Status CheckFits(const ScaleTier& tier, const Pools& pools) {
+  const size_t workers = pools[1].size(), servers = pools[2].size(), evaluators = pools[3].size();
+  const bool single = tier.workers == 0;
+  if (workers <= static_cast<size_t>(tier.workers) &&
+      servers <= static_cast<size_t>(tier.parameter_servers) && (!single || evaluators == 0)) {
+    return absl::OkStatus();
+  }
+  const std::string has =
+      single ? "one machine"
+             : absl::StrCat("a master, at most ", tier.workers, " workers and at most ",
+                            tier.parameter_servers, " parameter servers");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "scale tier ", tier.name, " has ", has, ", and the job needs, besides the one that leads, ",
+      workers, " workers, ", servers, " ps and ", evaluators,
+      " evaluators; take a larger tier, or --scale-tier CUSTOM with --master-type, --worker-type "
+      "and ",
+      "--parameter-server-type"));
+}
+
+// A machine of which there is none to run on.
+absl::Status CheckUsed(absl::string_view option, const std::string& type,
+                       const std::vector<TaskId>& pool, absl::string_view what) {
+  if (type.empty() || !pool.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, ": the job has no ", what));
+}
+
+absl::StatusOr<ScaleTier> CustomTier(const Place& place, const Pools& pools) {
+  if (place.master_type.empty()) {
+    return absl::InvalidArgumentError(
+        "--scale-tier CUSTOM needs --master-type, the machine of the task that leads");
+  }
+  MUSTER_RETURN_IF_ERROR(CheckUsed("--worker-type", place.worker_type, pools[1],
+                                   "workers besides the one that leads"));
+  MUSTER_RETURN_IF_ERROR(
+      CheckUsed("--parameter-server-type", place.parameter_server_type, pools[2], "ps"));
+  ScaleTier tier{.name = kCustomTier, .master = place.master_type, .custom = true};
+  tier.worker = place.worker_type.empty() ? kDefaultWorker : place.worker_type;
+  tier.parameter_server =
+      place.parameter_server_type.empty() ? kDefaultParameterServer : place.parameter_server_type;
+  return tier;
+}
+
+Json MachineSpec(const Machine& machine) {
+  Json spec = {{"machineType", machine.type}};
+  if (machine.count > 0) {
+    spec["acceleratorType"] = machine.accelerator;
+    spec["acceleratorCount"] = machine.count;
+  }
+  return spec;
+}
+
+// Durations are seconds, and the API takes whole ones of them best.
+std::string Seconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1))), "s");
+}
+
+Json Scheduling(const Policies& policies) {
+  Json scheduling = Json::object();
+  if (policies.deadline) scheduling["timeout"] = Seconds(*policies.deadline);
+  if (policies.restart_scope == RestartScope::kJob) {
+    scheduling["restartJobOnWorkerRestart"] = true;
+  }
+  return scheduling;
+}
+
+Json PoolSpec(const std::vector<TaskId>& tasks, const Machine& machine, const std::string& image,
+              const std::string& folder) {
+  return {{"machineSpec", MachineSpec(machine)},
+          {"replicaCount", absl::StrCat(tasks.size())},  // an int64, which JSON has as a text
+          {"containerSpec",
+           {{"imageUri", image}, {"command", {kProgram, kTaskCommand}}, {"args", {folder}}}}};
+}
+
+// Whether the image that is made for this has what the role runs.
+bool IsOurs(const RoleSpec& role) {
+  return role.command.empty() || role.command.front() == "muster-trainer";
+}
+
+std::string NoImage(const RoleSpec& role) {
+  return absl::StrCat("role '", role.name,
+                      "' has a command and no image; set 'image' for it or for the ",
+                      "whole job, or give --image: one that has the command, and muster");
+}
+
+// What of a role's wishes is not heard.
+void AddRoleLimits(const JobSpec& spec, const RoleSpec& role, std::vector<Limit>& limits) {
+  const auto add = [&](absl::string_view field, absl::string_view instead) {
+    limits.push_back({.what = NotOfRole(role, field, instead)});
+  };
+  if (role.resources != Resources()) {
+    add("resources",
+        "the machine decides; choose it by --scale-tier or --worker-type and the like");
+  }
+  if (role.restart == RestartPolicy::kAlways || role.restart == RestartPolicy::kOnFailure) {
+    add("restart",
+        "a task that fails ends the job; `muster run … --resume` goes on from its "
+        "checkpoint");
+  }
+  if (role.ready == Readiness::kListening) add("ready", "a task counts as up with its job");
+  // A manifest always has a port.
+  const bool placed = role.port.has_value() || !role.addresses.empty();
+  if (placed && spec.format == JobFormat::kNative) {
+    add("port and addresses", "Vertex AI gives them");
+  }
+  if (!role.kubernetes.is_null()) add("kubernetes", kForKubernetesAlone);
+  if (!role.pod.is_null()) {
+    add("template", "of a pod only the container's image, command and variables are taken");
+  }
+}
+
+void AddPolicyLimits(const JobSpec& spec, std::vector<Limit>& limits) {
+  const Policies& policies = spec.policies;
+  if (policies.success == SuccessPolicy::kAllWorkers) {
+    limits.push_back({.what = "policies: success: the job succeeds when the task that leads does"});
+  }
+  if (policies.stall) {
+    limits.push_back({.what = "policies: stall: nobody watches the progress of its tasks"});
+  }
+  const auto pools = PoolsOf(spec);
+  if (policies.chief && pools.ok() && *policies.chief != pools->front().front()) {
+    limits.push_back({.what = absl::StrCat("policies: chief: ", pools->front().front().ToString(),
+                                           " leads the job, not ", policies.chief->ToString())});
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const Place& place, const Pools& pools) {
+  MUSTER_ASSIGN_OR_RETURN(ScaleTier tier, FindTier(place.tier));
+  if (tier.custom) {
+    MUSTER_ASSIGN_OR_RETURN(tier, CustomTier(place, pools));
+  } else {
+    MUSTER_RETURN_IF_ERROR(CheckOnlyTier(place));
+    MUSTER_RETURN_IF_ERROR(CheckFits(tier, pools));
+  }
+  const std::array names = {tier.master, tier.worker, tier.parameter_server, tier.master};
+  std::array<Machine, kPools> machines;
+  for (size_t i = 0; i < kPools; ++i) {
+    if (pools.at(i).empty()) continue;
+    MUSTER_ASSIGN_OR_RETURN(machines.at(i), ParseMachine(names.at(i)));
+  }
+  return machines;
+}
+
+absl::Status CheckJobId(absl::string_view id) {
+  const bool good =
+      !id.empty() && id.size() <= kLongestLabel &&
+      absl::ascii_islower(static_cast<unsigned char>(id.front())) &&
+      std::all_of(id.begin(), id.end(), [](char c) {
+        const auto u = static_cast<unsigned char>(c);
+        return absl::ascii_islower(u) || absl::ascii_isdigit(u) || c == '-' || c == '_';
+      });
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "job id '", id,
+      "': on Vertex AI it is made of a-z, 0-9, - and _, begins with a letter and has at ", "most ",
+      kLongestLabel, " of them"));
+}
+
+absl::StatusOr<std::string> ImageOf(const RoleSpec& role, const Place& place,
+                                    absl::string_view version) {
+  if (!role.image.empty()) return role.image;
+  if (!place.image.empty()) return place.image;
+  if (!IsOurs(role)) return absl::InvalidArgumentError(NoImage(role));
+  // "example.com:project" is a folder of the domain there.
+  return absl::StrCat(place.region, "-docker.pkg.dev/",
+                      absl::StrReplaceAll(place.project, {{":", "/"}}),
+                      "/muster/muster-vertex:", version);
+}
+
+absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
+                                                   absl::string_view version) {
+  const Place place = Place::Of(submission);
+  MUSTER_RETURN_IF_ERROR(CheckJobId(submission.id));
+  MUSTER_ASSIGN_OR_RETURN(const Pools pools, PoolsOf(submission.spec));
+  MUSTER_ASSIGN_OR_RETURN(const auto machines, MachinesFor(place, pools));
+  Json specs = Json::array();
+  for (size_t i = 0; i < pools.size(); ++i) {
+    if (pools.at(i).empty()) {
+      specs.push_back(Json::object());  // keeps its place
+      continue;
+    }
+    const RoleSpec& role = *submission.spec.FindRole(pools.at(i).front().role);
+    MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(role, place, version));
+    specs.push_back(PoolSpec(pools.at(i), machines.at(i), image, place.FolderOf(submission.id)));
+  }
+  while (specs.size() > 1 && specs.back().empty()) specs.erase(specs.size() - 1);
+  Json job_spec = {{"workerPoolSpecs", std::move(specs)}};
+  if (Json scheduling = Scheduling(submission.spec.policies); !scheduling.empty()) {
+    job_spec["scheduling"] = std::move(scheduling);
+  }
+  job_spec["baseOutputDirectory"] = {{"outputUriPrefix", place.folder}};
+  return Json{{"displayName", submission.id},
+              {"jobSpec", std::move(job_spec)},
+              {"labels", {{kJobLabel, submission.id}}}};
+}
+
+std::vector<Limit> LimitsOf(const JobSpec& spec) {
+  std::vector<Limit> limits;
+  if (const auto pools = PoolsOf(spec); !pools.ok()) {
+    limits.push_back({.what = std::string(pools.status().message()), .fatal = true});
+  }
+  for (const RoleSpec& role : spec.roles) AddRoleLimits(spec, role, limits);
+  AddPolicyLimits(spec, limits);
+  if (!spec.notebook.is_null()) {
+    limits.push_back({.what = kNoNotebook});
+  }
+  if (!spec.kubernetes.is_null()) {
+    limits.push_back({.what = absl::StrCat("kubernetes: ", kForKubernetesAlone)});
+  }
+  return limits;
+}
+
+}  // namespace muster::vertex

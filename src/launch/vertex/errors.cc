@@ -1,0 +1,100 @@
+#include "launch/vertex/errors.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "storage/json.h"
+
+namespace muster::vertex {
+namespace {
+
+using storage::ParseJson;
+using storage::TextMember;
+
+struct Refusal {
+  std::string message;
+  std::string status;  // "RESOURCE_EXHAUSTED"
+  std::string reason;  // "SERVICE_DISABLED": of the details
+};
+
+Refusal ReadRefusal(absl::string_view body) {
+  const nlohmann::json json = ParseJson(body);
+  if (!json.is_object() || !json.contains("error")) return {};
+  const nlohmann::json& error = json["error"];
+  Refusal refusal{.message = TextMember(error, "message"), .status = TextMember(error, "status")};
+  if (!error.is_object() || !error.contains("details") || !error["details"].is_array()) {
+    return refusal;
+  }
+  for (const nlohmann::json& detail : error["details"]) {
+    if (refusal.reason.empty()) refusal.reason = TextMember(detail, "reason");
+  }
+  return refusal;
+}
+
+std::string ApiOf(const Attempt& attempt) {
+  return attempt.service == kLoggingService ? "logging.googleapis.com"
+                                            : "aiplatform.googleapis.com";
+}
+
+std::string RoleOf(const Attempt& attempt) {
+  return attempt.service == kLoggingService ? "roles/logging.viewer" : "roles/aiplatform.user";
+}
+
+bool IsDisabledApi(const Refusal& refusal) {
+  return refusal.reason == "SERVICE_DISABLED" ||
+         absl::StrContains(refusal.message, "is disabled") ||
+         absl::StrContains(refusal.message, "has not been used in project");
+}
+
+std::string NotAllowed(const Attempt& attempt) {
+  return absl::StrCat("these credentials lack the permission ", attempt.permission, " in project ",
+                      attempt.project, "; the role ", RoleOf(attempt),
+                      " has it: gcloud projects add-iam-policy-binding ", attempt.project,
+                      " --member=serviceAccount:EMAIL --role=", RoleOf(attempt));
+}
+
+std::string OverQuota(const Attempt& attempt) {
+  return absl::StrCat("the quota of project ", attempt.project,
+                      attempt.region.empty() ? "" : " in ", attempt.region,
+                      " is used up; see it with `gcloud alpha services quota list --service=",
+                      ApiOf(attempt), " --consumer=projects/", attempt.project,
+                      "`, ask for more at https://console.cloud.google.com/iam-admin/quotas, or "
+                      "take another region or "
+                      "fewer or other machines");
+}
+
+}  // namespace
+
+absl::Status ErrorOf(const Attempt& attempt, const net::Response& response) {
+  const Refusal refusal = ReadRefusal(response.body);
+  const absl::Status plain = net::StatusOf(response);
+  const auto error = [&](absl::StatusCode code, absl::string_view what) {
+    return absl::Status(
+        code, absl::StrCat(attempt.service, ": ", what, refusal.message.empty() ? "" : " (",
+                           net::ServerWords(refusal.message), refusal.message.empty() ? "" : ")"));
+  };
+  switch (response.status) {
+    case 401:
+      return error(
+          absl::StatusCode::kUnauthenticated,
+          "the credentials are not taken; make a new key of the service account, or sign in "
+          "with `gcloud auth application-default login`");
+    case 403:
+      if (IsDisabledApi(refusal)) {
+        return error(absl::StatusCode::kFailedPrecondition,
+                     absl::StrCat("the API is not enabled in project ", attempt.project,
+                                  ": gcloud services enable ", ApiOf(attempt),
+                                  " --project=", attempt.project, "; it takes a few minutes"));
+      }
+      return error(absl::StatusCode::kPermissionDenied, NotAllowed(attempt));
+    case 404:
+      return error(absl::StatusCode::kNotFound, "there is no such job, project or region");
+    case 429:
+      return error(absl::StatusCode::kResourceExhausted, OverQuota(attempt));
+    case 400:
+      return error(absl::StatusCode::kInvalidArgument, "the request is not taken");
+    default:
+      return error(plain.code(), plain.message());
+  }
+}
+
+}  // namespace muster::vertex

@@ -1,0 +1,106 @@
+#include "launch/vertex/follower.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/time/clock.h"
+#include "base/file_lock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "launch/vertex/log_copy.h"
+#include "launch/vertex/observe.h"
+
+namespace muster::vertex {
+namespace {
+
+constexpr absl::Duration kStateInterval = absl::Seconds(5);
+constexpr absl::Duration kEndInterval = absl::Seconds(1);
+// A log that cannot be read keeps nobody waiting for longer when the job is over.
+constexpr absl::Duration kEndPatience = absl::Minutes(1);
+constexpr int kMostPages = 100'000;
+
+std::string WholeMark(const FollowOptions& options) { return JoinPath(options.logs, "whole"); }
+
+}  // namespace
+
+bool IsWhole(const FollowOptions& options) {
+  std::error_code ignored;
+  return std::filesystem::exists(WholeMark(options), ignored);
+}
+
+absl::StatusOr<bool> CopyOutput(Client& client, const FollowOptions& options,
+                                std::optional<absl::Time> ended, const std::stop_token& stop) {
+  MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(JoinPath(options.logs, "copy.lock")));
+  if (!lock) return false;
+  const absl::Time before = absl::Now() - kLogDelay;
+  MUSTER_ASSIGN_OR_RETURN(const auto copy, LogCopy::Open(options.logs, options.pools, options.log));
+  const std::string filter = LogFilter(JobNumber(options.job), copy->cursor(), before);
+  std::string page;
+  for (int i = 0; i < kMostPages; ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const LogPage answer,
+                            client.ListLog(options.project, filter, page, stop));
+    for (const LogEntry& entry : answer.entries) MUSTER_RETURN_IF_ERROR(copy->Take(entry));
+    if (!answer.entries.empty()) MUSTER_RETURN_IF_ERROR(copy->Save());
+    page = answer.next;
+    if (page.empty()) break;
+  }
+  if (!ended || before < *ended + kLastWords) return false;
+  ReplaceFile(WholeMark(options), "").IgnoreError();  // else it is merely looked for again
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(Client& client, FollowOptions options) {
+  MUSTER_ASSIGN_OR_RETURN(EventFd signal, EventFd::Create());
+  std::unique_ptr<Follower> follower(new Follower(client, std::move(options), std::move(signal)));
+  Follower* self = follower.get();
+  self->thread_ = std::jthread([self](const std::stop_token& stop) { self->Work(stop); });
+  return follower;
+}
+
+Follower::~Follower() {
+  const absl::MutexLock lock(&mutex_);
+  stopping_ = true;
+}
+
+bool Follower::Drain() {
+  signal_.Clear();
+  const absl::MutexLock lock(&mutex_);
+  return !ended_;
+}
+
+void Follower::Wait(absl::Duration delay) {
+  const absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&stopping_), delay);
+}
+
+bool Follower::Look(const std::stop_token& stop) {
+  const auto job = client_.GetJob(options_.job, stop);
+  const absl::Time now = absl::Now();
+  std::optional<absl::Time> ended;
+  if (job.ok()) ended = EndOf(*job, now);
+  if (absl::IsNotFound(job.status())) ended = now - kLogDelay - kLastWords;
+  if (!ended && now < copy_at_) return false;
+  if (ended) give_up_at_ = std::min(give_up_at_, now + kLastWords + kEndPatience);
+  copy_at_ = now + options_.interval;
+  const auto copied = CopyOutput(client_, options_, ended, stop);
+  if (copied.ok()) return *copied || (ended && IsWhole(options_)) || now > give_up_at_;
+  if (now <= give_up_at_) return false;
+  if (options_.warn) options_.warn(copied.status());
+  return true;
+}
+
+void Follower::Work(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const bool over = Look(stop);
+    if (over) {
+      const absl::MutexLock lock(&mutex_);
+      ended_ = true;
+    }
+    signal_.Signal();
+    if (over) return;
+    const bool ending = give_up_at_ != absl::InfiniteFuture();
+    Wait(std::min(options_.interval, ending ? kEndInterval : kStateInterval));
+  }
+}
+
+}  // namespace muster::vertex

@@ -1,0 +1,88 @@
+#include "launch/vertex/log_copy.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/testing.h"
+#include "gtest/gtest.h"
+
+namespace muster::vertex {
+namespace {
+
+class VertexLogCopy : public ::testing::Test {
+ protected:
+  VertexLogCopy() {
+    pools_[0] = {{"chief", 0}};
+    pools_[1] = {{"worker", 0}, {"worker", 1}};
+  }
+
+  std::unique_ptr<LogCopy> Open() const {
+    auto copy = LogCopy::Open(temp_.path(), pools_, {});
+    EXPECT_TRUE(copy.ok()) << copy.status();
+    return *std::move(copy);
+  }
+  std::string Log(const std::string& stem) const {
+    return ReadFile(absl::StrCat(temp_.path(), "/", stem, ".log")).value_or("");
+  }
+  static LogEntry Entry(const std::string& id, const std::string& message,
+                        const std::string& task = "workerpool1-1") {
+    return {.timestamp = "2026-01-01T00:00:31.000000001Z",
+            .insert_id = id,
+            .severity = "INFO",
+            .task = task,
+            .message = message};
+  }
+
+  Pools pools_;
+  const TempDir temp_;
+};
+
+TEST_F(VertexLogCopy, LinesGoToTheirTasksWithTheirSeverity) {
+  auto copy = Open();
+  ASSERT_TRUE(copy->Take(Entry("a", "one\ntwo\n")).ok());
+  ASSERT_TRUE(copy->Take(Entry("b", "Job is running.", "service")).ok());
+  LogEntry error = Entry("c", "bad", "workerpool0-0");
+  error.severity = "ERROR";
+  ASSERT_TRUE(copy->Take(error).ok());
+  ASSERT_TRUE(copy->Save().ok());
+  EXPECT_EQ(Log("worker-1"), "INFO :: one\nINFO :: two\n");
+  EXPECT_EQ(Log("chief-0"), "INFO :: [Vertex AI] Job is running.\nERROR :: bad\n");
+}
+
+TEST_F(VertexLogCopy, WhatWasNotSavedComesAgainAndStandsThereOnce) {
+  {
+    auto copy = Open();
+    ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
+    ASSERT_TRUE(copy->Save().ok());
+    ASSERT_TRUE(copy->Take(Entry("b", "two")).ok());
+    ASSERT_TRUE(copy->Take(Entry("c", "first of this task", "workerpool1-0")).ok());
+  }
+  auto copy = Open();
+  EXPECT_EQ(copy->cursor().insert_id, "a");
+  ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());  // the one that was known
+  ASSERT_TRUE(copy->Take(Entry("b", "two")).ok());
+  ASSERT_TRUE(copy->Take(Entry("c", "first of this task", "workerpool1-0")).ok());
+  ASSERT_TRUE(copy->Save().ok());
+  EXPECT_EQ(Log("worker-1"), "INFO :: one\nINFO :: two\n");
+  EXPECT_EQ(Log("worker-0"), "INFO :: first of this task\n");
+}
+
+TEST_F(VertexLogCopy, ADamagedStateBeginsAnew) {
+  ASSERT_TRUE(ReplaceFile(temp_.path() + "/vertex.copy", R"({"timestamp": 5})").ok());
+  EXPECT_EQ(Open()->cursor(), LogCursor());
+}
+
+TEST(VertexLogFilter, GoesOnBehindEntriesOfTheSameTime) {
+  const absl::Time before = absl::FromUnixMicros(1767225665527495);
+  EXPECT_EQ(LogFilter("42", {}, before),
+            "resource.type=\"ml_job\" AND resource.labels.job_id=\"42\" AND "
+            "timestamp<\"2026-01-01T00:01:05.527495Z\"");
+  EXPECT_EQ(LogFilter("42", {"2026-01-01T00:00:32Z", "i\"d"}, before),
+            "resource.type=\"ml_job\" AND resource.labels.job_id=\"42\" AND "
+            "((timestamp=\"2026-01-01T00:00:32Z\" AND insertId>\"i\\\"d\") OR "
+            "timestamp>\"2026-01-01T00:00:32Z\") AND timestamp<\"2026-01-01T00:01:05.527495Z\"");
+}
+
+}  // namespace
+}  // namespace muster::vertex

@@ -1,0 +1,125 @@
+#include "launch/vertex/package.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "storage/read_ahead.h"
+
+namespace muster::vertex {
+namespace {
+
+constexpr int64_t kLarge = 4 << 20;
+constexpr size_t kSenders = 4;  // at once
+constexpr char kFolder[] = "muster_packages";
+constexpr char kFormat[] = "1\n";  // another one is another package
+
+std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
+  std::vector<std::vector<WorkFile>> parts(1);
+  for (const WorkFile& file : files) {
+    if (file.size < kLarge) {
+      parts.front().push_back(file);
+    } else {
+      parts.push_back({file});
+    }
+  }
+  return parts;
+}
+
+std::string NameOf(const std::vector<WorkFile>& files) {
+  Sha256 sum;
+  sum.Update(absl::string_view(kFormat));
+  for (const WorkFile& file : files) {
+    sum.Update(absl::StrCat(file.mode, " ", file.sha256, " ", file.path.size(), " ", file.path, " ",
+                            file.link_target, "\n"));
+  }
+  return absl::StrCat(sum.Finish(), ".tar.gz");
+}
+
+absl::Status Upload(storage::FileSystem& there, const storage::Url& url, const std::string& root,
+                    const std::vector<WorkFile>& files, storage::IfExists if_exists) {
+  MUSTER_ASSIGN_OR_RETURN(const auto writer, there.OpenForWriting(url, if_exists));
+  Gzip gzip([&writer](absl::string_view bytes) { return writer->Append(bytes); });
+  MUSTER_RETURN_IF_ERROR(
+      WriteTar(root, files, [&gzip](absl::string_view bytes) { return gzip.Write(bytes); }));
+  MUSTER_RETURN_IF_ERROR(gzip.Finish());
+  const absl::Status closed = writer->Close();
+  // Somebody else has sent the very same.
+  return absl::IsAlreadyExists(closed) ? absl::OkStatus() : closed;
+}
+
+// How many bytes of files that took: 0 when it was there.
+absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url& url,
+                                 const PackageOptions& options, const std::vector<WorkFile>& part) {
+  if (!options.again) {
+    const absl::Status known = there.Stat(url).status();
+    if (known.ok()) return 0;
+    if (!absl::IsNotFound(known)) return known;
+  }
+  MUSTER_RETURN_IF_ERROR(
+      Upload(there, url, options.root, part,
+             options.again ? storage::IfExists::kReplace : storage::IfExists::kFail));
+  int64_t bytes = 0;
+  for (const WorkFile& file : part) bytes += file.size;
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
+                                  const std::vector<WorkFile>& files) {
+  const storage::Url folder{.scheme = "gs", .place = options.bucket, .name = kFolder};
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(folder));
+  std::vector<std::vector<WorkFile>> parts = Split(files);
+  std::erase_if(parts, [](const std::vector<WorkFile>& part) { return part.empty(); });
+  Sent sent;
+  for (const auto& part : parts) sent.packages.push_back(folder.Child(NameOf(part)).ToString());
+  absl::Mutex mutex;
+  size_t next = 0;
+  absl::Status first;
+  const auto work = [&] {
+    for (;;) {
+      size_t i = 0;
+      {
+        const absl::MutexLock held(&mutex);
+        if (next == parts.size() || !first.ok()) return;
+        i = next++;
+      }
+      const auto bytes = SendPart(*there, folder.Child(NameOf(parts[i])), options, parts[i]);
+      const absl::MutexLock held(&mutex);
+      first.Update(bytes.status());
+      if (bytes.ok()) sent.bytes += *bytes;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (size_t i = 1; i < std::min(kSenders, parts.size()); ++i) threads.emplace_back(work);
+  work();
+  threads.clear();
+  MUSTER_RETURN_IF_ERROR(first);
+  return sent;
+}
+
+absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
+                    const std::string& folder) {
+  for (const std::string& package : packages) {
+    MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
+    MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(url));
+    MUSTER_ASSIGN_OR_RETURN(const auto reader, there->OpenForReading(url));
+    storage::ReadAhead ahead(*reader, url);
+    Unpacker unpacker(folder);
+    for (;;) {
+      MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
+      if (bytes.empty()) break;
+      if (const absl::Status taken = unpacker.Write(bytes); !taken.ok()) {
+        return Annotate(taken, package);
+      }
+    }
+    if (const absl::Status whole = unpacker.Finish(); !whole.ok()) return Annotate(whole, package);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::vertex

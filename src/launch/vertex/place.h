@@ -1,0 +1,37 @@
+// Where a job is in Google Cloud, and on what machines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/submission.h"
+
+namespace muster::vertex {
+
+struct Place {
+  std::string project;
+  std::string region;
+  std::string bucket;
+  std::string tier;
+  // Names of machines, as the user gave them; "": the tier's, or its default.
+  std::string master_type, worker_type, parameter_server_type;
+  std::optional<int> workers, parameter_servers;  // instead of the file's replicas
+  std::string image;                              // of every role that names none of its own
+  std::string dataset;                            // instead of the path in the file
+  bool rebuild = false;                           // what is in the bucket already is sent again
+  std::vector<std::string> packages;              // of a run whose files are used again
+  std::string folder;  // gs://… that checkpoints go to: the first run's
+  std::string job;     // the CustomJob's resource name; "": none yet
+  // When runs of the same id were submitted that never came to be: what they left makes room.
+  std::vector<int64_t> retried_us;
+
+  static Place Of(const Submission& submission);
+  nlohmann::json ToJson() const;
+
+  // gs://BUCKET/muster_ID, where what a run needs is kept.
+  std::string FolderOf(const std::string& id) const;
+};
+
+}  // namespace muster::vertex

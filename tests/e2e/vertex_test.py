@@ -1,0 +1,574 @@
+"""muster run --on vertex, and the other commands on such a job, on the Google of our tests (vertex_api.mjs). There are no machines: what becomes
+of jobs the tests say themselves; what their containers would do, the last tests do here."""
+import io
+import json
+import os
+import re
+import subprocess
+import tarfile
+import unittest
+import urllib.request
+
+from support import MUSTER, GsServer, MusterTest, wait_until
+
+JOB = """
+    name: mnist
+    roles:
+      chief: {}
+      worker: {replicas: 2}
+      ps: {}
+    train:
+      model: cnn
+      data: {format: mnist, path: "gs://bucket/data/mnist"}
+      batch_size: 64
+      steps: 10
+    """
+
+COMMANDS = """
+    name: own
+    image: python:3
+    roles:
+      worker: {replicas: 2, command: "cat hello.txt; echo $TF_CONFIG; echo rank $RANK in $(basename $PWD)"}
+    """
+
+
+class VertexTest(MusterTest):
+    def serve(self, credentials="service_account", **options):
+        """A Google with an account in it, whose variables the commands get from now on."""
+        options = {"auth": True, "buckets": ["bucket"], **options}
+        self.google = GsServer(self, **options)
+        self.work = self.dir / "work"
+        self.work.mkdir(exist_ok=True)
+        (self.work / "hello.txt").write_text("hello\n")
+        self.key = self.dir / "key.json"
+        if credentials:
+            self.key.write_text(json.dumps(self.google.ask(credentials)))
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"):
+            self.env.pop(name, None)
+        self.env.update({
+            "GOOGLE_APPLICATION_CREDENTIALS": str(self.key), "NO_GCE_CHECK": "true", "HOME": str(self.dir),
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.google.address,
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": self.google.address,
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING": self.google.address})
+
+    def file(self, text=JOB, name="config.yml"):
+        path = self.write(name, text)
+        path.rename(self.work / name)
+        return name
+
+    def train(self, *options, text=JOB, check=True, detach=True):
+        return self.muster("run", self.file(text), "--on", "vertex", *(["-d"] if detach else []), *options, cwd=self.work, check=check)
+
+    def submit(self, *options, text=JOB):
+        if "--scale-tier" not in options:
+            options = (*options, "--scale-tier", "STANDARD_1")
+        return re.search(r"Started (\S+) in", self.train("--bucket", "bucket", *options, text=text).stdout).group(1)
+
+    def refuse(self, *options, text=JOB, code=1):
+        """What a run says that does not start."""
+        result = self.train(*options, text=text, check=False)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stderr
+
+    def vertex(self, command=None):
+        return self.google.ask("vertex", command or {})
+
+    def number(self, job):
+        return next(one["name"] for one in self.vertex()["jobs"] if one["displayName"] == job).rsplit("/", 1)[1]
+
+    def become(self, job, state, **more):
+        self.vertex({"job": job, "set": {"state": f"JOB_STATE_{state}", **more}})
+
+    def say(self, job, *entries):
+        number = self.number(job)
+        self.vertex({"entries": [{"job": number, **(entry if isinstance(entry, dict) else {"message": entry})} for entry in entries]})
+
+    def objects(self):
+        return set(self.google.ask("objects"))
+
+    def object(self, name, bucket="bucket"):
+        token = self.google.ask("token")["access_token"]
+        path = urllib.request.quote(name, safe="")
+        request = urllib.request.Request(f"{self.google.address}/storage/v1/b/{bucket}/o/{path}?alt=media",
+                                         headers={"Authorization": f"Bearer {token}"})
+        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30).read()
+
+    def uploads(self):
+        return [request for request in self.google.ask("state")["requests"] if request.startswith("POST /upload")]
+
+    # ---- from submission to the end
+
+    def test_from_submission_to_success(self):
+        self.serve()
+        job = self.submit()
+        self.assertRegex(job, r"^train_\d{8}_\d{6}$")
+        body = self.vertex()["created"][0]
+        pools = body["jobSpec"]["workerPoolSpecs"]
+        self.assertEqual([pool["replicaCount"] for pool in pools], ["1", "2", "1"])
+        self.assertEqual(pools[2]["machineSpec"], {"machineType": "n1-standard-4"})
+        self.assertEqual(pools[0]["containerSpec"]["command"] + pools[0]["containerSpec"]["args"],
+                         ["muster", "vertex-task", f"gs://bucket/muster_{job}"])
+        self.assertIn(f"bucket/muster_{job}/config.yml", self.objects())
+        self.assertIn(b"batch_size: 64", self.object(f"muster_{job}/config.yml"))
+        self.assertEqual(self.show(job)["state"], "Starting")
+        self.become(job, "RUNNING")
+        shown = self.show(job)
+        self.assertEqual((shown["state"], shown["model_dir"]), ("Running", f"gs://bucket/muster_{job}"))
+        self.assertEqual({task["task"]: task["state"] for task in shown["tasks"]},
+                         {"chief:0": "Running", "worker:0": "Running", "worker:1": "Running", "ps:0": "Running"})
+        self.assertIn("vertex", self.muster("jobs", "--running").stdout)
+        self.become(job, "SUCCEEDED")
+        self.assertEqual(self.show(job)["state"], "Succeeded")
+
+    def test_a_run_stays_until_the_end_and_prints_what_tasks_say(self):
+        self.serve()
+        run = self.start("run", self.file(), "--on", "vertex", "--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "mine",
+                         cwd=self.work)
+        wait_until(lambda: self.vertex()["jobs"], "the job is there")
+        self.become("mine", "RUNNING")
+        self.say("mine", "step 1", {"message": "what a worker says", "task": "workerpool1-1", "severity": "WARNING"},
+                 {"message": "Job is running.", "task": "service", "text": True})
+        self.become("mine", "SUCCEEDED")
+        out, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertIn("chief:0  | INFO :: step 1\n", out)
+        self.assertIn("worker:1 | WARNING :: what a worker says\n", out)
+        self.assertIn("[Vertex AI] Job is running.", out)
+        self.assertIn("Succeeded", err)
+
+    def test_a_failure_names_the_task_and_its_last_lines(self):
+        self.serve()
+        job = self.submit()
+        self.say(job, {"message": "no such file: data", "task": "workerpool1-0", "severity": "ERROR"})
+        self.become(job, "FAILED", error={"code": 3, "message": "The replica workerpool1-0 exited with a non-zero status of 3."})
+        said = self.muster("show", job).stdout
+        self.assertIn("worker:0", said)
+        self.assertIn("no such file: data", said)
+        self.assertEqual(self.task(job, "worker:0")["exit_code"], 3)
+
+    def test_the_bucket_is_made_when_there_is_none(self):
+        self.serve(buckets=[])
+        said = self.train("--scale-tier", "STANDARD_1", "--region", "europe-west4")
+        job = re.search(r"Started (\S+) in", said.stdout).group(1)
+        self.assertIn(f"muster-project/muster_{job}/job.json", self.objects())
+        self.assertIn("/locations/europe-west4/", self.vertex()["jobs"][0]["name"])
+
+    def test_files_that_are_there_are_not_sent_again(self):
+        self.serve()
+        (self.work / ".gitignore").write_text("secret\n")
+        (self.work / "secret").write_text("do not send\n")
+        (self.work / "large.bin").write_bytes(os.urandom(5 << 20))
+        os.chmod(self.work / "hello.txt", 0o755)
+        self.submit("--job-id", "one", text=JOB.replace("mnist\n", "one\n", 1))
+        packages = [name for name in self.objects() if "muster_packages/" in name]
+        self.assertEqual(len(packages), 2)  # what is large has one of its own
+        first = self.object(packages[0].split("/", 1)[1])
+        names = {}
+        for package in packages:
+            with tarfile.open(fileobj=io.BytesIO(self.object(package.split("/", 1)[1]))) as tar:
+                names.update({member.name: (member.mode, member.mtime, member.uid) for member in tar})
+        self.assertEqual(set(names), {"hello.txt", "large.bin", "config.yml", ".gitignore"})
+        self.assertEqual(names["hello.txt"][0], 0o755)
+        self.assertEqual({(mtime, uid) for _, mtime, uid in names.values()}, {(315532800, 0)})
+
+        before = len([request for request in self.uploads()])
+        self.become("one", "SUCCEEDED")
+        said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "two", text=JOB.replace("mnist\n", "one\n", 1))
+        self.assertIn("all there already", said.stderr)
+        self.assertEqual([name for name in self.objects() if "muster_packages/" in name and name not in packages], [])
+        self.assertEqual(len(self.uploads()) - before, 3)  # job.json, config.yml, tls.json
+        self.become("two", "SUCCEEDED")
+        said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "three", "--rebuild",
+                          text=JOB.replace("mnist\n", "one\n", 1))
+        self.assertIn("5.0MiB sent", said.stderr)
+        self.assertEqual(self.object(packages[0].split("/", 1)[1]), first)
+        # Of what changes only that.
+        self.become("three", "SUCCEEDED")
+        (self.work / "hello.txt").write_text("changed\n")
+        said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "four", text=JOB.replace("mnist\n", "one\n", 1))
+        self.assertNotIn("MiB sent", said.stderr)
+
+    def test_custom_machines_and_counts(self):
+        self.serve()
+        self.submit("--scale-tier", "CUSTOM", "--master-type", "complex_model_m_gpu", "--worker-type", "standard_v100", "--worker-count", "5",
+                    "--parameter-server-type", "n1-highmem-4", "--parameter-server-count", "2", "--dataset", "gs://bucket/other",
+                    "--image", "registry/image:7")
+        pools = self.vertex()["created"][0]["jobSpec"]["workerPoolSpecs"]
+        self.assertEqual([pool["replicaCount"] for pool in pools], ["1", "5", "2"])
+        self.assertEqual(pools[0]["machineSpec"], {"machineType": "n1-standard-16", "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 4})
+        self.assertEqual(pools[2]["machineSpec"], {"machineType": "n1-highmem-4"})
+        self.assertEqual(pools[1]["containerSpec"]["imageUri"], "registry/image:7")
+        run = next(name for name in self.objects() if name.endswith("job.json")).split("/", 1)[1]
+        self.assertEqual(json.loads(self.object(run))["spec"]["train"]["data"]["path"], "gs://bucket/other")
+
+    def test_several_files_are_one_job(self):
+        self.serve()
+        (self.work / "a.yml").write_text("name: joined\ntrain: {model: cnn, steps: 5, data: {format: mnist, path: 'gs://bucket/d'}}\n"
+                                         "roles: {worker: {}}\n")
+        (self.work / "b.yml").write_text("train: {steps: 7}\n")
+        self.muster("run", "-c", "a.yml", "-c", "b.yml", "--on", "vertex", "-d", "--bucket", "bucket", "--job-id", "joined", cwd=self.work)
+        train = json.loads(self.object("muster_joined/job.json"))["spec"]["train"]
+        self.assertEqual((train["steps"], train["model"]), (7, "cnn"))
+        # One machine, with a GPU, is what there is without a word.
+        pools = self.vertex()["created"][0]["jobSpec"]["workerPoolSpecs"]
+        self.assertEqual(pools[0]["machineSpec"]["acceleratorType"], "NVIDIA_TESLA_T4")
+
+    # ---- jobs, logs, stop
+
+    def test_jobs_are_listed_over_pages_whoever_started_them(self):
+        self.serve(jobsPerPage=2)
+        self.assertIn("no jobs yet", self.muster("jobs", "--on", "vertex").stdout)
+        pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}
+        self.vertex({"jobs": [{"job": {"displayName": f"other{i}", "jobSpec": {"workerPoolSpecs": [pool]}}} for i in range(5)]})
+        self.submit("--job-id", "mine")
+        self.become("other3", "RUNNING")
+        self.become("other1", "SUCCEEDED")
+        listed = json.loads(self.muster("jobs", "--on", "vertex", "--json").stdout)
+        self.assertEqual({job["name"] for job in listed}, {"mine", *(f"other{i}" for i in range(5))})
+        running = json.loads(self.muster("jobs", "--on", "vertex", "--running", "--json").stdout)
+        self.assertNotIn("other1", {job["name"] for job in running})
+        # One of others is shown, read and ended like one of ours.
+        number = self.number("other3")
+        self.say("other3", "what it says")
+        self.assertIn("INFO :: what it says", self.muster("logs", number, "--on", "vertex").stdout)
+        self.muster("stop", "--yes", number, "--on", "vertex")
+        self.assertEqual(self.show(number)["state"], "Stopped")
+
+    def test_logs_are_whole_and_in_order_also_with_equal_times(self):
+        self.serve(entriesPerPage=3)
+        job = self.submit()
+        self.become(job, "RUNNING")
+        time = "2026-01-01T00:00:31.000000001Z"
+        self.say(job, *({"message": f"line {i}", "timestamp": time, "insertId": f"a{i:02}"} for i in range(7)))
+        follow = self.start("logs", "-f", "--polling-interval", "100ms", job)
+        lines = []
+        while len(lines) < 7:
+            lines.append(follow.stdout.readline().rstrip("\n").split(" | ", 1)[1])
+        self.say(job, *({"message": f"line {i}", "timestamp": time, "insertId": f"a{i:02}"} for i in range(7, 12)),
+                 {"message": "two\nlines", "timestamp": "2026-01-01T00:00:31.000000002Z"})
+        self.become(job, "SUCCEEDED")
+        rest, _ = follow.communicate(timeout=60)  # it ends when the job has ended
+        self.assertEqual(follow.returncode, 0)
+        lines += [line.split(" | ", 1)[1] for line in rest.splitlines()]
+        expected = [f"INFO :: line {i}" for i in range(12)] + ["INFO :: two", "INFO :: lines"]
+        self.assertEqual(lines, expected)
+        # They stay, and are not asked for again.
+        asked = len(self.vertex()["filters"])
+        again = self.muster("logs", job).stdout
+        self.assertEqual([line.split(" | ", 1)[1] for line in again.splitlines()], expected)
+        self.assertEqual(len(self.vertex()["filters"]), asked)
+
+    def test_logs_that_could_not_be_read_are_read_the_next_time(self):
+        self.serve(entriesPerPage=2)
+        job = self.submit()
+        self.say(job, *(f"line {i}" for i in range(6)))
+        refused = {"error": {"code": 403, "message": "Permission denied", "status": "PERMISSION_DENIED"}}
+        self.google.ask("faults", [{"kind": "status", "status": 403, "match": "entries:list", "skip": 1, "times": 1, "body": refused}])
+        first = self.muster("logs", job)
+        self.assertIn("roles/logging.viewer", first.stderr)
+        second = self.muster("logs", job)
+        self.assertEqual(second.stdout.count("line "), 6, second.stdout)
+        self.assertEqual(second.stderr, "")
+
+    def test_stop_cancels(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.muster("stop", "--yes", job)
+        self.assertEqual(self.show(job)["state"], "Stopped")
+        self.assertEqual(self.vertex()["jobs"][0]["state"], "JOB_STATE_CANCELLED")
+        self.assertIn("is not running", self.muster("stop", "--yes", job).stdout)
+
+    def test_a_service_that_does_not_answer_is_no_verdict(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.assertEqual(self.show(job)["state"], "Running")
+        denied = {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}}
+        self.google.ask("faults", [{"kind": "status", "status": 403, "match": "customJobs", "times": 1, "body": denied}])
+        shown = self.show(job)
+        self.assertEqual(shown["state"], "Unreachable")
+        self.assertIn("roles/aiplatform.user", shown["reason"])
+        self.assertEqual(self.show(job)["state"], "Running")
+
+    def test_a_moment_of_silence_and_an_old_token_are_not_noticed(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.google.ask("faults", [{"kind": "status", "status": 503, "match": "customJobs", "times": 2}])
+        self.assertEqual(self.show(job)["state"], "Running")
+        # A token that is void before its time is replaced.
+        self.google.ask("faults", [{"kind": "status", "status": 401, "match": "customJobs", "times": 1}])
+        self.assertEqual(self.show(job)["state"], "Running")
+
+    # ---- resume
+
+    def test_resuming_a_resumed_job_goes_on_in_the_first_folder(self):
+        self.serve()
+        self.submit("--job-id", "first")
+        self.become("first", "SUCCEEDED")
+        self.submit("--job-id", "second", "--resume", "first")
+        self.become("second", "FAILED")
+        self.submit("--job-id", "third", "--resume", "second")
+        third = json.loads(self.object("muster_third/job.json"))
+        self.assertEqual(third["spec"]["model_dir"], "gs://bucket/muster_first")
+        self.assertEqual(self.show("third")["resumed_from"], "second")
+        self.assertEqual(self.vertex()["created"][2]["jobSpec"]["baseOutputDirectory"], {"outputUriPrefix": "gs://bucket/muster_first"})
+        self.become("third", "SUCCEEDED")
+        # The same by the command that resumes jobs of every kind.
+        self.muster("resume", "-d", "third", cwd=self.work)
+        self.assertEqual(self.vertex()["created"][3]["jobSpec"]["baseOutputDirectory"], {"outputUriPrefix": "gs://bucket/muster_first"})
+
+    def test_what_cannot_be_resumed(self):
+        self.serve()
+        said = self.refuse("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--resume", "nobody")
+        self.assertIn("there is no job 'nobody' to resume", said)
+        self.assertIn("--bucket", said)
+        self.submit("--job-id", "runs")
+        self.become("runs", "RUNNING")
+        said = self.refuse("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--resume", "runs", text=JOB.replace("mnist\n", "other\n", 1))
+        self.assertIn("muster stop runs", said)
+
+    # ---- what goes wrong
+
+    def test_a_region_that_does_not_exist_comes_before_all_else(self):
+        self.serve(credentials=None)
+        said = self.refuse("--region", "us-centrall1", code=2)
+        self.assertIn("unknown region 'us-centrall1' (did you mean 'us-central1'?)", said)
+        self.assertIn("europe-west4", said)
+        self.assertEqual(self.google.ask("state")["requests"], [])
+
+    def test_credentials_missing_malformed_expired_and_without_permission(self):
+        self.serve()
+        options = ("--scale-tier", "STANDARD_1", "--bucket", "bucket")
+        key = self.key.read_text()
+        for text, words in (("not json", "is no JSON file with credentials"), ('{"type": "service_account"}', "has no client_email"),
+                            (json.dumps({**json.loads(key), "private_key": "x"}), "key")):
+            self.key.write_text(text)
+            said = self.refuse(*options)
+            self.assertIn("credentials: ", said)
+            self.assertIn(words, said)
+        self.key.unlink()
+        self.assertIn("which does not exist", self.refuse(*options))
+        del self.env["GOOGLE_APPLICATION_CREDENTIALS"]
+        said = self.refuse(*options)
+        self.assertIn("no credentials for Google Cloud: set GOOGLE_APPLICATION_CREDENTIALS", said)
+        self.env["GOOGLE_APPLICATION_CREDENTIALS"] = str(self.key)
+        self.key.write_text(json.dumps({**self.google.ask("authorized_user"), "refresh_token": "revoked", "project_id": "project"}))
+        said = self.refuse(*options)
+        self.assertIn("gcloud auth application-default login", said)
+        # They are Google's, but may not do this.
+        self.key.write_text(key)
+        said = self.refuse(*options, "--project", "another")
+        self.assertIn("gcloud projects add-iam-policy-binding another", said)
+        self.assertEqual(self.vertex()["jobs"], [])
+
+    def test_without_a_project_it_is_asked_for(self):
+        self.serve(credentials="authorized_user")
+        self.assertIn("--project", self.refuse("--scale-tier", "STANDARD_1", code=2))
+
+    def test_every_step_that_fails_says_so_and_does_not_block_the_next_try(self):
+        self.serve(forbidden=["theirs"])
+        google = lambda status, name, message, **more: {"error": {"code": status, "status": name, "message": message, **more}}
+        options = ("--scale-tier", "STANDARD_1", "--job-id", "again", "--bucket", "bucket")
+        quota = google(429, "RESOURCE_EXHAUSTED", "The following quota metrics exceed quota limits: custom_model_training_cpus")
+        disabled = google(403, "PERMISSION_DENIED", "Vertex AI API has not been used in project 1 before or it is disabled.",
+                          details=[{"reason": "SERVICE_DISABLED"}])
+        denied = google(403, "PERMISSION_DENIED", "Permission 'aiplatform.customJobs.create' denied")
+        submission = "failed at the submission to Vertex AI"
+        for fault, words in (
+                ({"match": "/storage/v1/b/bucket(/o)?\\?", "status": 403, "times": 2}, ("failed at the bucket", "roles/storage.admin")),
+                ({"match": "muster_packages", "status": 403}, ("failed at the package of the working directory",)),
+                ({"method": "POST", "match": "job.json", "status": 403}, ("failed at the folder of the run",)),
+                ({"method": "POST", "match": "config.yml", "status": 403}, ("failed at the folder of the run",)),
+                ({"method": "POST", "match": "customJobs", "status": 429, "times": 9, "body": quota}, (submission, "quota", "gcloud")),
+                ({"method": "POST", "match": "customJobs", "status": 403, "body": disabled},
+                 (submission, "gcloud services enable aiplatform.googleapis.com --project=project")),
+                ({"method": "POST", "match": "customJobs", "status": 403, "body": denied}, (submission, "roles/aiplatform.user"))):
+            self.google.ask("faults", [{"kind": "status", **fault}])
+            said = self.refuse(*options)
+            for word in words:
+                self.assertIn(word, said)
+            self.assertFalse([name for name in self.objects() if "muster_again" in name], words)
+            self.assertEqual(self.vertex()["jobs"], [])
+            self.assertEqual(self.show("again")["state"], "Failed")
+        self.google.ask("faults", [])
+        self.assertIn("may not use it", self.refuse("--scale-tier", "STANDARD_1", "--job-id", "again", "--bucket", "theirs"))
+        self.assertIn("Started again", self.train(*options).stdout)
+
+    def test_a_submission_that_was_killed_does_not_block_the_next_try(self):
+        self.serve()
+        self.google.ask("faults", [{"kind": "stall", "method": "POST", "match": "customJobs"}])
+        options = ("--on", "vertex", "-d", "--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "again")
+        run = self.start("run", self.file(), *options, cwd=self.work)
+        wait_until(lambda: any("POST /v1" in request for request in self.google.ask("state")["requests"]), "the job is being made")
+        run.kill()
+        run.wait()
+        self.assertIn("bucket/muster_again/job.json", self.objects())
+        self.google.ask("faults", [])
+        self.assertIn("Started again", self.muster("run", "config.yml", *options, cwd=self.work).stdout)
+        self.assertEqual(len(self.vertex()["jobs"]), 1)
+
+    def test_who_may_use_a_bucket_need_not_look_at_it(self):
+        self.serve()
+        self.google.ask("faults", [{"kind": "status", "status": 403, "match": "/storage/v1/b/bucket\\?", "times": 9}])
+        self.submit()
+
+    def test_an_answer_that_is_lost_is_looked_for(self):
+        self.serve()
+        self.google.ask("faults", [{"kind": "loseResponse", "method": "POST", "match": "customJobs"}])
+        job = self.submit()
+        self.assertEqual(len(self.vertex()["jobs"]), 1)
+        self.become(job, "RUNNING")
+        self.assertEqual(self.show(job)["state"], "Running")
+
+    def test_an_id_that_is_taken(self):
+        self.serve()
+        self.submit("--job-id", "mine")
+        other = JOB.replace("mnist\n", "other\n", 1)
+        self.assertIn("the job id 'mine' is taken", self.refuse("--scale-tier", "STANDARD_1", "--bucket", "bucket", "--job-id", "mine", text=other))
+        # By somebody else.
+        self.env["MUSTER_HOME"] = str(self.dir / "another-home")
+        said = self.refuse("--scale-tier", "STANDARD_1", "--bucket", "bucket", "--job-id", "mine", text=other)
+        self.assertIn("the job id 'mine' is taken: there is gs://bucket/muster_mine", said)
+        self.assertIn("bucket/muster_mine/job.json", self.objects())
+        self.assertEqual(len(self.vertex()["jobs"]), 1)
+        self.assertIn("a-z, 0-9", self.refuse("--job-id", "Not/This", code=2))
+
+    def test_options_that_do_not_apply_are_errors(self):
+        self.serve()
+        for options, words in (
+                (("--worker-type", "standard"), "--worker-type is for --scale-tier CUSTOM"),
+                (("--scale-tier", "STANDARD_1", "--parameter-server-count", "2"), "--parameter-server-count is for --scale-tier CUSTOM"),
+                (("--scale-tier", "CUSTOM"), "needs --master-type"),
+                (("--scale-tier", "CUSTOM", "--master-type", "standart"), "did you mean 'standard'?"),
+                (("--scale-tier", "BASIC_TPU"), "TPU"),
+                ((), "scale tier BASIC_GPU has one machine"),
+                (("--scale-tier", "STANDARD_1", "--dataset", "data/here"), "must be a URL"),
+                (("--scale-tier", "STANDARD_1", "-n", "ml"), "is for jobs on Kubernetes")):
+            self.assertIn(words, self.refuse(*options, code=2))
+        for arguments, words in (
+                (("run", "config.yml", "--scale-tier", "BASIC"), "--scale-tier is for jobs on Vertex AI: add --on vertex"),
+                (("run", "config.yml", "--project", "p"), "add --on vertex"),
+                (("jobs", "--region", "us-central1"), "add --on vertex"),
+                (("evaluate", "x", "--bucket", "b"), "--train-folder")):
+            result = self.muster(*arguments, cwd=self.work, check=False)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(words, result.stderr)
+        self.assertEqual(self.vertex()["jobs"], [])
+
+    def test_a_command_without_an_image_is_refused(self):
+        self.serve()
+        own = COMMANDS.replace("    image: python:3\n", "")
+        self.assertIn("no image", self.refuse("--scale-tier", "STANDARD_1", text=own, code=2))
+        self.submit("--image", "python:3", text=own)
+
+    def test_data_that_is_not_sent_is_an_error_that_says_what_to_do(self):
+        self.serve()
+        local = JOB.replace("gs://bucket/data/mnist", "data/mnist")
+        said = self.refuse("--scale-tier", "STANDARD_1", text=local, code=2)
+        self.assertIn("--dataset gs://BUCKET/data", said)
+        (self.work / "data" / "mnist").mkdir(parents=True)
+        (self.work / "data" / "mnist" / "train").write_text("x")
+        self.submit(text=local)
+
+    def test_a_running_job_is_not_changed(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.assertIn("nothing changed", self.train("--scale-tier", "STANDARD_1").stdout)
+        said = self.refuse("--scale-tier", "STANDARD_1", text=JOB.replace("steps: 10", "steps: 20"))
+        self.assertIn(f"--resume {job}", said)
+
+    def test_a_dry_run_changes_nothing(self):
+        self.serve()
+        said = self.train("--scale-tier", "STANDARD_1", "--dry-run", detach=False).stdout
+        self.assertIn("on Vertex AI, in project 'project', region us-central1", said)
+        self.assertEqual((self.objects(), self.vertex()["jobs"]), (set(), []))
+
+    # ---- evaluate, explain
+
+    def test_an_evaluation_is_a_job_whose_result_is_printed(self):
+        self.serve()
+        self.submit("--job-id", "trained")
+        self.become("trained", "SUCCEEDED")
+        run = self.start("evaluate", "--train-folder", "gs://bucket/muster_trained/", "--split", "val", "--job-id", "measured")
+        wait_until(lambda: len(self.vertex()["jobs"]) == 2, "the job is there")
+        body = self.vertex()["created"][1]
+        self.assertEqual(len(body["jobSpec"]["workerPoolSpecs"]), 1)
+        self.assertEqual(body["jobSpec"]["workerPoolSpecs"][0]["machineSpec"]["acceleratorType"], "NVIDIA_TESLA_T4")
+        job = json.loads(self.object("muster_measured/job.json"))
+        command = job["spec"]["roles"][0]["command"]
+        self.assertEqual(command[:4], ["muster-trainer", "evaluate", "--split", "val"])
+        self.assertEqual(command[-1], "gs://bucket/muster_trained/eval/measured.json")
+        self.assertEqual(job["place"]["packages"], json.loads(self.object("muster_trained/job.json"))["place"]["packages"])
+        result = self.write("result.json", json.dumps({"step": 10, "split": "val", "examples": 100, "metrics": {"accuracy": 0.875, "loss": 0.5}}))
+        self.muster("storage", "cp", result, command[-1])
+        self.become("measured", "SUCCEEDED")
+        out, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertIn("Step 10, split val, 100 examples; gs://bucket/muster_trained/eval/measured.json", out)
+        self.assertRegex(out, r"accuracy +0\.875\n")
+        self.assertRegex(out, r"loss +0\.5\n")
+
+    def test_what_cannot_be_evaluated(self):
+        self.serve()
+        for folder, words in (("gs://bucket/nothing", "muster_ID"), ("gs://absent/x", "bucket")):
+            result = self.muster("evaluate", "--train-folder", folder, check=False)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(words, result.stderr)
+        self.submit("--job-id", "own", text=COMMANDS)
+        result = self.muster("evaluate", "--train-folder", "gs://bucket/muster_own", check=False)
+        self.assertIn("no `train` section", result.stderr)
+        self.assertEqual(len(self.vertex()["jobs"]), 1)
+
+    def test_explain_lists_what_a_platform_does_not_do(self):
+        job = self.write("job.yaml", """
+            name: x
+            roles:
+              worker: {command: train, image: "i:1", resources: {cpus: 2}, ready: listening}
+              extra: {command: more}
+            policies: {stall: 10m}
+            """)
+        self.assertIn("role 'worker': image", self.muster("explain", job).stdout)
+        said = self.muster("explain", job, "--on", "kubernetes").stdout
+        self.assertIn("role 'worker': ready", said)
+        self.assertIn("does not know the role 'extra'", said)
+        lines = json.loads(self.muster("explain", job, "--on", "vertex", "--json").stdout)
+        self.assertTrue(any("role 'extra'" in line and "leads it" in line for line in lines))
+        self.assertTrue(any("policies: stall" in line for line in lines))
+        plain = self.write("plain.yaml", "name: y\nroles: {worker: {command: train}}\n")
+        self.assertIn("does all that 'y' asks for", self.muster("explain", plain).stdout)
+
+    # ---- what containers do
+
+    def run_task(self, job, pool, index, cluster):
+        spec = {"cluster": cluster, "environment": "cloud", "task": {"type": pool, "index": index}}
+        scratch = self.dir / f"{pool}-{index}"
+        scratch.mkdir()
+        return subprocess.run([MUSTER, "vertex-task", f"gs://bucket/muster_{job}"], text=True, capture_output=True, timeout=60, cwd="/",
+                              env=dict(self.env, CLUSTER_SPEC=json.dumps(spec), TMPDIR=str(scratch), TF_CONFIG="Vertex' own"))
+
+    def test_a_container_runs_its_task_in_the_files_that_were_sent(self):
+        self.serve()
+        job = self.submit(text=COMMANDS)
+        cluster = {"workerpool0": ["a:2222"], "workerpool1": ["b:2222"]}
+        ran = self.run_task(job, "workerpool1", 0, cluster)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        hello, config, rank = ran.stdout.splitlines()
+        self.assertEqual((hello, rank), ("hello", "rank 1 in work"))
+        self.assertEqual(json.loads(config)["task"], {"type": "worker", "index": 1})
+        self.assertEqual(json.loads(config)["cluster"], {"worker": ["a:2222", "b:2222"]})
+
+    def test_a_container_that_cannot_begin_says_why(self):
+        self.serve()
+        job = self.submit(text=COMMANDS)
+        wrong = self.run_task(job, "workerpool1", 0, {"workerpool0": ["a:2222"]})
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn("CLUSTER_SPEC", wrong.stderr)
+        absent = self.run_task("nobody", "workerpool0", 0, {})
+        self.assertIn("muster_nobody/job.json", absent.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
