@@ -65,6 +65,8 @@ Follower::~Follower() {
 bool Follower::Drain() {
   signal_.Clear();
   const absl::MutexLock lock(&mutex_);
+  if (!failure_.ok() && options_.warn) options_.warn(failure_);
+  failure_ = absl::OkStatus();
   return !ended_;
 }
 
@@ -85,7 +87,8 @@ bool Follower::Look(const std::stop_token& stop) {
   const auto copied = CopyOutput(client_, options_, ended, stop);
   if (copied.ok()) return *copied || (ended && IsWhole(options_)) || now > give_up_at_;
   if (now <= give_up_at_) return false;
-  if (options_.warn) options_.warn(copied.status());
+  const absl::MutexLock lock(&mutex_);
+  failure_ = copied.status();
   return true;
 }
 

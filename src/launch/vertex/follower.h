@@ -31,8 +31,8 @@ struct FollowOptions {
   Pools pools;
   std::string logs;  // a folder
   LogWriter::Options log;
-  absl::Duration interval = kDefaultInterval;  // between two looks at the output
-  std::function<void(const absl::Status&)> warn;
+  absl::Duration interval = kDefaultInterval;     // between two looks at the output
+  std::function<void(const absl::Status&)> warn;  // of output that could not be fetched
 };
 
 // Copies what its tasks have printed by now. `ended`: when the job ended; then all of it is here
@@ -65,6 +65,7 @@ class Follower final : public JobWatch {
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // to be told by who drains: he has the terminal
   // Of the thread alone.
   absl::Time copy_at_ = absl::InfinitePast();
   absl::Time give_up_at_ = absl::InfiniteFuture();
