@@ -16,6 +16,12 @@ absl::Status PlaceOptions::Check() const {
     return absl::InvalidArgumentError(
         "--project and --region are for jobs on Vertex AI: add --on vertex");
   }
+  if (!hosts.empty() && platform != "ssh") {
+    return absl::InvalidArgumentError("--hosts is for jobs over SSH: add --on ssh");
+  }
+  if (platform == "ssh" && !(kubernetes_namespace.empty() && kube_context.empty())) {
+    return absl::InvalidArgumentError("a namespace or a context is for jobs on Kubernetes");
+  }
   if (platform == "vertex" && !(kubernetes_namespace.empty() && kube_context.empty())) {
     return absl::InvalidArgumentError("a namespace or a context is for jobs on Kubernetes");
   }

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "launch/control.h"
+#include "launch/unsupported.h"
 #include "process/identity.h"
 #include "process/spawn.h"
 
@@ -40,6 +41,26 @@ ClusterSpec ClusterOf(const std::vector<TaskRecord>& tasks) {
 }
 
 }  // namespace
+
+std::vector<std::string> SupervisedPlatform::Unsupported(const JobSpec& spec) const {
+  std::vector<std::string> lines;
+  for (const RoleSpec& role : spec.roles) {
+    const auto add = [&](absl::string_view field, absl::string_view instead) {
+      lines.push_back(NotOfRole(role, field, instead));
+    };
+    if (!role.image.empty())
+      add("image", "its tasks are processes, with what is installed where they run");
+    if (role.resources != Resources()) {
+      add("resources", "its tasks take what their machine has; `muster doctor` says what that is");
+    }
+    if (!role.pod.is_null()) add("template", kOnlyContainer);
+    if (!role.kubernetes.is_null()) add("kubernetes", kForKubernetesAlone);
+  }
+  if (!spec.notebook.is_null()) lines.emplace_back(kNoNotebook);
+  if (!spec.kubernetes.is_null())
+    lines.push_back(absl::StrCat("kubernetes: ", kForKubernetesAlone));
+  return lines;
+}
 
 absl::Status SupervisedPlatform::StartSupervisor(const JobDir& dir) const {
   const UniqueFd log(

@@ -16,6 +16,7 @@ inline std::string NotOfRole(const RoleSpec& role, absl::string_view field,
 }
 
 inline constexpr char kForKubernetesAlone[] = "it is for Kubernetes alone";
+inline constexpr char kForHostsAlone[] = "hosts: they are for --on ssh alone";
 inline constexpr char kNoNotebook[] =
     "notebook: none is started; `muster notebook` is for jobs on Kubernetes";
 inline constexpr char kOnlyContainer[] =

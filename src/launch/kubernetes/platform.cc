@@ -148,6 +148,7 @@ std::vector<std::string> KubernetesPlatform::Unsupported(const JobSpec& spec) co
   if (spec.policies.stall) {
     lines.emplace_back("policies: stall: nobody watches the progress of its tasks");
   }
+  if (!spec.hosts.empty()) lines.emplace_back(kForHostsAlone);
   // What does not run at all.
   const auto rendered = Render({.id = spec.name, .spec = spec});
   if (!rendered.ok()) lines.emplace_back(rendered.status().message());

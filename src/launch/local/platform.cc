@@ -21,29 +21,15 @@ constexpr absl::Duration kKillPatience = absl::Seconds(5);
 }  // namespace
 
 std::vector<std::string> LocalPlatform::Unsupported(const JobSpec& spec) const {
-  std::vector<std::string> lines;
-  for (const RoleSpec& role : spec.roles) {
-    const auto add = [&](absl::string_view field, absl::string_view instead) {
-      lines.push_back(NotOfRole(role, field, instead));
-    };
-    if (!role.image.empty()) add("image", "its tasks are processes of this machine");
-    if (role.resources != Resources()) {
-      add("resources", "its tasks take what this machine has; `muster doctor FILE` compares");
-    }
-    if (!role.pod.is_null()) add("template", kOnlyContainer);
-    if (!role.kubernetes.is_null()) add("kubernetes", kForKubernetesAlone);
-  }
-  if (!spec.notebook.is_null()) lines.emplace_back(kNoNotebook);
-  if (!spec.kubernetes.is_null())
-    lines.push_back(absl::StrCat("kubernetes: ", kForKubernetesAlone));
+  std::vector<std::string> lines = SupervisedPlatform::Unsupported(spec);
+  if (!spec.hosts.empty()) lines.emplace_back(kForHostsAlone);
   return lines;
 }
 
 absl::Status LocalPlatform::Prepare(Submission& submission) {
   if (submission.place.is_null()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "a namespace or a context is for a job on Kubernetes (--on kubernetes), hosts are for one "
-      "over SSH (--on ssh)");
+      "a namespace or a context is for a job on Kubernetes: add --on kubernetes");
 }
 
 absl::StatusOr<ClusterSpec> LocalPlatform::Addresses(const Submission& submission) const {

@@ -232,6 +232,7 @@ std::vector<Limit> LimitsOf(const JobSpec& spec) {
   }
   for (const RoleSpec& role : spec.roles) AddRoleLimits(spec, role, limits);
   AddPolicyLimits(spec, limits);
+  if (!spec.hosts.empty()) limits.push_back({.what = kForHostsAlone});
   if (!spec.notebook.is_null()) {
     limits.push_back({.what = kNoNotebook});
   }
