@@ -1,5 +1,7 @@
 #include "launch/failure_report.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -21,8 +23,11 @@ std::string Enumerate(const std::vector<std::string>& names) {
                       names.size() - kMostNames, " more");
 }
 
-void CompleteReport(const std::vector<TaskFailure>& failures,
-                    const std::vector<std::string>& stopped, FailureReport& report) {
+void CompleteReport(std::vector<TaskFailure> failures, const std::vector<std::string>& stopped,
+                    FailureReport& report) {
+  // Hosts tell of them in another order than they happened.
+  std::stable_sort(failures.begin(), failures.end(),
+                   [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
   report.first = failures.front();
   for (size_t i = 1; i < failures.size(); ++i) {
     report.victims.push_back(DescribeVictim(failures[i], failures.front().time));

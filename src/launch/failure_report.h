@@ -13,7 +13,7 @@ std::string Enumerate(const std::vector<std::string>& names);
 
 // Names the culprit, the first of `failures` (there is one), and those that fell with it: the later
 // failures, and the tasks that Muster `stopped`.
-void CompleteReport(const std::vector<TaskFailure>& failures,
-                    const std::vector<std::string>& stopped, FailureReport& report);
+void CompleteReport(std::vector<TaskFailure> failures, const std::vector<std::string>& stopped,
+                    FailureReport& report);
 
 }  // namespace muster

@@ -29,6 +29,7 @@ Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)), beg
 void Lifecycle::StartTask(const TaskId& id, Task& task, absl::Time now) {
   ++task.attempt;
   task.ending = false;
+  task.ending_at = absl::InfiniteFuture();
   task.afterwards = Task::Afterwards::kNothing;
   task.stall.clear();
   task.restart_at = task.kill_at = absl::InfiniteFuture();
@@ -42,6 +43,7 @@ void Lifecycle::StartTask(const TaskId& id, Task& task, absl::Time now) {
 void Lifecycle::EndTask(const TaskId& id, Task& task, absl::Time now) {
   if (!task.alive() || task.ending) return;
   task.ending = true;
+  task.ending_at = now;
   task.kill_at = now + spec_.policies.stop_grace;
   actions_.push_back(End{id, /*kill=*/false});
 }
@@ -81,13 +83,15 @@ void Lifecycle::OnReady(const TaskId& id, absl::Time now) {
 
 void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now) {
   Task& task = tasks_.at(id);
-  task.finished = now;
+  task.finished = end.time.value_or(now);
   task.exit_code = end.exit_code;
   task.kill_at = task.ready_by = absl::InfiniteFuture();
   // A ps that ends in good order after the last of the others was not cut short.
   const bool in_good_order =
       phase_ == Phase::kEnding && verdict_ == JobState::kSucceeded && end.exit_code == 0;
-  if (task.ending && !in_good_order) {
+  // It may have ended before we asked it to, and the news have come only now.
+  const bool as_asked = task.ending && *task.finished >= task.ending_at;
+  if (as_asked && !in_good_order) {
     AfterRequestedEnd(id, task, now);
   } else if (end.exit_code == 0) {
     const RoleSpec* role = spec_.FindRole(id.role);
@@ -140,7 +144,7 @@ std::string Lifecycle::NoteFailure(const TaskId& id, const Task& task, const Att
   if (known) return cause;
   failures_.push_back({.task = id,
                        .attempt = task.attempt,
-                       .time = now,
+                       .time = end.time.value_or(now),
                        .exit_code = end.exit_code,
                        .cause = cause,
                        .advice = end.advice,
@@ -259,6 +263,7 @@ void Lifecycle::RequestStop(const std::string& why, bool at_once, absl::Time now
   if (at_once) {
     for (auto& [id, task] : tasks_) {
       if (!task.alive()) continue;
+      task.ending_at = std::min(task.ending_at, now);
       task.ending = true;
       task.kill_at = now;
     }

@@ -25,6 +25,7 @@ struct AttemptEnd {
   std::vector<std::string> last_lines;
   bool may_retry = true;    // false: another attempt cannot do better (no such program)
   bool port_taken = false;  // a stranger held the port that Muster had picked for it
+  std::optional<absl::Time> time = {};  // when it happened, where news take a while
 };
 
 // What changes between the job that runs and a new description of it.
@@ -80,6 +81,7 @@ class Lifecycle {
     bool alive() const { return state == TaskState::kStarting || state == TaskState::kRunning; }
 
     bool ending = false;  // we asked it to end
+    absl::Time ending_at = absl::InfiniteFuture();
     Afterwards afterwards = Afterwards::kNothing;
     std::string stall;  // why the watchdog kills it; "" = it does not
     absl::Time ready_by = absl::InfiniteFuture();

@@ -300,6 +300,28 @@ TEST(LifecycleTest, TheEarliestUnrecoveredFailureIsTheCulprit) {
   EXPECT_THAT(play.life().failure()->victims, Contains("worker:0: exit code 1, 0.5 s later"));
 }
 
+// Of two hosts the one that is slow to tell had the first failure.
+TEST(LifecycleTest, TheFirstFailureIsTheOneThatHappenedFirstWhoeverTellsFirst) {
+  Play play(Job({Role("worker", 3)}));
+  const absl::Time began = play.now();
+  play.Pass(absl::Seconds(10));
+  play.Exit(kWorker1, 1);  // the others are asked to end
+  play.Pass(absl::Seconds(1));
+  AttemptEnd late = ExitWith(3);
+  late.time = began + absl::Seconds(4);
+  play.End(kWorker0, late);
+  AttemptEnd asked = ExitWith(143);
+  asked.time = began + absl::Seconds(10.5);
+  play.End({"worker", 2}, asked);
+  const FailureReport& report = *play.life().failure();
+  EXPECT_EQ(report.first->task, kWorker0);
+  EXPECT_EQ(report.first->time, began + absl::Seconds(4));
+  EXPECT_EQ(play.life().tasks().at(kWorker0).finished, began + absl::Seconds(4));
+  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kFailed);
+  EXPECT_THAT(report.victims,
+              ElementsAre("worker:1: exit code 1, 6.0 s later", "worker:2: stopped by muster"));
+}
+
 TEST(LifecycleTest, AJobThatRanWholeForAWhileHasRecovered) {
   Play play(Job({Role("worker", 2)}));
   play.Exit(kWorker1, 137);

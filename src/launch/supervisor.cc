@@ -183,7 +183,9 @@ void Supervisor::OnReady(const TaskId& task) {
 void Supervisor::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) {
   if (!lifecycle_->tasks().contains(task)) return;
   slots_[task].pid = 0;
-  lifecycle_->OnEnded(task, end, when);
+  AttemptEnd dated = end;
+  dated.time = when;
+  lifecycle_->OnEnded(task, dated, clock_.Now());
 }
 
 void Supervisor::OnStalled(const TaskId& task, const std::string& why) {

@@ -179,7 +179,6 @@ class Preparation {
 
   absl::Status Connect(size_t i) {
     PlacedHost& host = place_.hosts[i];
-    MUSTER_ASSIGN_OR_RETURN(host.address, PeerAddress(host.spec));
     MUSTER_ASSIGN_OR_RETURN(sessions_[i], Session::Open(host.spec, options_.agent));
     MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions_[i]));
     const auto& [skew, info] = answer;
@@ -247,16 +246,18 @@ class Preparation {
     MUSTER_ASSIGN_OR_RETURN(const Json answer,
                             session.Call({{"op", "missing"}, {"files", hashes}}));
     int64_t bytes = 0;
-    const Json missing = answer.value("missing", Json::array());
-    for (const Json& hash : missing) bytes += sources.at(hash.get<std::string>()).second;
+    std::vector<std::pair<std::string, std::string>> wanted;  // hash, path
+    for (const Json& hash : answer.value("missing", Json::array())) {
+      const auto source = hash.is_string() ? sources.find(hash.get<std::string>()) : sources.end();
+      if (source == sources.end()) continue;
+      bytes += source->second.second;
+      wanted.emplace_back(source->first, source->second.first);
+    }
     if (bytes >= kNotableBytes) {
-      options_.notice(absl::StrCat("sending ", missing.size(), " files (", FormatBytes(bytes),
+      options_.notice(absl::StrCat("sending ", wanted.size(), " files (", FormatBytes(bytes),
                                    ") to ", session.host().name));
     }
-    for (const Json& hash : missing) {
-      MUSTER_RETURN_IF_ERROR(
-          session.SendFile(sources.at(hash.get<std::string>()).first, hash.get<std::string>()));
-    }
+    for (const auto& [hash, path] : wanted) MUSTER_RETURN_IF_ERROR(session.SendFile(path, hash));
     return absl::OkStatus();
   }
 
