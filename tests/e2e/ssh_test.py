@@ -334,6 +334,20 @@ class BadHostTest(SshTestBase):
         self.bed.fill_disk("host1")
         self.assertRegex(self.refused(hosts, "{name: x, command: 'true', roles: {worker: {}}}"), r"host1: .*(No space left|disk is full|full)")
 
+    def test_what_a_full_disk_cut_short_is_not_taken_for_the_whole(self):
+        hosts = self.use(1, size="64m")
+        self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {}}}", hosts), "Succeeded")
+        text = "{name: x, command: 'wc -c < big', roles: {worker: {}}}"
+        self.write("work/big", "".join(map(str, range(1_800_000))))
+        size = (self.dir / "work/big").stat().st_size
+        self.bed.fill_disk("host1", free=size - (1 << 20))
+        self.assertRegex(self.refused(hosts, text), r"host1: .*No space left")
+        self.bed.empty_disk("host1")
+        job = self.submit(text, hosts)
+        self.wait_state(job, "Succeeded")
+        self.assertEqual(self.log(job, "worker:0"), f"{size}\n")
+        self.assertEqual(self.bed.run("host1", ["sh", "-c", "find ~/.cache/muster/files -name '*.*'"]).stdout, "")
+
     def test_a_blocked_port_names_the_pair(self):
         hosts = self.use(3)
         self.bed.block("host1", "host3", 1024, 65535)

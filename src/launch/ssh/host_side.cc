@@ -26,6 +26,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -88,6 +89,7 @@ absl::StatusOr<std::pair<std::string, int>> RunAndRead(const std::vector<std::st
 class HostSide {
  public:
   explicit HostSide(int out) : out_(out) {}
+  ~HostSide() { DropIncoming(); }
 
   // False when nobody listens any more.
   bool Answer(const Message& message) {
@@ -136,7 +138,8 @@ class HostSide {
     return Json{{"missing", missing}};
   }
 
-  // A blob in pieces, the last of which says so: the sender has checked it by then.
+  // A blob in pieces, the last of which says so. It is checked: when the disk did not take a piece,
+  // those after it are on their way already.
   absl::StatusOr<Json> Put(const Message& message) {
     const std::string hash = TextAt(message.head, "sha256");
     if (!IsHash(hash)) return absl::InvalidArgumentError("no hash");
@@ -147,16 +150,31 @@ class HostSide {
       incoming_ =
           UniqueFd(::open(incoming_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700));
       if (!incoming_.valid()) return DiskError(errno, incoming_path_);
+      digest_ = Sha256();
     }
     if (absl::Status written = WriteAll(incoming_.get(), message.body); !written.ok()) {
-      incoming_.Reset();
-      ::unlink(incoming_path_.c_str());
+      DropIncoming();
       return written;
     }
+    digest_.Update(absl::string_view(message.body));
     if (!IsSet(message.head, "last")) return Json::object();
+    if (digest_.Finish() != hash) {
+      DropIncoming();
+      return absl::DataLossError("a file arrived incomplete");
+    }
+    if (::rename(incoming_path_.c_str(), path.c_str()) != 0) {
+      const int error = errno;
+      DropIncoming();
+      return DiskError(error, path);
+    }
     incoming_.Reset();
-    if (::rename(incoming_path_.c_str(), path.c_str()) != 0) return DiskError(errno, path);
     return Json::object();
+  }
+
+  void DropIncoming() {
+    if (!incoming_.valid()) return;
+    incoming_.Reset();
+    ::unlink(incoming_path_.c_str());
   }
 
   static absl::StatusOr<Json> CreateJob(const Message& message) {
@@ -267,6 +285,7 @@ class HostSide {
   const int out_;
   UniqueFd listener_;
   UniqueFd incoming_;
+  Sha256 digest_;  // of what has come of it
   std::string incoming_path_;
 };
 
