@@ -1,5 +1,6 @@
 """muster run --on ssh, and the other commands on such a job: real sshds in namespaces (tests/hosts.py)."""
 import contextlib
+import os
 import pathlib
 import re
 import subprocess
@@ -34,6 +35,11 @@ class SshTestBase(MusterTest):
                            check=False, timeout=60)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         return done.stderr
+
+    def agents(self, host):
+        """Guard and agent, without what connects to them."""
+        pids = [pid for pid, words in self.bed.processes(host).items() if "muster/agent-" in words[0]]
+        return sorted(pid for pid in pids if os.readlink(f"/proc/{pid}/fd/0").endswith("/null"))
 
     def wait_left_alone(self, *hosts):
         for host in hosts or self.bed.hosts:
@@ -168,6 +174,27 @@ class SshTest(SshTestBase):
             self.bed.run(host, ["sh", "-c", "touch ~/done"])
         self.wait_state(job, "Succeeded")
         self.wait_left_alone()
+
+    def test_a_cut_after_an_agent_was_killed_ends_nothing(self):
+        hosts = self.use(1)
+        job = self.submit("""
+            name: x
+            command: "while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {}}
+            policies: {host_timeout: 60s}
+            """, hosts)
+        self.wait_state(job, "Running")
+        for pid in self.agents("host1"):
+            kill(pid)
+        wait_until(lambda: self.task(job, "worker:0")["restarts"] == 1, "its loss is known", 60)
+        self.wait_state(job, "Running", timeout=60)
+        self.bed.kill_sshd("host1")
+        self.wait_state(job, "Unreachable", timeout=40)
+        self.bed.start_sshd("host1")
+        self.wait_state(job, "Running", timeout=40)
+        self.bed.run("host1", ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded")
+        self.assertEqual(self.task(job, "worker:0")["restarts"], 1)
 
     def test_a_killed_supervisor_leaves_nothing_running(self):
         hosts = self.use(2)

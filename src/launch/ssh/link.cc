@@ -133,7 +133,6 @@ void Link::Hello(const Json& head) {
 void Link::GiveUp(const std::string& why) {
   ledger_ = Ledger();
   agent_.clear();
-  ++epoch_;
   give_up_at_ = absl::InfiniteFuture();
   handler_.lost(why);
 }
@@ -178,6 +177,9 @@ void Link::Advance() {
   if (now >= give_up_at_) {
     GiveUp(
         absl::StrCat("the host was not reachable for ", DurationToString(options_.host_timeout)));
+    ++epoch_;  // should the agent be there all the same
+    // A connection that is being made has told it the old one.
+    if (channel_ != nullptr) return Down(status_);
   }
   if (channel_ != nullptr && now - heard_ > Patience()) {
     return Down(absl::UnavailableError(absl::StrCat(options_.host.name, ": it does not answer")));
