@@ -196,6 +196,22 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Succeeded")
         self.assertEqual(self.task(job, "worker:0")["restarts"], 1)
 
+    def test_a_killed_guard_leaves_the_keys_for_the_next_attempt(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "ls $MUSTER_TLS_DIR; while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}}
+            """, hosts)
+        self.wait_state(job, "Running")
+        kill(self.agents("host1")[0])
+        wait_until(lambda: self.task(job, "worker:0")["restarts"] == 1, "its loss is known", 60)
+        self.wait_state(job, "Running", timeout=60)
+        for host in self.bed.hosts:
+            self.bed.run(host, ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded")
+        self.assertEqual(self.log(job, "worker:0"), "ca.crt\ntls.crt\ntls.key\n" * 2)
+
     def test_a_killed_supervisor_leaves_nothing_running(self):
         hosts = self.use(2)
         job = self.submit("{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}}, policies: {host_timeout: 3s}}", hosts)

@@ -35,12 +35,13 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
                                                      const std::string& job_id) {
   std::unique_ptr<Agent> agent(new Agent(JobDir(dir), job_id));
   MUSTER_ASSIGN_OR_RETURN(agent->loop_, EventLoop::Create());
-  MUSTER_RETURN_IF_ERROR(agent->loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
-                                                     [self = agent.get()](int signal) {
-                                                       if (signal == SIGCHLD)
-                                                         self->processes_->OnChildren();
-                                                       if (signal == SIGTERM) self->closing_ = true;
-                                                     }));
+  MUSTER_RETURN_IF_ERROR(agent->loop_->HandleSignals(
+      {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [self = agent.get()](int signal) {
+        if (signal == SIGCHLD) self->processes_->OnChildren();
+        if (signal != SIGTERM) return;
+        self->closing_ = true;
+        self->why_closing_ = absl::CancelledError("SIGTERM");
+      }));
   agent->processes_ =
       std::make_unique<local::Processes>(agent->dir_, job_id, *agent->loop_, *agent);
   MUSTER_ASSIGN_OR_RETURN(agent->listener_, ListenAt(dir, kAgentSocket));
@@ -71,7 +72,7 @@ absl::Status Agent::Run() {
     return absl::DeadlineExceededError(
         absl::StrCat("nothing was heard of the supervisor for ", DurationToString(host_timeout_)));
   }
-  return absl::OkStatus();
+  return why_closing_;
 }
 
 absl::Time Agent::NextWakeUp() const {
@@ -116,6 +117,7 @@ void Agent::Hello(const Json& head) {
   // One that the supervisor has given up, and whose tasks may run elsewhere by now.
   if (epoch_.has_value() && *epoch_ != NumberAt(head, "epoch")) {
     closing_ = true;
+    why_closing_ = absl::AbortedError("the supervisor has given this agent up");
     return;
   }
   epoch_ = NumberAt(head, "epoch");

@@ -31,8 +31,8 @@ class Agent final : public RunnerEvents {
                                                        const std::string& job_id);
   ~Agent() override;
 
-  // Until the supervisor says that the job is over, or is not heard of any more. What runs then is
-  // for the caller to end.
+  // Until the supervisor says that the job is over: OK. An error when it is not heard of any more,
+  // or wants another agent. What runs then is for the caller to end.
   absl::Status Run();
 
   void OnStarted(const TaskId& task, pid_t pid) override;
@@ -81,6 +81,7 @@ class Agent final : public RunnerEvents {
   absl::Time heard_;        // when anything last came
   absl::Time progress_at_;  // when progress is looked at again
   bool closing_ = false;
+  absl::Status why_closing_;  // OK: the job is over
 };
 
 }  // namespace muster::ssh
