@@ -311,6 +311,26 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Stopped")
         self.wait_left_alone()
 
+    def test_a_changed_job_moves_a_task_to_another_host(self):
+        self.use(2)
+        text = """
+            name: x
+            hosts: [host1, %s]
+            command: "echo on $(hostname); while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}, ps: {}}
+            policies: {stop_grace: 2s}
+            """
+        run = ("run", "-d", "--yes", "--on", "ssh")
+        job = re.search(r"Started (\S+) in", self.muster(*run, self.write("work/job.yaml", text % "host2"), cwd=self.dir / "work").stdout).group(1)
+        self.wait_state(job, "Running")
+        self.assertEqual(self.task(job, "worker:1")["host"], "host2")
+        self.muster(*run, self.write("work/job.yaml", text % "{address: host2, roles: [ps]}"), cwd=self.dir / "work")
+        wait_until(lambda: self.task(job, "worker:1")["host"] == "host1", "it has moved", 30)
+        self.wait_state(job, "Running")
+        wait_until(lambda: self.log(job, "worker:1") == "on host2\non host1\n", "its output is all there")
+        self.muster("stop", "--yes", job)
+        self.wait_left_alone()
+
     def test_only_changes_are_sent_the_second_time(self):
         hosts = self.use(1)
         for i in range(20):

@@ -49,7 +49,7 @@ absl::Status SshRunner::Connect(const Submission& submission) {
                     .job = submission.id,
                     .host_timeout = policies_.host_timeout},
         Link::Handler{.received = [this, &host](const Message& m) { Receive(host, m); },
-                      .logs = [this, &host] { return LogsOf(host); },
+                      .logs = [&host] { return LogsOf(host); },
                       .up = [this, &host] { Greet(host); },
                       .lost = [this, &host](const std::string& why) { Lose(host, why); }});
     host.link->Connect();
@@ -115,7 +115,9 @@ absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const Clus
       host.used_ports.insert(host.free_ports.front());
       host.free_ports.pop_front();
     }
-    tasks_[id].host = placed.spec.name;
+    Task& task = tasks_[id];
+    task.next_host = placed.spec.name;
+    if (!task.alive) task.host = task.next_host;
   }
   return cluster;
 }
@@ -140,7 +142,7 @@ void SshRunner::Release(const ClusterSpec& left, const ClusterSpec& kept) {
 
 std::optional<std::string> SshRunner::AnotherAddress(const TaskId& task,
                                                      absl::string_view address) {
-  Host& host = hosts_.at(tasks_.at(task).host);
+  Host& host = hosts_.at(tasks_.at(task).next_host);
   if (host.free_ports.empty()) return std::nullopt;
   const int port = host.free_ports.front();
   host.free_ports.pop_front();
@@ -192,6 +194,7 @@ void SshRunner::SetPolicies(const Policies& policies) {
 
 void SshRunner::Start(const TaskStart& start) {
   Task& task = tasks_.at(start.task);
+  task.host = task.next_host;
   task.attempt = start.attempt;
   task.alive = true;
   task.held.reset();
@@ -218,11 +221,9 @@ void SshRunner::Forget(const TaskId& id) {
   tasks_.erase(found);
 }
 
-Json SshRunner::LogsOf(const Host& host) const {
+Json SshRunner::LogsOf(const Host& host) {
   Json logs = Json::object();
-  for (const auto& [id, task] : tasks_) {
-    if (task.host == host.placed.spec.name) logs[id.ToString()] = PositionToJson(task.taken);
-  }
+  for (const auto& [id, taken] : host.taken) logs[id.ToString()] = PositionToJson(taken);
   return logs;
 }
 
@@ -254,7 +255,7 @@ void SshRunner::ReceiveTask(Host& host, const std::string& op, const TaskId& id,
                             const Message& message) {
   Task& task = tasks_.at(id);
   const Json& head = message.head;
-  if (op == "log") return TakeLog(id, task, message, host.link->skew());
+  if (op == "log") return TakeLog(host, id, task, message);
   if (op == "progress") {
     if (MakeDirectories(dir_.run_dir(id)).ok()) {
       ReplaceFile(dir_.progress(id), message.body).IgnoreError();
@@ -273,10 +274,10 @@ void SshRunner::ReceiveTask(Host& host, const std::string& op, const TaskId& id,
   task.held = HeldEnd{.end = EndFromJson(head.value("end", Json::object())),
                       .time = TimeAt(head, "time") - host.link->skew(),
                       .log = PositionFromJson(head.value("log", Json::object()))};
-  TellEnd(id, task);
+  TellEnd(host, id, task);
 }
 
-void SshRunner::TakeLog(const TaskId& id, Task& task, const Message& message, absl::Duration skew) {
+void SshRunner::TakeLog(Host& host, const TaskId& id, Task& task, const Message& message) {
   absl::Status written;
   if (task.log == nullptr) {
     auto log = LogWriter::Open(
@@ -287,18 +288,20 @@ void SshRunner::TakeLog(const TaskId& id, Task& task, const Message& message, ab
   if (task.log != nullptr && !message.body.empty()) {
     const int attempt = static_cast<int>(NumberAt(message.head, "attempt"));
     if (std::exchange(task.log_attempt, attempt) != attempt) task.log->BeginAttempt(attempt);
-    written = task.log->Write(message.body, TimeAt(message.head, "time") - skew);
+    written = task.log->Write(message.body, TimeAt(message.head, "time") - host.link->skew());
   }
   if (!written.ok() && !std::exchange(task.lost_output, true)) {
     events_.OnNote("log", id.ToString(),
                    absl::StrCat("output is lost, the task goes on: ", written.message()));
   }
-  task.taken = PositionFromJson(message.head.value("next", Json::object()));
-  TellEnd(id, task);
+  host.taken[id] = PositionFromJson(message.head.value("next", Json::object()));
+  TellEnd(host, id, task);
 }
 
-void SshRunner::TellEnd(const TaskId& id, Task& task) {
-  if (!task.held.has_value() || task.taken < task.held->log) return;
+void SshRunner::TellEnd(const Host& host, const TaskId& id, Task& task) {
+  if (!task.held.has_value()) return;
+  const auto taken = host.taken.find(id);
+  if ((taken == host.taken.end() ? LogPosition() : taken->second) < task.held->log) return;
   const HeldEnd held = *std::exchange(task.held, std::nullopt);
   task.alive = false;
   events_.OnEnded(id, held.end, held.time);

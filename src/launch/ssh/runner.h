@@ -53,7 +53,8 @@ class SshRunner final : public Runner {
     std::deque<int> free_ports;
     std::set<int> used_ports;
     std::string port_error;
-    bool greeted = false;  // its agent knows the policies, and was asked for ports
+    std::map<TaskId, LogPosition> taken;  // how far the logs there were
+    bool greeted = false;                 // its agent knows the policies, and was asked for ports
   };
   // The end of an attempt, until its output is here.
   struct HeldEnd {
@@ -62,13 +63,13 @@ class SshRunner final : public Runner {
     LogPosition log;
   };
   struct Task {
-    std::string host;
+    std::string host;       // of the attempt that was last started
+    std::string next_host;  // of the one after it: another when the job was changed
     int attempt = -1;
     bool alive = false;  // it was sent, and its end was not told
     std::unique_ptr<LogWriter> log;
     int log_attempt = -1;
     bool lost_output = false;
-    LogPosition taken;
     std::optional<HeldEnd> held;
   };
 
@@ -79,10 +80,10 @@ class SshRunner final : public Runner {
   void Greet(Host& host);
   void Receive(Host& host, const Message& message);
   void ReceiveTask(Host& host, const std::string& op, const TaskId& id, const Message& message);
-  void TakeLog(const TaskId& id, Task& task, const Message& message, absl::Duration skew);
-  void TellEnd(const TaskId& id, Task& task);
+  void TakeLog(Host& host, const TaskId& id, Task& task, const Message& message);
+  void TellEnd(const Host& host, const TaskId& id, Task& task);
   void Lose(Host& host, const std::string& why);
-  Json LogsOf(const Host& host) const;
+  static Json LogsOf(const Host& host);
 
   const JobDir dir_;
   EventLoop& loop_;
