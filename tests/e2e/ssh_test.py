@@ -331,6 +331,37 @@ class SshTest(SshTestBase):
         self.muster("stop", "--yes", job)
         self.wait_left_alone()
 
+    def test_a_task_that_comes_and_goes_while_its_host_is_away(self):
+        self.use(2)
+        hosts = "host1:1,host2:9"
+        text = "{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}%s}, policies: {host_timeout: 100s, start_timeout: 100s}}"
+        job = self.submit(text % "", hosts)
+        self.wait_state(job, "Running")
+        before = self.agents("host2")
+        self.bed.kill_sshd("host2")
+        self.wait_state(job, "Unreachable", timeout=40)
+        for roles in (", evaluator: {}", ""):
+            self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % roles), cwd=self.dir / "work")
+        self.bed.start_sshd("host2")
+        self.wait_state(job, "Running", timeout=40)
+        time.sleep(2)
+        self.assertEqual(self.agents("host2"), before)
+        self.assertEqual([task["restarts"] for task in self.show(job)["tasks"]], [0, 0])
+        self.assertEqual(sum("sleep" in words for words in self.bed.processes("host2").values()), 1)
+
+    def test_a_task_that_comes_back_says_nothing_twice(self):
+        hosts = self.use(1)
+        text = "{name: x, command: 'echo began; sleep 1000', roles: {worker: {replicas: %d}}, policies: {stop_grace: 1s}}"
+        job = self.submit(text % 2, hosts)
+        wait_until(lambda: self.log(job, "worker:1") == "began\n", "it talks")
+        for count in (1, 2):
+            self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % count), cwd=self.dir / "work")
+            wait_until(lambda: len(self.show(job)["tasks"]) == count, "it is changed")
+            self.wait_state(job, "Running")
+        wait_until(lambda: self.log(job, "worker:1").count("began") > 1, "it talks again")
+        time.sleep(1)
+        self.assertEqual(self.log(job, "worker:1"), "began\nbegan\n")
+
     def test_only_changes_are_sent_the_second_time(self):
         hosts = self.use(1)
         for i in range(20):

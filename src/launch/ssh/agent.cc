@@ -65,6 +65,7 @@ absl::Status Agent::Run() {
   while (!closing_) {
     MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - absl::Now()));
     processes_->Advance();
+    ForgetEnded();
     SendLogs();
     SendProgress();
     ledger_.Acknowledge();
@@ -160,8 +161,18 @@ void Agent::Act(const std::string& op, const Json& head) {
     processes_->End(*task, IsSet(head, "kill"));
   }
   if (op == "forget") {
-    processes_->Forget(*task);
-    copies_.erase(copy);
+    // It runs when the supervisor gave it up before it knew that it was there.
+    copy->second.forgotten = true;
+    copy->second.next.reset();
+    processes_->End(*task, /*kill=*/true);
+  }
+}
+
+// How far its log was sent is remembered: the task may come back.
+void Agent::ForgetEnded() {
+  for (auto& [task, copy] : copies_) {
+    if (copy.runs || !std::exchange(copy.forgotten, false)) continue;
+    processes_->Forget(task);
   }
 }
 
@@ -173,6 +184,7 @@ Agent::Copy& Agent::CopyOf(const TaskId& task) {
 
 void Agent::Start(const TaskStart& start) {
   Copy& copy = CopyOf(start.task);
+  copy.forgotten = false;
   if (copy.runs) {  // the supervisor gave it up before it knew that it was there
     copy.next = start;
     processes_->End(start.task, /*kill=*/true);

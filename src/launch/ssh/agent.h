@@ -50,6 +50,7 @@ class Agent final : public RunnerEvents {
     absl::Time progress = absl::InfinitePast();  // of the file as it was last sent
     int attempt = -1;                            // that was last started
     bool runs = false;
+    bool forgotten = false;         // its process is, once it has ended
     std::optional<TaskStart> next;  // when what runs has been killed
   };
 
@@ -60,6 +61,7 @@ class Agent final : public RunnerEvents {
   void Act(const std::string& op, const Json& head);
   void Start(const TaskStart& start);
   Copy& CopyOf(const TaskId& task);
+  void ForgetEnded();
   void ReservePorts(const Json& head);
   void SendLogs();
   void SendProgress();
