@@ -288,6 +288,18 @@ class SshTest(SshTestBase):
         segments = sorted((self.home / "jobs" / job / "logs").glob("worker-0.log*"))
         self.assertEqual(sum(path.stat().st_size for path in segments), 2 << 20)
 
+    def test_a_loud_task_does_not_drown_the_end_of_another(self):
+        hosts = self.use(1)
+        job = self.submit("""
+            name: x
+            roles:
+              chief: {command: "exec yes 0123456789012345678901234567890123456789012345678901234567890123456789"}
+              worker: {command: "sleep 2; echo bye; exit 3"}
+            policies: {logs: {rotate_at: 1MiB, keep: 2}, stop_grace: 1s}
+            """, hosts)
+        self.wait_state(job, "Failed", timeout=30)
+        self.assertEqual(self.log(job, "worker:0"), "bye\n")
+
     def test_two_jobs_on_one_host(self):
         hosts = self.use(1)
         text = "{name: %s, command: 'echo {port}; sleep 2', roles: {worker: {replicas: 3}}}"

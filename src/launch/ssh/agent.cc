@@ -247,26 +247,35 @@ void Agent::OnNote(const std::string& kind, const std::string& subject,
   ledger_.Send({{"op", "note"}, {"kind", kind}, {"subject", subject}, {"message", message}});
 }
 
+// By turns, a piece each: a loud task does not keep the others' output, and so their ends, waiting.
 void Agent::SendLogs() {
   if (!greeted_) return;
-  for (auto& [task, copy] : copies_) {
-    while (channel_ != nullptr && channel_->unsent() < kMostUnsent) {
-      auto piece = copy.log->NextPiece();
-      if (!piece.has_value()) {
-        // All is sent. Where the log ends may be the start of a segment that has nothing yet.
-        const LogPosition end = processes_->LogEnd(task);
-        if (end.offset != 0 || end <= copy.sent) break;
-        piece = LogPiece{.attempt = copy.attempt, .time = absl::Now(), .next = end};
-      }
-      copy.sent = piece->next;
-      channel_->Send({{"op", "log"},
-                      {"task", task.ToString()},
-                      {"attempt", piece->attempt},
-                      {"time", TimeToJson(piece->time)},
-                      {"next", PositionToJson(piece->next)}},
-                     piece->bytes);
-    }
+  auto copy = copies_.upper_bound(last_sent_);
+  for (size_t silent = 0; silent < copies_.size();) {
+    if (channel_ == nullptr || channel_->unsent() >= kMostUnsent) return;
+    if (copy == copies_.end()) copy = copies_.begin();
+    silent = SendPiece(copy->first, copy->second) ? 0 : silent + 1;
+    last_sent_ = copy->first;
+    ++copy;
   }
+}
+
+bool Agent::SendPiece(const TaskId& task, Copy& copy) {
+  auto piece = copy.log->NextPiece();
+  if (!piece.has_value()) {
+    // All is sent. Where the log ends may be the start of a segment that has nothing yet.
+    const LogPosition end = processes_->LogEnd(task);
+    if (end.offset != 0 || end <= copy.sent) return false;
+    piece = LogPiece{.attempt = copy.attempt, .time = absl::Now(), .next = end};
+  }
+  copy.sent = piece->next;
+  channel_->Send({{"op", "log"},
+                  {"task", task.ToString()},
+                  {"attempt", piece->attempt},
+                  {"time", TimeToJson(piece->time)},
+                  {"next", PositionToJson(piece->next)}},
+                 piece->bytes);
+  return true;
 }
 
 void Agent::SendProgress() {

@@ -64,6 +64,7 @@ class Agent final : public RunnerEvents {
   void ForgetEnded();
   void ReservePorts(const Json& head);
   void SendLogs();
+  bool SendPiece(const TaskId& task, Copy& copy);  // false when all is sent
   void SendProgress();
   absl::Time NextWakeUp() const;
 
@@ -77,6 +78,7 @@ class Agent final : public RunnerEvents {
   std::unique_ptr<local::Processes> processes_;
   PortReservations ports_;
   std::map<TaskId, Copy> copies_;
+  TaskId last_sent_;              // whose output went last
   std::string id_;                // of this process, among all agents of the job
   std::optional<int64_t> epoch_;  // how often the supervisor had given an agent up before
   absl::Duration host_timeout_ = absl::Minutes(1);
