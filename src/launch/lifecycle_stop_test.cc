@@ -36,6 +36,20 @@ TEST(LifecycleStopTest, AsksThenKillsThenKillsAgain) {
   EXPECT_EQ(play.life().next_timer(), absl::InfiniteFuture());
 }
 
+TEST(LifecycleStopTest, AFailureThatIsToldLateLeavesTheOthersTheirGrace) {
+  Play play(Job({Role("chief"), Role("worker", 1, RestartPolicy::kNever)},
+                {.stop_grace = absl::Seconds(10)}));
+  play.Pass(absl::Minutes(5));
+  play.Take();
+  AttemptEnd end = ExitWith(3);
+  end.time = play.now() - absl::Minutes(1);
+  play.End(kWorker0, end);
+  EXPECT_THAT(play.Take(), ElementsAre("term chief:0"));
+  play.Pass(absl::Seconds(9.9));
+  EXPECT_THAT(play.Take(), IsEmpty());
+  EXPECT_EQ(play.life().tasks().at(kWorker0).finished, end.time);
+}
+
 TEST(LifecycleStopTest, TheSecondTimeAtOnce) {
   Play play(Job({Role("worker", 2)}));
   play.Stop();

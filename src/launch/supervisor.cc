@@ -183,9 +183,9 @@ void Supervisor::OnReady(const TaskId& task) {
 void Supervisor::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) {
   if (!lifecycle_->tasks().contains(task)) return;
   slots_[task].pid = 0;
-  AttemptEnd dated = end;
-  dated.time = when;
-  lifecycle_->OnEnded(task, dated, clock_.Now());
+  AttemptEnd told = end;
+  told.time = when;  // a host may have been away since: what follows from it begins now
+  lifecycle_->OnEnded(task, told, clock_.Now());
 }
 
 void Supervisor::OnStalled(const TaskId& task, const std::string& why) {
