@@ -278,7 +278,9 @@ JobRecord Supervisor::JobRow() const {
   };
   job.supervisor = identity_;
   for (const auto& [id, slot] : slots_) {
-    if (slot.reachable || IsFinal(job.state)) continue;
+    const auto task = lifecycle_->tasks().find(id);
+    const bool over = task == lifecycle_->tasks().end() || IsFinal(task->second.state);
+    if (slot.reachable || over || IsFinal(job.state)) continue;
     job.state = JobState::kUnreachable;
     job.reason = absl::StrCat(runner_->HostOf(id), " does not answer");
     break;
@@ -316,7 +318,7 @@ void Supervisor::Publish() {
   std::move(events.begin(), events.end(), std::back_inserter(pending_.events));
   const bool retry = !pending_.job.id.empty();
   const bool news = !changed.empty() || !pending_.events.empty() || !pending_.removed.empty() ||
-                    lifecycle_->state() != published_state_;
+                    lifecycle_->state() != known_state_;
   if (!news && !retry) return;
   if (lifecycle_->done() && !finished_.has_value()) finished_ = clock_.Now();
   std::erase_if(pending_.tasks, [&](const TaskRecord& row) { return changed.contains(row.id); });
@@ -333,7 +335,7 @@ void Supervisor::Publish() {
     publish_retry_at_ = clock_.Now() + kPublishRetry;
     return;
   }
-  published_state_ = pending_.job.state;
+  known_state_ = lifecycle_->state();
   pending_ = {};
   if (control_ != nullptr) control_->NotifyWatchers();
 }

@@ -88,7 +88,7 @@ class Supervisor final : public RunnerEvents {
   StateChange pending_;  // not yet taken by the sink
   absl::Time refresh_at_;
   absl::Time publish_retry_at_ = absl::InfinitePast();
-  JobState published_state_ = JobState::kPending;
+  JobState known_state_ = JobState::kPending;  // Lifecycle's, as it was last taken
 };
 
 }  // namespace muster

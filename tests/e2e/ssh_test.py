@@ -134,6 +134,32 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Succeeded")
         self.assertEqual([task["restarts"] for task in self.show(job)["tasks"]], [0, 0])
 
+    def test_a_host_whose_tasks_are_over_may_go(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            roles:
+              chief: {command: "while [ ! -e ~/done ]; do sleep 0.1; done"}
+              worker: {command: "true"}
+            """, hosts)
+        wait_until(lambda: self.task(job, "worker:0")["state"] == "Succeeded", "the worker is done")
+        self.bed.kill_sshd(self.task(job, "worker:0")["host"])
+        time.sleep(3)
+        self.assertEqual(self.show(job)["state"], "Running")
+        self.bed.run(self.task(job, "chief:0")["host"], ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded")
+
+    def test_the_history_is_left_alone_while_a_host_is_away(self):
+        hosts = self.use(2)
+        job = self.submit("{name: x, command: 'while sleep 0.02; do echo x; done', roles: {worker: {replicas: 2}}}", hosts)
+        self.wait_state(job, "Running")
+        self.bed.kill_sshd("host2")
+        self.wait_state(job, "Unreachable", timeout=40)
+        time.sleep(1)
+        before = sum(path.stat().st_mtime_ns for path in self.home.glob("history.db*"))
+        time.sleep(2)
+        self.assertEqual(sum(path.stat().st_mtime_ns for path in self.home.glob("history.db*")), before)
+
     def test_a_host_that_stays_away_loses_its_tasks_and_gets_them_back(self):
         hosts = self.use(2)
         job = self.submit("""
