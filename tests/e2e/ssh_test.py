@@ -349,6 +349,14 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Stopped")
         self.wait_left_alone()
 
+    def test_a_second_task_finds_the_keys(self):
+        hosts = self.use(1)
+        text = "{name: x, command: 'ls $MUSTER_TLS_DIR/*; sleep 1000', roles: {worker: {replicas: %d}}, policies: {stop_grace: 1s}}"
+        job = self.submit(text % 1, hosts)
+        self.wait_state(job, "Running")
+        self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % 2), cwd=self.dir / "work")
+        wait_until(lambda: "tls/tls.key\n" in self.log(job, "worker:1"), "it has keys", 20)
+
     def test_a_changed_job_moves_a_task_to_another_host(self):
         self.use(2)
         text = """

@@ -171,9 +171,7 @@ class Preparation {
       digest.Update(absl::string_view(program));
       cargo_.trainer_hash = digest.Finish();
     }
-    if (place_.tls) {
-      MUSTER_ASSIGN_OR_RETURN(cargo_.tls, MakeJobTls(submission_.id));
-    }
+    MUSTER_ASSIGN_OR_RETURN(cargo_.tls, MakeJobTls(submission_.id));
     return absl::OkStatus();
   }
 
@@ -204,7 +202,7 @@ class Preparation {
       MapPaths(JoinPath(host.folder, "work"), train);
       MUSTER_RETURN_IF_ERROR(WriteThere(session, dir.train_config(), train.dump(2)));
     }
-    if (!place_.tls) return absl::OkStatus();
+    // A job of one task needs them when it is changed to have more.
     const std::string tls = JoinPath(host.folder, "tls");
     MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "ca.crt"), cargo_.tls.authority));
     MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "tls.crt"), cargo_.tls.certificate));
