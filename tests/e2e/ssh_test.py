@@ -11,6 +11,22 @@ from hosts import own_hosts
 from support import MusterTest, is_alive, kill, wait_until
 
 
+# An agent that says anything.
+NONSENSE = r"""#!/usr/bin/python3
+import json, struct, sys
+sys.stdout.buffer.write(b"muster-agent ready\n")
+while True:
+    sys.stdout.flush()
+    length = sys.stdin.buffer.read(4)
+    if len(length) < 4:
+        break
+    head = json.loads(sys.stdin.buffer.read(struct.unpack("<I", length)[0]).split(b"\0")[0])
+    answer = {"missing": {"missing": [1, "unknown", {}]}, "work": {"error": "no such thing", "code": 0}}.get(head["op"], {"folder": "/tmp/x"})
+    text = json.dumps(answer).encode() + b"\0"
+    sys.stdout.buffer.write(struct.pack("<I", len(text)) + text)
+"""
+
+
 class SshTestBase(MusterTest):
     def use(self, count, **options):
         self.bed = own_hosts(self, count, **options)
@@ -487,6 +503,15 @@ class BadHostTest(SshTestBase):
         self.wait_state(job, "Succeeded")
         self.assertEqual(self.log(job, "worker:0"), f"{size}\n")
         self.assertEqual(self.bed.run("host1", ["sh", "-c", "find ~/.cache/muster/files -name '*.*'"]).stdout, "")
+
+    def test_a_host_that_answers_nonsense(self):
+        hosts = self.use(1)
+        self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {}}}", hosts), "Succeeded")
+        agent = next(self.bed.path("host1", ".cache/muster").glob("agent-*"))
+        agent.rename(agent.with_name("real"))
+        agent.write_text(NONSENSE)
+        agent.chmod(0o755)
+        self.assertRegex(self.refused(hosts, "{name: x, command: 'true', roles: {worker: {}}}"), "host1: no such thing")
 
     def test_a_blocked_port_names_the_pair(self):
         hosts = self.use(3)

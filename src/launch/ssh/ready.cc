@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -78,7 +79,7 @@ absl::Status Reach(const Peer& from, const std::vector<Peer>& peers,
   const Json results = answer.value("results", Json::array());
   std::vector<std::string> blocked;
   const std::string& name = from.session->host().name;
-  for (size_t to = 0; to < results.size() && to < addresses.size(); ++to) {
+  for (size_t to = 0; results.is_array() && to < results.size() && to < addresses.size(); ++to) {
     if (!results[to].is_string() || results[to].get<std::string>().empty()) continue;
     const std::string& other = peers[to].session->host().name;
     blocked.push_back(absl::StrCat(name, " cannot reach ", other, " at ", addresses[to], " (",

@@ -208,7 +208,8 @@ absl::StatusOr<Json> Session::Answer(absl::Time deadline) {
     if (message.ok()) {
       const std::string error = TextAt(message->head, "error");
       if (error.empty()) return std::move(message->head);
-      return absl::Status(static_cast<absl::StatusCode>(NumberAt(message->head, "code")),
+      const auto code = static_cast<absl::StatusCode>(NumberAt(message->head, "code"));
+      return absl::Status(code == absl::StatusCode::kOk ? absl::StatusCode::kUnknown : code,
                           absl::StrCat(host_.name, ": ", error));
     }
     if (!absl::IsNotFound(message.status())) return message.status();
