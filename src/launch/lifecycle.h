@@ -23,8 +23,8 @@ struct AttemptEnd {
   std::string reason;            // "exit code 1", "out of memory: …"
   std::string advice;
   std::vector<std::string> last_lines;
-  bool may_retry = true;    // false: another attempt cannot do better (no such program)
-  bool port_taken = false;  // a stranger held the port that Muster had picked for it
+  bool may_retry = true;                // false: another attempt cannot do better (no such program)
+  bool port_taken = false;              // a stranger held the port that Muster had picked for it
   std::optional<absl::Time> time = {};  // when it happened, where news take a while
 };
 
