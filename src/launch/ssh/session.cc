@@ -231,6 +231,7 @@ absl::Status Session::SendFile(const std::string& path, const std::string& sha25
   if (!file.valid()) return absl::ErrnoToStatus(errno, path);
   Sha256 digest;
   std::string piece(kPiece, '\0');
+  int64_t at = 0;
   for (bool last = false; !last;) {
     size_t size = 0;
     while (size < kPiece && !last) {
@@ -246,8 +247,9 @@ absl::Status Session::SendFile(const std::string& path, const std::string& sha25
       return absl::AbortedError(absl::StrCat(path, " changed while it was sent; run again"));
     }
     MUSTER_RETURN_IF_ERROR(Settle(kMostOutstanding));
-    MUSTER_RETURN_IF_ERROR(Write(Encode({{"op", "put"}, {"sha256", sha256}, {"last", last}}, bytes),
-                                 absl::Now() + kPiecePatience));
+    const Json head = {{"op", "put"}, {"sha256", sha256}, {"at", at}, {"last", last}};
+    MUSTER_RETURN_IF_ERROR(Write(Encode(head, bytes), absl::Now() + kPiecePatience));
+    at += static_cast<int64_t>(size);
     ++outstanding_;
   }
   return absl::OkStatus();
