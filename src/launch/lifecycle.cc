@@ -428,10 +428,12 @@ void Lifecycle::AdvanceTask(const TaskId& id, Task& task, absl::Time now) {
 void Lifecycle::CheckStart(absl::Time now) {
   if (phase_ != Phase::kActive) return;
   std::vector<std::string> missing;
+  bool listens = true;  // or, where news take a while, was not started
   const std::string limit = DurationToString(spec_.policies.start_timeout);
   for (const auto& [id, task] : tasks_) {
     if (task.ready_by > now) continue;
     missing.push_back(id.ToString());
+    listens &= task.state == TaskState::kStarting;
     failures_.push_back({.task = id,
                          .attempt = task.attempt,
                          .time = now,
@@ -439,11 +441,12 @@ void Lifecycle::CheckStart(absl::Time now) {
                          .advice = "if it needs longer, raise policies.start_timeout"});
   }
   if (missing.empty()) return;
-  FailJob(
-      absl::StrCat(Enumerate(missing), " did not start within ", limit,
-                   missing.size() == 1 ? ": its process runs but does not listen on its port"
-                                       : ": their processes run but do not listen on their ports"),
-      now);
+  FailJob(absl::StrCat(Enumerate(missing), " did not start within ", limit,
+                       !listens ? ": where they are to run does not answer"
+                       : missing.size() == 1
+                           ? ": its process runs but does not listen on its port"
+                           : ": their processes run but do not listen on their ports"),
+          now);
 }
 
 void Lifecycle::Advance(absl::Time now) {

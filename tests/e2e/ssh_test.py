@@ -277,6 +277,36 @@ class SshTest(SshTestBase):
         self.bed.mend("host2")
         self.wait_state(job, "Running", timeout=40)
 
+    def test_a_changed_train_section_is_there_when_tasks_read_it(self):
+        hosts = self.use(2)
+        text = """
+            name: x
+            roles:
+              chief: {command: "while sleep 0.2; do cat $MUSTER_TRAIN_CONFIG; done"}
+              worker: {command: "sleep 1000"}
+            train: {model: mlp, data: {format: mnist, path: data}, batch_size: %d, steps: 10}
+            """
+        self.write("work/data/part", "some of it")
+        job = self.submit(text % 111, hosts)
+        wait_until(lambda: '"batch_size": 111' in self.log(job, "chief:0"), "it is read")
+        # What was sent is named by its place there.
+        self.assertRegex(self.log(job, "chief:0"), r'"path": "/\S+/work/data"')
+        self.assertNotIn(str(self.dir), self.log(job, "chief:0"))
+        self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % 222), cwd=self.dir / "work")
+        wait_until(lambda: '"batch_size": 222' in self.log(job, "chief:0"), "the change is read")
+
+    def test_a_changed_host_timeout_counts(self):
+        hosts = self.use(1)
+        text = "{name: x, command: 'sleep 1000', roles: {worker: {}}, policies: {host_timeout: %s}}"
+        job = self.submit(text % "300s", hosts)
+        self.wait_state(job, "Running")
+        self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % "3s"), cwd=self.dir / "work")
+        time.sleep(4)  # a ping tells the agent
+        self.bed.cut("host1")
+        wait_until(lambda: self.task(job, "worker:0")["restarts"] >= 1, "its loss is known", 40)
+        self.bed.mend("host1")
+        self.wait_state(job, "Running", timeout=60)
+
     def test_a_host_that_dies_during_the_stop(self):
         hosts = self.use(2)
         job = self.submit("{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}}, policies: {host_timeout: 4s}}", hosts)
@@ -494,9 +524,9 @@ class BadHostTest(SshTestBase):
         hosts = self.use(1, size="64m")
         self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {}}}", hosts), "Succeeded")
         text = "{name: x, command: 'wc -c < big', roles: {worker: {}}}"
-        self.write("work/big", "".join(map(str, range(1_800_000))))
-        size = (self.dir / "work/big").stat().st_size
-        self.bed.fill_disk("host1", free=size - (1 << 20))
+        size = (10 << 20) + 200_000  # what comes after the piece that finds no room would fit
+        self.write("work/big", "0123456789" * (size // 10) + "x" * (size % 10))
+        self.bed.fill_disk("host1", free=9 << 20)
         self.assertRegex(self.refused(hosts, text), r"host1: .*No space left")
         self.bed.empty_disk("host1")
         job = self.submit(text, hosts)
@@ -519,6 +549,10 @@ class BadHostTest(SshTestBase):
         said = self.refused(hosts, "{name: x, command: 'true', roles: {worker: {replicas: 3}}}")
         self.assertRegex(said, r"host1 cannot reach host3 at 10\.\S+ \(no answer\).*firewall")
         self.assertNotIn("host2 cannot", said)
+
+    def test_one_machine_by_two_names(self):
+        self.use(1)
+        self.assertRegex(self.refused(f"host1,{self.bed.address('host1')}"), r"host1 and 10\S+ are one machine: name it once, with slots")
 
     def test_no_hosts_too_few_and_unknown_ones(self):
         self.use(1)

@@ -108,10 +108,15 @@ void Agent::Receive(const Json& head) {
   const std::string op = TextAt(head, "op");
   if (op == "hello") return Hello(head);
   if (op == "ping") {
+    SetHostTimeout(head);
     channel_->Send({{"op", "pong"}, {"sent", NumberAt(head, "sent")}, {"now", TimeToJson(heard_)}});
     return;
   }
   if (ledger_.Take(head)) Act(op, head);
+}
+
+void Agent::SetHostTimeout(const Json& head) {
+  host_timeout_ = absl::Milliseconds(std::max<int64_t>(1000, NumberAt(head, "host_timeout_ms")));
 }
 
 void Agent::Hello(const Json& head) {
@@ -122,7 +127,7 @@ void Agent::Hello(const Json& head) {
     return;
   }
   epoch_ = NumberAt(head, "epoch");
-  host_timeout_ = absl::Milliseconds(std::max<int64_t>(1000, NumberAt(head, "host_timeout_ms")));
+  SetHostTimeout(head);
   if (head.contains("logs") && head["logs"].is_object()) {
     for (const auto& [name, position] : head["logs"].items()) {
       const auto task = TaskId::Parse(name);

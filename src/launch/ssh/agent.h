@@ -58,6 +58,7 @@ class Agent final : public RunnerEvents {
   void Accept();
   void Receive(const Json& head);
   void Hello(const Json& head);
+  void SetHostTimeout(const Json& head);
   void Act(const std::string& op, const Json& head);
   void Start(const TaskStart& start);
   Copy& CopyOf(const TaskId& task);

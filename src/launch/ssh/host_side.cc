@@ -25,13 +25,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "cluster/address.h"
 #include "launch/job_dir.h"
-#include "launch/ssh/agent.h"
 #include "launch/ssh/protocol.h"
 #include "launch/ssh/wire.h"
 #include "process/exit_status.h"
@@ -48,6 +48,20 @@ std::string Root() {
   if (cache != nullptr && cache[0] == '/') return JoinPath(cache, "muster");
   const char* home = std::getenv("HOME");
   return JoinPath(home == nullptr ? "/tmp" : home, ".cache/muster");
+}
+
+std::string NodeName() {
+  utsname name{};
+  ::uname(&name);
+  return absl::StrReplaceAll(name.nodename, {{"/", "-"}});
+}
+
+// The same for two hosts only when they are one machine.
+std::string Identity() {
+  struct stat root {};
+  ::stat(Root().c_str(), &root);
+  return absl::StrCat(ReadFile("/proc/sys/kernel/random/boot_id").value_or(""), root.st_dev, ":",
+                      root.st_ino);
 }
 
 bool IsHash(absl::string_view text) {
@@ -120,6 +134,7 @@ class HostSide {
         {"system", name.sysname},
         {"machine", name.machine},
         {"root", Root()},
+        {"identity", Identity()},
         {"cpus", cpus},
         {"memory", static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE)},
         {"free", static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize)},
@@ -147,7 +162,7 @@ class HostSide {
     if (at == 0) {
       DropIncoming();
       MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(path)));
-      incoming_path_ = absl::StrCat(path, ".", ::getpid());
+      incoming_path_ = absl::StrCat(path, ".", NodeName(), ".", ::getpid());
       incoming_ =
           UniqueFd(::open(incoming_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700));
       if (!incoming_.valid()) return DiskError(errno, incoming_path_);
@@ -181,9 +196,10 @@ class HostSide {
   static absl::StatusOr<Json> CreateJob(const Message& message) {
     const std::string id = TextAt(message.head, "job");
     MUSTER_RETURN_IF_ERROR(CheckRelative(id));
-    const JobDir dir(absl::StrCat(Root(), "/jobs/", id));
+    // Hosts may share a home.
+    const JobDir dir(absl::StrCat(Root(), "/jobs/", id, "@", NodeName()));
     if (absl::Status made = dir.Create(); !made.ok() && !absl::IsAlreadyExists(made)) return made;
-    return Json{{"folder", dir.path()}, {"runs", Exists(JoinPath(dir.path(), kAgentSocket))}};
+    return Json{{"folder", dir.path()}};
   }
 
   // The working directory anew, from blobs that are here.

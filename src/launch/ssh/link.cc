@@ -186,7 +186,9 @@ void Link::Advance() {
   }
   if (channel_ != nullptr && now >= ping_at_) {
     ping_at_ = now + std::min(kPingInterval, options_.host_timeout / 6);
-    channel_->Send({{"op", "ping"}, {"sent", TimeToJson(now)}});
+    channel_->Send({{"op", "ping"},
+                    {"sent", TimeToJson(now)},
+                    {"host_timeout_ms", absl::ToInt64Milliseconds(options_.host_timeout)}});
   }
   if (now >= connect_at_) Connect();
 }

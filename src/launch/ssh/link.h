@@ -44,6 +44,7 @@ class Link {
 
   void Connect();
   void Send(Json head) { ledger_.Send(std::move(head)); }
+  void SetHostTimeout(absl::Duration timeout) { options_.host_timeout = timeout; }
   // Has the agent end, with all that it runs, and does not connect again.
   void Close();
 
@@ -71,7 +72,7 @@ class Link {
   absl::Duration Patience() const;  // with a connection that brings nothing
 
   EventLoop& loop_;
-  const LinkOptions options_;
+  LinkOptions options_;
   const Handler handler_;
   Ledger ledger_;
   std::unique_ptr<Channel> channel_;

@@ -142,8 +142,9 @@ absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const JobPlace
                                     const ClusterSpec& cluster, const TaskId& task, int attempt,
                                     int restarts) {
   const PlacedHost& host = place.HostOf(task);
-  const JobDir dir(host.folder.empty() ? absl::StrCat("~/.cache/muster/jobs/", submission.id)
-                                       : host.folder);
+  const JobDir dir(host.folder.empty()
+                       ? absl::StrCat("~/.cache/muster/jobs/", submission.id, "@", host.spec.name)
+                       : host.folder);
   const LaunchContext context{
       .job_id = submission.id,
       .working_dir = JoinPath(dir.path(), "work"),

@@ -93,7 +93,7 @@ TEST_F(PlaceTest, ATaskIsStartedWithWhatItsHostHas) {
   EXPECT_EQ(launch->env.at("MUSTER_ATTEMPT"), "1");
   // Of a host that is not ready yet it is known where things will be.
   EXPECT_THAT(LaunchOf(submission, place_, cluster, kWorker1, 0, 0)->working_dir,
-              HasSubstr(".cache/muster/jobs/x-1/work"));
+              HasSubstr(".cache/muster/jobs/x-1@b/work"));
 }
 
 }  // namespace

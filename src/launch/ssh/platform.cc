@@ -74,11 +74,24 @@ absl::StatusOr<TaskLaunch> SshPlatform::LaunchOf(const Submission& submission,
   return ssh::LaunchOf(submission, place, cluster, task, 0, 0);
 }
 
-absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
+absl::StatusOr<ReadyOptions> SshPlatform::MakeReadyOptions() const {
   MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(options_.program));
+  return ReadyOptions{.agent = std::move(agent), .home = options_.home, .notice = options_.notice};
+}
+
+absl::Status SshPlatform::Update(const JobRecord& job, const Submission& next) {
+  MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(job.directory).LoadSubmission());
+  if (current.spec.train != next.spec.train) {
+    MUSTER_ASSIGN_OR_RETURN(const ReadyOptions ready, MakeReadyOptions());
+    MUSTER_ASSIGN_OR_RETURN(const JobPlace place, JobPlace::Of(next));
+    MUSTER_RETURN_IF_ERROR(SendTrainSection(next, place, ready));
+  }
+  return SupervisedPlatform::Update(job, next);
+}
+
+absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
+  MUSTER_ASSIGN_OR_RETURN(const ReadyOptions ready, MakeReadyOptions());
   MUSTER_ASSIGN_OR_RETURN(JobPlace place, JobPlace::Of(submission));
-  const ReadyOptions ready{
-      .agent = std::move(agent), .home = options_.home, .notice = options_.notice};
   MUSTER_RETURN_IF_ERROR(MakeReady(submission, place, ready));
   Submission complete = submission;
   complete.place.update(place.ToJson());

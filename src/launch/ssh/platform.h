@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "launch/ssh/ready.h"
 #include "launch/supervised_platform.h"
 
 namespace muster::ssh {
@@ -28,8 +29,10 @@ class SshPlatform final : public SupervisedPlatform {
   absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
                                       const TaskId& task) const override;
   absl::Status Submit(const Submission& submission, const JobRecord& record) override;
+  absl::Status Update(const JobRecord& job, const Submission& next) override;
 
  private:
+  absl::StatusOr<ReadyOptions> MakeReadyOptions() const;
   absl::StatusOr<UpdatePlan> PlanChange(const JobDir& dir, const Submission& current,
                                         const ClusterSpec& cluster,
                                         const Submission& next) const override;

@@ -129,7 +129,11 @@ struct Cargo {
 class Preparation {
  public:
   Preparation(const Submission& submission, JobPlace& place, const ReadyOptions& options)
-      : submission_(submission), place_(place), options_(options), sessions_(place.hosts.size()) {}
+      : submission_(submission),
+        place_(place),
+        options_(options),
+        sessions_(place.hosts.size()),
+        identities_(place.hosts.size()) {}
 
   absl::Status Run() {
     // Files are hashed while hosts are called.
@@ -139,6 +143,7 @@ class Preparation {
     gathering.join();
     MUSTER_RETURN_IF_ERROR(connected);
     MUSTER_RETURN_IF_ERROR(gathered);
+    MUSTER_RETURN_IF_ERROR(CheckDistinct());
     MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) { return Fill(i); }));
     std::vector<Peer> peers;
     for (size_t i = 0; i < sessions_.size(); ++i) {
@@ -147,18 +152,29 @@ class Preparation {
     return CheckPaths(peers);
   }
 
+  absl::Status RunForChange() {
+    MUSTER_RETURN_IF_ERROR(List());
+    MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) { return Connect(i); }));
+    return ForEach(sessions_.size(), [&](size_t i) { return WriteTrainSection(i); });
+  }
+
  private:
   bool NeedsTrainer() const {
     return std::any_of(submission_.spec.roles.begin(), submission_.spec.roles.end(),
                        [](const RoleSpec& role) { return role.command.empty(); });
   }
 
-  absl::Status Gather() {
+  absl::Status List() {
     MUSTER_ASSIGN_OR_RETURN(cargo_.files, ListWorkDir(submission_.working_dir));
     const std::string own = absl::StrCat(options_.home, "/");
     std::erase_if(cargo_.files, [&](const WorkFile& file) {
       return absl::StartsWith(JoinPath(submission_.working_dir, file.path), own);
     });
+    return absl::OkStatus();
+  }
+
+  absl::Status Gather() {
+    MUSTER_RETURN_IF_ERROR(List());
     const std::string cache = JoinPath(options_.home, "sent");
     MUSTER_RETURN_IF_ERROR(MakeDirectories(cache));
     Sha256 name;
@@ -182,9 +198,23 @@ class Preparation {
     MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions_[i]));
     const auto& [skew, info] = answer;
     host.cpus = static_cast<int>(NumberAt(info, "cpus"));
+    identities_[i] = TextAt(info, "identity");
     if (absl::AbsDuration(skew) > kNotableSkew) {
       options_.notice(absl::StrCat("the clock of ", host.spec.name, " is ", DescribeSkew(skew),
                                    "; times are shown by the clock of this machine"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckDistinct() const {
+    std::map<std::string, std::string> names;
+    for (size_t i = 0; i < identities_.size(); ++i) {
+      const std::string& name = place_.hosts[i].spec.name;
+      const auto [known, is_new] = names.emplace(identities_[i], name);
+      if (is_new) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(known->second, " and ", name, " are one machine: name it once, with slots (",
+                       known->second, ":2) when it may hold several tasks"));
     }
     return absl::OkStatus();
   }
@@ -197,17 +227,20 @@ class Preparation {
     MUSTER_RETURN_IF_ERROR(SendMissing(session));
     MUSTER_RETURN_IF_ERROR(MakeWorkDir(session, host));
     if (!cargo_.trainer_hash.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
-    const JobDir dir(host.folder);
-    if (!submission_.spec.train.is_null()) {
-      Json train = submission_.spec.train;
-      MapPaths(JoinPath(host.folder, "work"), train);
-      MUSTER_RETURN_IF_ERROR(WriteThere(session, dir.train_config(), train.dump(2)));
-    }
+    MUSTER_RETURN_IF_ERROR(WriteTrainSection(i));
     // A job of one task needs them when it is changed to have more.
     const std::string tls = JoinPath(host.folder, "tls");
     MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "ca.crt"), cargo_.tls.authority));
     MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "tls.crt"), cargo_.tls.certificate));
     return WriteThere(session, JoinPath(tls, "tls.key"), cargo_.tls.key);
+  }
+
+  absl::Status WriteTrainSection(size_t i) {
+    if (submission_.spec.train.is_null()) return absl::OkStatus();
+    const JobDir dir(place_.hosts[i].folder);
+    Json train = submission_.spec.train;
+    MapPaths(JoinPath(dir.path(), "work"), train);
+    return WriteThere(*sessions_[i], dir.train_config(), train.dump(2));
   }
 
   // What was sent has another place there.
@@ -293,6 +326,7 @@ class Preparation {
   const ReadyOptions& options_;
   Cargo cargo_;
   std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::string> identities_;
 };
 
 }  // namespace
@@ -350,6 +384,11 @@ std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const Agent
 absl::Status MakeReady(const Submission& submission, JobPlace& place, const ReadyOptions& options) {
   place.agent = options.agent.RemotePath();
   return Preparation(submission, place, options).Run();
+}
+
+absl::Status SendTrainSection(const Submission& submission, JobPlace place,
+                              const ReadyOptions& options) {
+  return Preparation(submission, place, options).RunForChange();
 }
 
 }  // namespace muster::ssh

@@ -24,6 +24,10 @@ struct ReadyOptions {
 // there afterwards.
 absl::Status MakeReady(const Submission& submission, JobPlace& place, const ReadyOptions& options);
 
+// Of a job that runs: what the trainer reads when it starts again.
+absl::Status SendTrainSection(const Submission& submission, JobPlace place,
+                              const ReadyOptions& options);
+
 struct HostFinding {
   std::string host;
   absl::Status status;

@@ -188,6 +188,7 @@ void SshRunner::SetPolicies(const Policies& policies) {
   Json json = PoliciesToJson(policies_);
   json["op"] = "policies";
   for (auto& [name, host] : hosts_) {
+    host.link->SetHostTimeout(policies_.host_timeout);
     if (host.greeted) host.link->Send(json);
   }
 }

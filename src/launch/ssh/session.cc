@@ -140,12 +140,13 @@ absl::Status Session::Bring(const AgentProgram& agent) {
   const UniqueFd file(::open(agent.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return absl::ErrnoToStatus(errno, agent.path);
   // What is cut off on its way is never taken for the whole.
-  MUSTER_RETURN_IF_ERROR(Start(
-      ForAnyShell(absl::StrCat(
-          "umask 077; d=", Folder(), "; t=\"$d/.agent.$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
-          "test \"$(wc -c <\"$t\")\" -eq ", agent.size, " && chmod 700 \"$t\" && mv \"$t\" ",
-          agent.RemotePath(), " && echo brought")),
-      file.get()));
+  MUSTER_RETURN_IF_ERROR(
+      Start(ForAnyShell(absl::StrCat(
+                "umask 077; d=", Folder(),
+                "; t=\"$d/.agent.$(uname -n).$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
+                "test \"$(wc -c <\"$t\")\" -eq ", agent.size, " && chmod 700 \"$t\" && mv \"$t\" ",
+                agent.RemotePath(), " && echo brought")),
+            file.get()));
   std::string heard;
   const absl::Time deadline = absl::Now() + kBringPatience;
   while (!absl::StrContains(heard, "brought")) {

@@ -30,7 +30,7 @@ struct ScaleTier {
 };
 
 inline constexpr char kCustomTier[] = "CUSTOM";
-inline constexpr char kDefaultTier[] = "BASIC_GPU";
+inline constexpr absl::string_view kDefaultTier = "BASIC_GPU";
 // What a tier CUSTOM has of which the user says nothing.
 inline constexpr char kDefaultWorker[] = "standard_gpu";
 inline constexpr char kDefaultParameterServer[] = "large_model";

@@ -135,7 +135,7 @@ absl::StatusOr<Place> VertexPlatform::Resolve(Place place) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--bucket ", place.bucket, ": must be the name of a bucket, without a folder"));
   }
-  if (place.tier.empty()) place.tier = kDefaultTier;
+  if (place.tier.empty()) place.tier = std::string(kDefaultTier);
   return place;
 }
 
@@ -197,7 +197,7 @@ absl::Status VertexPlatform::Prepare(Submission& submission) {
   MUSTER_RETURN_IF_ERROR(
       SetReplicas("--parameter-server-count", "ps", own.parameter_servers, spec));
   MUSTER_RETURN_IF_ERROR(SetDataset(own.dataset, spec));
-  if (own.tier.empty()) own.tier = kDefaultTier;
+  if (own.tier.empty()) own.tier = std::string(kDefaultTier);
   MUSTER_ASSIGN_OR_RETURN(const Pools pools, PoolsOf(spec));
   MUSTER_RETURN_IF_ERROR(MachinesFor(own, pools).status());
   MUSTER_RETURN_IF_ERROR(CheckFiles(submission, own));
