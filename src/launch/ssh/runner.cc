@@ -283,8 +283,8 @@ void SshRunner::TakeLog(Host& host, const TaskId& id, Task& task, const Message&
   if (task.log == nullptr) {
     auto log = LogWriter::Open(
         dir_.logs(), id, {.rotate_bytes = policies_.log_rotate_bytes, .keep = policies_.log_keep});
-    if (log.ok()) task.log = *std::move(log);
     written = log.status();
+    if (log.ok()) task.log = *std::move(log);
   }
   if (task.log != nullptr && !message.body.empty()) {
     const int attempt = static_cast<int>(NumberAt(message.head, "attempt"));
