@@ -129,7 +129,7 @@ def main():
     reason = reason_not_available()
     if reason:
         sys.exit(reason)
-    with HostBed(HOSTS) as bed:
+    with HostBed(HOSTS, size="4g") as bed:
         bench = Bench(arguments.muster, arguments.repeat, bed)
         try:
             for name in arguments.only.split(","):
