@@ -119,7 +119,8 @@ void Operator::FollowOwned(Kind kind) {
   k8s::InformerOptions options = Follow(ResourceOf(kind));
   options.selection.labels = OwnedSelector();
   options.index = JobKeyOf;
-  if (kind != Kind::kPodGroup) options.watch.without = {"spec"};
+  options.watch.metadata_only = kind == Kind::kService;
+  if (kind == Kind::kPod) options.watch.without = {"spec"};
   options.transform = [kind](Json& object) {
     if (kind == Kind::kPodGroup) {
       if (object.contains("metadata")) object["metadata"].erase("managedFields");

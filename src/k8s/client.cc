@@ -68,6 +68,7 @@ ObjectKey Client::Placed(const ResourceKind& kind, ObjectKey key) const {
 absl::StatusOr<Json> Client::Write(ApiRequest request, const Json& body) {
   const std::string text = Dump(body);
   request.body = text;
+  request.metadata_only = request.call.without_answer;
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
   if (request.call.without_answer) return Json();
   return ParseObject(request, response);
@@ -89,6 +90,7 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
                        .kind = kind,
                        .key = {.name_space = options.selection.name_space},
                        .query = options.selection.Query(),
+                       .metadata_only = options.metadata_only,
                        .call = options.call};
     if (page_size > 0) request.query.emplace_back("limit", absl::StrCat(page_size));
     if (!next.empty()) request.query.emplace_back("continue", next);

@@ -202,6 +202,32 @@ TEST_F(ClusterTest, AnInformerFollows) {
   EXPECT_THAT(told, testing::ElementsAre("added a", "added b", "updated b", "deleted a"));
 }
 
+TEST_F(ClusterTest, MetadataAloneIsSent) {
+  ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("a"), {.without_answer = true}).ok());
+  const Selection selection{.name_space = space_, .labels = "app=test"};
+  const auto list = client_->List(kConfigMaps, {.selection = selection, .metadata_only = true});
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_THAT(list->items, SizeIs(1));
+  std::vector<Json> seen{list->items[0]};
+  ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("b")).ok());
+  const absl::Status watched = Watch(
+      *client_, kConfigMaps,
+      {.selection = selection, .metadata_only = true, .resource_version = list->resource_version},
+      [&](WatchEvent event) {
+        if (event.type == WatchEvent::Type::kBookmark) return absl::OkStatus();
+        seen.push_back(std::move(event.object));
+        return absl::AbortedError("that is enough");
+      });
+  EXPECT_TRUE(absl::IsAborted(watched)) << watched;
+  ASSERT_THAT(seen, SizeIs(2));
+  EXPECT_EQ(NameOf(seen[1]), "b");
+  for (const Json& object : seen) {
+    EXPECT_EQ(TextAt(object, "/kind"), "ConfigMap");
+    EXPECT_EQ(LabelOf(object, "app"), "test");
+    EXPECT_FALSE(object.contains("data"));
+  }
+}
+
 TEST_F(ClusterTest, OneLeads) {
   LeaderElector a(*client_, {.lease = Key("lease"), .identity = "a"});
   LeaderElector b(*client_, {.lease = Key("lease"), .identity = "b"});

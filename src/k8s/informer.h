@@ -38,7 +38,7 @@ struct InformerOptions {
   std::function<void(const absl::Status&)> on_error = {};
   absl::Duration first_delay = absl::Milliseconds(500);
   absl::Duration max_delay = absl::Seconds(30);
-  WatchOptions watch = {};  // its time-outs and delays
+  WatchOptions watch = {};  // its time-outs and delays, and what it leaves out
 };
 
 // The objects that an informer knows. Thread-safe.

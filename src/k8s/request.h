@@ -36,6 +36,8 @@ struct ApiRequest {
   net::BodySink* sink = nullptr;
   std::optional<absl::Duration> idle_timeout = std::nullopt;  // of an answer that goes on and on
   bool repeatable = true;  // also when it may have been carried out already
+  // Nothing but the metadata of objects comes back, from servers that can do so.
+  bool metadata_only = false;
   CallOptions call = {};
 
   std::string Resource() const;  // "pods/status"

@@ -23,6 +23,15 @@ std::string MethodOf(absl::string_view verb) {
   return "GET";
 }
 
+std::string AcceptOf(const ApiRequest& request) {
+  if (request.metadata_only) {
+    return absl::StrCat("application/json;as=PartialObjectMetadata",
+                        request.verb == "list" ? "List" : "",
+                        ";v=v1;g=meta.k8s.io,application/json");
+  }
+  return request.sink != nullptr ? "*/*" : "application/json";
+}
+
 // The same status with more to its message.
 absl::Status Extended(const absl::Status& status, absl::string_view text) {
   absl::Status extended(status.code(), absl::StrCat(status.message(), text));
@@ -88,7 +97,7 @@ absl::StatusOr<net::Response> Transport::Try(const std::string& path, const ApiR
   const bool streams = request.sink != nullptr;
   net::Request http{.method = MethodOf(request.verb),
                     .url = absl::StrCat(config_.server, path),
-                    .headers = {{"Accept", streams ? "*/*" : "application/json"}},
+                    .headers = {{"Accept", AcceptOf(request)}},
                     .body = request.body,
                     .sink = request.sink,
                     .max_response_bytes = kMaxAnswer,

@@ -77,6 +77,10 @@ class EventSink final : public net::BodySink {
           "cannot ", request_.Describe(),
           ": the server sends what is no event: ", net::ServerWords(line.substr(0, 400))));
     }
+    if (options_.metadata_only) {  // then the kind that is sent is PartialObjectMetadata
+      json["object"]["apiVersion"] = request_.kind.ApiVersion();
+      json["object"]["kind"] = std::string(request_.kind.kind);
+    }
     MUSTER_RETURN_IF_ERROR(handler_({.type = *type, .object = std::move(json["object"])}));
     version_ = version;
     any_ = true;
@@ -99,6 +103,7 @@ ApiRequest RequestFor(const ResourceKind& kind, const WatchOptions& options,
                      .key = {.name_space = options.selection.name_space},
                      .query = options.selection.Query(),
                      .idle_timeout = options.idle_timeout,
+                     .metadata_only = options.metadata_only,
                      .call = {.stop = options.stop}};
   request.query.emplace_back("watch", "true");
   request.query.emplace_back("allowWatchBookmarks", "true");

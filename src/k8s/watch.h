@@ -22,6 +22,7 @@ struct WatchEvent {
 struct WatchOptions {
   Selection selection;
   std::vector<std::string> without = {};  // members of objects that are not even read: "spec"
+  bool metadata_only = false;             // nor sent, and no status either
   std::string resource_version;           // of a list or an object: what comes after it is told
   absl::Duration duration = absl::Minutes(5);      // of one connection; the server ends it then
   absl::Duration idle_timeout = absl::Minutes(3);  // a server sends a bookmark each minute
