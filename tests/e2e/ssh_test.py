@@ -468,6 +468,16 @@ class SshTest(SshTestBase):
         self.assertEqual(self.log(job, "worker:0").strip(), "7")
         self.assertEqual(int(self.bed.run("host1", ["sh", "-c", files]).stdout), before + 1)
 
+    def test_more_files_than_one_message_names(self):
+        hosts = self.use(1)
+        for number in range(4100):
+            self.write(f"work/files/{number}", str(number))
+        command = "ls files | wc -l; cat files/* | sha256sum | cut -c1-16; wc -c < files/0; exit 0"
+        job = self.submit(f'{{name: x, command: "{command}", roles: {{worker: {{}}}}}}', hosts)
+        self.wait_state(job, "Succeeded")
+        here = subprocess.run(["sh", "-c", command], cwd=self.dir / "work", capture_output=True, text=True).stdout
+        self.assertEqual(self.log(job, "worker:0"), here)
+
     def test_resume_and_logs(self):
         hosts = self.use(1)
         job = self.submit("{name: x, command: 'echo once; sleep 1000', roles: {worker: {}}}", hosts)

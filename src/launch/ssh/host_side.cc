@@ -202,18 +202,19 @@ class HostSide {
     return Json{{"folder", dir.path()}};
   }
 
-  // The working directory anew, from blobs that are here.
+  // The working directory anew, from blobs that are here; in pieces where it has many files.
   static absl::StatusOr<Json> MakeWorkDir(const Message& message) {
     const std::string folder = TextAt(message.head, "folder");
     const std::string fresh = absl::StrCat(folder, ".new");
     std::error_code error;
-    std::filesystem::remove_all(fresh, error);
+    if (IsSet(message.head, "first")) std::filesystem::remove_all(fresh, error);
     MUSTER_RETURN_IF_ERROR(MakeDirectories(fresh));
     const auto files = message.head.find("files");
     if (files == message.head.end() || !files->is_array()) {
       return absl::InvalidArgumentError("no files");
     }
     for (const Json& file : *files) MUSTER_RETURN_IF_ERROR(PlaceFile(fresh, file));
+    if (!IsSet(message.head, "last")) return Json::object();
     std::filesystem::remove_all(folder, error);
     if (::rename(fresh.c_str(), folder.c_str()) != 0) return DiskError(errno, folder);
     return Json::object();

@@ -36,6 +36,7 @@ namespace {
 constexpr absl::Duration kReachPatience = absl::Seconds(3);
 constexpr absl::Duration kNotableSkew = absl::Seconds(1);
 constexpr int64_t kNotableBytes = 8 << 20;
+constexpr size_t kFilesAtOnce = 2'000;  // in one message, which has a limit
 
 // Does it for every host, each in a thread of its own.
 absl::Status ForEach(size_t count, const std::function<absl::Status(size_t)>& work) {
@@ -264,46 +265,76 @@ class Preparation {
     return session.Call({{"op", "file"}, {"path", path}}, content).status();
   }
 
-  absl::Status SendMissing(Session& session) {
-    std::map<std::string, std::pair<std::string, int64_t>> sources;  // by hash
-    Json hashes = Json::array();
-    const auto offer = [&](const std::string& hash, const std::string& path, int64_t size) {
-      if (sources.emplace(hash, std::pair{path, size}).second) hashes.push_back(hash);
-    };
+  struct Source {
+    std::string path;
+    int64_t size = 0;
+  };
+
+  // What the job needs, by hash.
+  std::map<std::string, Source> Sources() const {
+    std::map<std::string, Source> sources;
     for (const WorkFile& file : cargo_.files) {
       if (file.is_link()) continue;
-      offer(file.sha256, JoinPath(submission_.working_dir, file.path), file.size);
+      sources[file.sha256] = {JoinPath(submission_.working_dir, file.path), file.size};
     }
-    if (!cargo_.trainer_hash.empty()) offer(cargo_.trainer_hash, submission_.trainer, 0);
-    MUSTER_ASSIGN_OR_RETURN(const Json answer,
-                            session.Call({{"op", "missing"}, {"files", hashes}}));
+    if (!cargo_.trainer_hash.empty()) sources[cargo_.trainer_hash] = {submission_.trainer, 0};
+    return sources;
+  }
+
+  // Drops what the host has already.
+  static absl::Status KeepMissing(Session& session, std::map<std::string, Source>& sources) {
+    std::map<std::string, Source> missing;
+    for (auto next = sources.begin(); next != sources.end();) {
+      Json hashes = Json::array();
+      for (; next != sources.end() && hashes.size() < kFilesAtOnce; ++next) {
+        hashes.push_back(next->first);
+      }
+      MUSTER_ASSIGN_OR_RETURN(const Json answer,
+                              session.Call({{"op", "missing"}, {"files", hashes}}));
+      for (const Json& hash : answer.value("missing", Json::array())) {
+        if (hash.is_string() && sources.contains(hash)) missing[hash] = sources[hash];
+      }
+    }
+    sources = std::move(missing);
+    return absl::OkStatus();
+  }
+
+  absl::Status SendMissing(Session& session) {
+    std::map<std::string, Source> wanted = Sources();
+    MUSTER_RETURN_IF_ERROR(KeepMissing(session, wanted));
     int64_t bytes = 0;
-    std::vector<std::pair<std::string, std::string>> wanted;  // hash, path
-    for (const Json& hash : answer.value("missing", Json::array())) {
-      const auto source = hash.is_string() ? sources.find(hash.get<std::string>()) : sources.end();
-      if (source == sources.end()) continue;
-      bytes += source->second.second;
-      wanted.emplace_back(source->first, source->second.first);
-    }
+    for (const auto& [hash, source] : wanted) bytes += source.size;
     if (bytes >= kNotableBytes) {
       options_.notice(absl::StrCat("sending ", wanted.size(), " files (", FormatBytes(bytes),
                                    ") to ", session.host().name));
     }
-    for (const auto& [hash, path] : wanted) MUSTER_RETURN_IF_ERROR(session.SendFile(path, hash));
+    for (const auto& [hash, source] : wanted) {
+      MUSTER_RETURN_IF_ERROR(session.SendFile(source.path, hash));
+    }
     return absl::OkStatus();
   }
 
   absl::Status MakeWorkDir(Session& session, const PlacedHost& host) {
-    Json files = Json::array();
-    for (const WorkFile& file : cargo_.files) {
-      files.push_back({{"path", file.path},
-                       {"mode", file.mode},
-                       {"link", file.link_target},
-                       {"sha256", file.sha256}});
-    }
-    return session
-        .Call({{"op", "work"}, {"folder", JoinPath(host.folder, "work")}, {"files", files}})
-        .status();
+    size_t next = 0;
+    do {
+      Json files = Json::array();
+      const bool first = next == 0;
+      for (; next < cargo_.files.size() && files.size() < kFilesAtOnce; ++next) {
+        const WorkFile& file = cargo_.files[next];
+        files.push_back({{"path", file.path},
+                         {"mode", file.mode},
+                         {"link", file.link_target},
+                         {"sha256", file.sha256}});
+      }
+      MUSTER_RETURN_IF_ERROR(session
+                                 .Call({{"op", "work"},
+                                        {"folder", JoinPath(host.folder, "work")},
+                                        {"files", files},
+                                        {"first", first},
+                                        {"last", next == cargo_.files.size()}})
+                                 .status());
+    } while (next < cargo_.files.size());
+    return absl::OkStatus();
   }
 
   absl::Status PlaceTrainer(Session& session, PlacedHost& host) {
