@@ -48,6 +48,8 @@ install_packages() {
 build() {
   local preset=$1
   shift
+  # What one checkout has compiled serves the others.
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
   say "building build/$preset"
   cmake --preset "$preset" "$@" >/dev/null
   # A file that includes torch takes a gigabyte to compile: no more at once than there are cores.
