@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace muster {
 namespace {
@@ -32,6 +33,11 @@ std::optional<Address> ParseAddress(absl::string_view text) {
   if (!all_digits || !absl::SimpleAtoi(digits, &port)) return std::nullopt;
   if (port < 1 || port > 65535) return std::nullopt;
   return Address{std::string(host), port};
+}
+
+std::string MakeAddress(absl::string_view host, int port) {
+  const bool is_v6 = host.find(':') != absl::string_view::npos;
+  return absl::StrCat(is_v6 ? "[" : "", host, is_v6 ? "]:" : ":", port);
 }
 
 int PortOf(absl::string_view address) {

@@ -1,4 +1,4 @@
-// "host:port" taken apart. Pure.
+// "host:port", taken apart and put together. Pure.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,8 @@ struct Address {
 // Reads "host:2222" and "[::1]:2222". nullopt when the text has no host, no port of 1 to 65535, or
 // a character that would break a comma-separated list of hosts or a line.
 std::optional<Address> ParseAddress(absl::string_view text);
+// The other way round, with brackets where the host needs them.
+std::string MakeAddress(absl::string_view host, int port);
 // 0 when there is none.
 int PortOf(absl::string_view address);
 

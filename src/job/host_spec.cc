@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "cluster/address.h"
 #include "codec/diagnostics.h"
 
 namespace muster {
@@ -55,9 +56,7 @@ absl::Status CheckHostUser(absl::string_view user) {
 }
 
 std::string HostName(absl::string_view address, int port) {
-  if (port == 0) return std::string(address);
-  const bool is_v6 = absl::StrContains(address, ':');
-  return absl::StrCat(is_v6 ? "[" : "", address, is_v6 ? "]:" : ":", port);
+  return port == 0 ? std::string(address) : MakeAddress(address, port);
 }
 
 absl::StatusOr<HostSpec> ParseHost(absl::string_view text) {

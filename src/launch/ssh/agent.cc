@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
   MUSTER_ASSIGN_OR_RETURN(agent->listener_, ListenAt(dir, kAgentSocket));
   MUSTER_RETURN_IF_ERROR(agent->loop_->AddFd(agent->listener_.get(), EPOLLIN,
                                              [self = agent.get()](uint32_t) { self->Accept(); }));
-  agent->heard_ = agent->progress_at_ = absl::Now();
+  agent->heard_ = agent->progress_at_ = Clock::Real().Now();
   agent->id_ = absl::StrCat(::getpid(), "-", absl::ToUnixMicros(agent->heard_));
   return agent;
 }
@@ -63,13 +63,13 @@ Agent::~Agent() {
 
 absl::Status Agent::Run() {
   while (!closing_) {
-    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - absl::Now()));
+    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - Clock::Real().Now()));
     processes_->Advance();
     ForgetEnded();
     SendLogs();
     SendProgress();
     ledger_.Acknowledge();
-    if (absl::Now() - heard_ <= host_timeout_) continue;
+    if (Clock::Real().Now() - heard_ <= host_timeout_) continue;
     return absl::DeadlineExceededError(
         absl::StrCat("nothing was heard of the supervisor for ", DurationToString(host_timeout_)));
   }
@@ -104,7 +104,7 @@ void Agent::Accept() {
 }
 
 void Agent::Receive(const Json& head) {
-  heard_ = absl::Now();
+  heard_ = Clock::Real().Now();
   const std::string op = TextAt(head, "op");
   if (op == "hello") return Hello(head);
   if (op == "ping") {
@@ -271,7 +271,7 @@ bool Agent::SendPiece(const TaskId& task, Copy& copy) {
     // All is sent. Where the log ends may be the start of a segment that has nothing yet.
     const LogPosition end = processes_->LogEnd(task);
     if (end.offset != 0 || end <= copy.sent) return false;
-    piece = LogPiece{.attempt = copy.attempt, .time = absl::Now(), .next = end};
+    piece = LogPiece{.attempt = copy.attempt, .time = Clock::Real().Now(), .next = end};
   }
   copy.sent = piece->next;
   channel_->Send({{"op", "log"},
@@ -284,7 +284,7 @@ bool Agent::SendPiece(const TaskId& task, Copy& copy) {
 }
 
 void Agent::SendProgress() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = Clock::Real().Now();
   if (channel_ == nullptr || !greeted_ || now < progress_at_) return;
   progress_at_ = now + kProgressInterval;
   for (auto& [task, copy] : copies_) {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
@@ -46,12 +46,12 @@ Link::~Link() {
 
 void Link::Connect() {
   connect_at_ = absl::InfiniteFuture();
-  heard_ = absl::Now();
+  heard_ = Clock::Real().Now();
   if (const absl::Status started = Start(); !started.ok()) return Down(started);
   Json hello = {{"op", "hello"},
                 {"seen", ledger_.seen()},
                 {"epoch", epoch_},
-                {"sent", TimeToJson(absl::Now())},
+                {"sent", TimeToJson(Clock::Real().Now())},
                 {"host_timeout_ms", absl::ToInt64Milliseconds(options_.host_timeout)},
                 {"logs", handler_.logs()}};
   channel_->Send(hello);
@@ -97,7 +97,7 @@ absl::Status Link::Start() {
 }
 
 void Link::Receive(const Message& message) {
-  heard_ = absl::Now();
+  heard_ = Clock::Real().Now();
   const std::string op = TextAt(message.head, "op");
   if (op == "hello") return Hello(message.head);
   if (op == "pong") return NoteClock(message.head);
@@ -150,7 +150,8 @@ void Link::Down(const absl::Status& why) {
   status_ = why;
   ping_at_ = absl::InfiniteFuture();
   best_trip_ = absl::InfiniteDuration();
-  connect_at_ = absl::Now() + std::min(kMaxDelay, kFirstDelay * (1 << std::min(failures_, 10)));
+  connect_at_ =
+      Clock::Real().Now() + std::min(kMaxDelay, kFirstDelay * (1 << std::min(failures_, 10)));
   ++failures_;
   if (closing_) connect_at_ = give_up_at_ = absl::InfiniteFuture();
 }
@@ -172,7 +173,7 @@ absl::Time Link::next_timer() const {
 }
 
 void Link::Advance() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = Clock::Real().Now();
   ledger_.Acknowledge();
   if (now >= give_up_at_) {
     GiveUp(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -44,12 +43,6 @@ PlacedHost HostFromJson(const Json& json) {
   return host;
 }
 
-// "host:port", with brackets where the host needs them.
-std::string AddressAt(const PlacedHost& host, int port) {
-  const bool bare = absl::StrContains(host.address, ":");
-  return absl::StrCat(bare ? "[" : "", host.address, bare ? "]" : "", ":", port);
-}
-
 std::string FixedAddress(const JobSpec& spec, const JobPlace& place, const TaskId& task) {
   const RoleSpec& role = *spec.FindRole(task.role);
   if (!role.addresses.empty()) return role.addresses[static_cast<size_t>(task.index)];
@@ -59,7 +52,7 @@ std::string FixedAddress(const JobSpec& spec, const JobPlace& place, const TaskI
   for (int i = 0; i < task.index; ++i) {
     if (place.HostOf({task.role, i}).spec.name == place.HostOf(task).spec.name) ++port;
   }
-  return AddressAt(place.HostOf(task), port);
+  return MakeAddress(place.HostOf(task).address, port);
 }
 
 // ps and evaluator mostly wait for the others.

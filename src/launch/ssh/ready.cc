@@ -23,6 +23,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "cluster/address.h"
 #include "launch/job_dir.h"
 #include "launch/job_tls.h"
 #include "launch/ssh/command.h"
@@ -58,12 +59,6 @@ absl::Status ForEach(size_t count, const std::function<absl::Status(size_t)>& wo
   return absl::Status(code, absl::StrJoin(messages, "\n"));
 }
 
-// "host:port", with brackets where the host needs them.
-std::string AddressAt(const std::string& host, int64_t port) {
-  const bool bare = absl::StrContains(host, ":");
-  return absl::StrCat(bare ? "[" : "", host, bare ? "]" : "", ":", port);
-}
-
 struct Peer {
   Session* session;
   std::string address;  // that the others know it by
@@ -97,7 +92,7 @@ absl::Status CheckPaths(const std::vector<Peer>& peers) {
   std::vector<std::string> addresses(peers.size());
   MUSTER_RETURN_IF_ERROR(ForEach(peers.size(), [&](size_t i) -> absl::Status {
     MUSTER_ASSIGN_OR_RETURN(const Json answer, peers[i].session->Call({{"op", "listen"}}));
-    addresses[i] = AddressAt(peers[i].address, NumberAt(answer, "port"));
+    addresses[i] = MakeAddress(peers[i].address, static_cast<int>(NumberAt(answer, "port")));
     return absl::OkStatus();
   }));
   const absl::Status reached =

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "cluster/address.h"
@@ -58,7 +58,7 @@ absl::Status SshRunner::Connect(const Submission& submission) {
 }
 
 absl::Status SshRunner::WaitForPorts(const JobPlace& /*place*/) {
-  const absl::Time give_up = absl::Now() + kConnectPatience;
+  const absl::Time give_up = Clock::Real().Now() + kConnectPatience;
   for (;;) {
     const Host* waits = nullptr;
     for (const auto& [name, host] : hosts_) {
@@ -68,13 +68,13 @@ absl::Status SshRunner::WaitForPorts(const JobPlace& /*place*/) {
       if (host.free_ports.empty()) waits = &host;
     }
     if (waits == nullptr) return absl::OkStatus();
-    if (absl::Now() > give_up) {
+    if (Clock::Real().Now() > give_up) {
       const absl::Status& why = waits->link->status();
       return why.ok() ? absl::UnavailableError(
                             absl::StrCat(waits->placed.spec.name, ": its agent does not answer"))
                       : why;
     }
-    MUSTER_RETURN_IF_ERROR(loop_.Wait(std::min(next_timer(), give_up) - absl::Now()));
+    MUSTER_RETURN_IF_ERROR(loop_.Wait(std::min(next_timer(), give_up) - Clock::Real().Now()));
     OnChildren();
     Advance();
   }
@@ -109,9 +109,7 @@ absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const Clus
       if (host.free_ports.empty()) {
         return absl::ResourceExhaustedError(absl::StrCat(placed.spec.name, ": no port is left"));
       }
-      const bool bare = placed.address.find(':') != std::string::npos;
-      cluster.Set(id, absl::StrCat(bare ? "[" : "", placed.address, bare ? "]" : "", ":",
-                                   host.free_ports.front()));
+      cluster.Set(id, MakeAddress(placed.address, host.free_ports.front()));
       host.used_ports.insert(host.free_ports.front());
       host.free_ports.pop_front();
     }
@@ -321,7 +319,7 @@ void SshRunner::Lose(Host& host, const std::string& why) {
                      .advice = absl::StrCat("see whether ", name,
                                             " is up and can be reached; policies.host_timeout says "
                                             "how long it is waited for")},
-                    absl::Now());
+                    Clock::Real().Now());
   }
 }
 
@@ -347,12 +345,12 @@ void SshRunner::Advance() {
 
 bool SshRunner::Finish() {
   if (!finish_by_.has_value()) {
-    finish_by_ = absl::Now() + kClosePatience;
+    finish_by_ = Clock::Real().Now() + kClosePatience;
     for (auto& [name, host] : hosts_) {
       if (host.link->is_up()) host.link->Close();
     }
   }
-  if (absl::Now() >= *finish_by_) return true;
+  if (Clock::Real().Now() >= *finish_by_) return true;
   return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
     return !host.second.link->is_up() || host.second.link->all_taken();
   });

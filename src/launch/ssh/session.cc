@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -115,7 +115,7 @@ absl::StatusOr<Session::Found> Session::Begin(const AgentProgram& agent) {
       -1));
   decoder_ = Decoder(kPreface);
   std::string heard;
-  const absl::Time deadline = absl::Now() + kConnectPatience;
+  const absl::Time deadline = Clock::Real().Now() + kConnectPatience;
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
     absl::StrAppend(&heard, bytes);
@@ -148,7 +148,7 @@ absl::Status Session::Bring(const AgentProgram& agent) {
                 agent.RemotePath(), " && echo brought")),
             file.get()));
   std::string heard;
-  const absl::Time deadline = absl::Now() + kBringPatience;
+  const absl::Time deadline = Clock::Real().Now() + kBringPatience;
   while (!absl::StrContains(heard, "brought")) {
     MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
     absl::StrAppend(&heard, bytes);
@@ -160,7 +160,7 @@ absl::Status Session::Bring(const AgentProgram& agent) {
 absl::StatusOr<std::string> Session::Read(absl::Time deadline) {
   std::array<char, 65536> buffer;
   for (;;) {
-    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
     if (left <= 0) {
       return absl::UnavailableError(absl::StrCat(host_.name, ": no answer in time; is it up?"));
     }
@@ -179,7 +179,7 @@ absl::Status Session::Write(absl::string_view bytes, absl::Time deadline) {
     if (n > 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
-      const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+      const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
       if (left <= 0) {
         return absl::UnavailableError(absl::StrCat(host_.name, ": it takes nothing any more"));
       }
@@ -198,7 +198,7 @@ absl::StatusOr<Json> Session::Call(const Json& head, absl::string_view body,
   if (pid_ == 0) {
     return absl::UnavailableError(absl::StrCat(host_.name, ": the connection is lost"));
   }
-  const absl::Time deadline = absl::Now() + patience;
+  const absl::Time deadline = Clock::Real().Now() + patience;
   MUSTER_RETURN_IF_ERROR(Write(Encode(head, body), deadline));
   return Answer(deadline);
 }
@@ -222,7 +222,7 @@ absl::StatusOr<Json> Session::Answer(absl::Time deadline) {
 absl::Status Session::Settle(int outstanding) {
   while (outstanding_ > outstanding) {
     --outstanding_;
-    MUSTER_RETURN_IF_ERROR(Answer(absl::Now() + kPiecePatience).status());
+    MUSTER_RETURN_IF_ERROR(Answer(Clock::Real().Now() + kPiecePatience).status());
   }
   return absl::OkStatus();
 }
@@ -249,7 +249,7 @@ absl::Status Session::SendFile(const std::string& path, const std::string& sha25
     }
     MUSTER_RETURN_IF_ERROR(Settle(kMostOutstanding));
     const Json head = {{"op", "put"}, {"sha256", sha256}, {"at", at}, {"last", last}};
-    MUSTER_RETURN_IF_ERROR(Write(Encode(head, bytes), absl::Now() + kPiecePatience));
+    MUSTER_RETURN_IF_ERROR(Write(Encode(head, bytes), Clock::Real().Now() + kPiecePatience));
     at += static_cast<int64_t>(size);
     ++outstanding_;
   }
