@@ -309,6 +309,14 @@ class HostBed:
                            env={**os.environ, "PYTHONPATH": str(_HERE)})
         wait_until(lambda: log.exists() and "ready" in log.read_text(), "the relay is ready", [host.relay])
 
+    def limit(self, host, rate):
+        """How fast the cable is towards the host ("1gbit"), until it is switched off; "" as fast as it may be."""
+        port = self._hosts[host].port
+        if rate:
+            _run("tc", "qdisc", "replace", "dev", port, "root", "tbf", "rate", rate, "burst", "1mb", "latency", "50ms")
+        else:
+            _run("tc", "qdisc", "del", "dev", port, "root")
+
     def block(self, source, host, first_port, last_port=None, reject=False):
         """A firewall on `host` loses, or refuses, what `source` (a host, or CLIENT) sends to these TCP ports."""
         self._firewall("-I", source, host, first_port, last_port, reject)

@@ -486,6 +486,12 @@ class SshTest(SshTestBase):
         self.assertIn("once", self.muster("logs", job).stdout)
         self.muster("stop", "--yes", job)
         self.wait_state(job, "Stopped")
+        self.muster("resume", "-d", job)
+        again = self.jobs()[0]["id"]
+        self.assertNotEqual(again, job)
+        self.wait_state(again, "Running")
+        self.assertEqual(self.task(again, "worker:0")["host"], "host1")
+        wait_until(lambda: self.log(again, "worker:0"), "it talks again")
 
 
 class BadHostTest(SshTestBase):

@@ -1,10 +1,14 @@
 // Who is spoken to between machines: nobody but tasks of the same job.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -36,17 +40,78 @@ Tls NewJob() {
   return {authority.certificate(), issued.certificate, issued.key};
 }
 
+// Bound to a port that nobody had.
+UniqueFd BindAnywhere(std::string& address) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in bound = {.sin_family = AF_INET, .sin_addr = {::htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(bound);
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&bound), size), 0);
+  EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &size), 0);
+  address = absl::StrCat("127.0.0.1:", ::ntohs(bound.sin_port));
+  return socket;
+}
+
 // A port that nobody has now.
 std::string FreeAddress() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return absl::StrCat("127.0.0.1:", ::ntohs(address.sin_port));
+  std::string address;
+  BindAnywhere(address);
+  return address;
 }
+
+UniqueFd ConnectTo(const std::string& address) {
+  UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
+  const sockaddr_in peer = {.sin_family = AF_INET,
+                            .sin_port = ::htons(static_cast<uint16_t>(PortOf(address))),
+                            .sin_addr = {::htonl(INADDR_LOOPBACK)}};
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)), 0);
+  return socket;
+}
+
+// The other end may hang up meanwhile.
+bool SendAll(int socket, absl::string_view bytes) {
+  return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(bytes.size());
+}
+
+// Hands on what one client and a server say, and writes down the client's part.
+class Eavesdropper {
+ public:
+  explicit Eavesdropper(const std::string& server) : server_(server) {
+    EXPECT_EQ(::listen(listener_.get(), 1), 0);
+    thread_ = std::jthread([this] { Run(); });
+  }
+
+  const std::string& address() const { return address_; }
+  // Once the client is gone.
+  const std::string& heard() {
+    thread_.join();
+    return heard_;
+  }
+
+ private:
+  void Run() {
+    const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+    const UniqueFd server = ConnectTo(server_);
+    std::array<pollfd, 2> ends = {{{client.get(), POLLIN, 0}, {server.get(), POLLIN, 0}}};
+    std::array<char, 16384> buffer;
+    while (::poll(ends.data(), ends.size(), -1) > 0) {
+      for (size_t from = 0; from < ends.size(); ++from) {
+        if (ends[from].revents == 0) continue;
+        const ssize_t size = ::read(ends[from].fd, buffer.data(), buffer.size());
+        if (size <= 0) return;
+        const absl::string_view bytes(buffer.data(), static_cast<size_t>(size));
+        if (from == 0) absl::StrAppend(&heard_, bytes);
+        if (!SendAll(ends[1 - from].fd, bytes)) return;
+      }
+    }
+  }
+
+  const std::string server_;
+  std::string address_;
+  const UniqueFd listener_ = BindAnywhere(address_);
+  std::string heard_;
+  std::jthread thread_;
+};
 
 class TlsTest : public testing::Test {
  protected:
@@ -64,8 +129,12 @@ class TlsTest : public testing::Test {
   }
 
   bool IsServed(std::optional<Tls> tls, absl::Duration timeout) {
+    return IsServedAt(address_, std::move(tls), timeout);
+  }
+  static bool IsServedAt(const std::string& address, std::optional<Tls> tls,
+                         absl::Duration timeout) {
     GrpcTransport other(std::move(tls));
-    auto connection = other.Connect(address_, timeout);
+    auto connection = other.Connect(address, timeout);
     if (!connection.ok()) return false;
     Outgoing hello;
     hello.frame.set_text("hello");
@@ -92,6 +161,23 @@ TEST_F(TlsTest, StrangersAreNotServed) {
       << "another job's, by who knows whom to trust";
   EXPECT_EQ(served_, 0);
   EXPECT_TRUE(IsServed(job_, kSoon)) << "and the others still are";
+}
+
+TEST_F(TlsTest, WhatATaskSaidIsNotHeardAgain) {
+  Eavesdropper eavesdropper(address_);
+  ASSERT_TRUE(IsServedAt(eavesdropper.address(), job_, kSoon));
+  const std::string& said = eavesdropper.heard();
+  ASSERT_GT(said.size(), 1000);
+  EXPECT_THAT(said, testing::Not(HasSubstr("hello")));
+  const UniqueFd replay = ConnectTo(address_);
+  ASSERT_TRUE(SendAll(replay.get(), said));
+  std::array<char, 16384> answer;
+  ssize_t size = 0;
+  while ((size = ::read(replay.get(), answer.data(), answer.size())) > 0) {
+  }
+  EXPECT_LE(size, 0) << "the server hangs up";
+  EXPECT_EQ(served_, 1);
+  EXPECT_TRUE(IsServed(job_, kSoon));
 }
 
 TEST_F(TlsTest, ATaskDoesNotSpeakToAStranger) {
