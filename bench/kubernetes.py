@@ -7,7 +7,7 @@ Build first: cmake --preset release && cmake --build --preset release --target m
 
 The control plane (etcd, kube-apiserver; no controllers, no nodes) runs on this machine and shares its cores with whoever is measured.
   speed    TFJobs of 10 workers are there when the operator starts; the time until all their pods and services are there, beside that of
-           a program that POSTs the same objects over as many connections as the operator has workers. Interleaved, medians.
+           a program that POSTs the same objects over as many connections as the operator has at work. Interleaved, medians.
   latency  one job of 10 workers at a time: from before it is created until its last pod is seen. By turns in a namespace that is
            empty and in one with 500 finished jobs, each with an operator of its own.
   size     memory of an operator with 1,000 jobs of 10 pods, and what it computes in 30 s in which nothing happens.
@@ -31,7 +31,7 @@ sys.dont_write_bytecode = True
 
 from cluster.control_plane import ControlPlane  # noqa: E402
 
-WORKERS = 8  # of the operator: src/controller/operator.h
+CONNECTIONS = 8  # the operator's workers and helpers: src/controller/operator.h
 PODS = 10
 PATCH = "application/merge-patch+json"
 
@@ -87,7 +87,7 @@ class Bench:
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def post(self, path):
-        return subprocess.Popen([self._build / "bench" / "bench_kubernetes_post", path, str(WORKERS)], env=self.env)
+        return subprocess.Popen([self._build / "bench" / "bench_kubernetes_post", path, str(CONNECTIONS)], env=self.env)
 
     def wait(self, namespace, pods):
         while self.api.count(namespace, "pods") < pods or self.api.count(namespace, "services") < pods:

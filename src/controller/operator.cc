@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,14 @@ std::string CreationKey(Kind kind, const std::string& name) {
   return absl::StrCat(WordOf(kind), "/", name);
 }
 
+// A gang's group comes before its pods; else it does not matter what is there first.
+bool MayBeMadeAtOnce(const Action& a, const Action& b) {
+  const auto* first = std::get_if<Create>(&a);
+  const auto* second = std::get_if<Create>(&b);
+  return first != nullptr && second != nullptr && first->kind != Kind::kPodGroup &&
+         second->kind != Kind::kPodGroup;
+}
+
 // Versions are numbers that grow, in every server there is.
 bool IsOlder(const Json& a, const Json& b) {
   uint64_t first = 0, second = 0;
@@ -66,7 +75,8 @@ bool IsOlder(const Json& a, const Json& b) {
 Operator::Operator(k8s::Client& client, OperatorOptions options)
     : client_(client),
       options_(std::move(options)),
-      teller_(options_.events ? *options_.events : client, options_.log) {
+      teller_(options_.events ? *options_.events : client, options_.log),
+      crew_(options_.helpers) {
   FollowJobs(kTfJobs);
   FollowJobs(kOldTfJobs);
   FollowOwned(Kind::kPod);
@@ -265,15 +275,11 @@ absl::Status Operator::Reconcile(const std::string& key) {
   const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
   if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
   for (const Event& event : plan.events) teller_.Tell(job, event);
-  absl::Status first;
-  for (const Action& action : plan.actions) {
-    const absl::Status status = Carry(key, job, action);
-    if (first.ok()) first = status;
-  }
+  const absl::Status carried = Carry(key, job, plan.actions);
   if (plan.wake != absl::InfiniteFuture()) queue_.AddAt(key, plan.wake);
   // What the verdict leaves to be done is done at once, not when the copy shows it.
   if (plan.status_changed && IsFinished(plan.status)) queue_.Add(key);
-  return first;
+  return carried;
 }
 
 std::shared_ptr<const JobSpec> Operator::SpecOf(const std::string& key, const Json& job) {
@@ -323,8 +329,20 @@ std::map<std::string, JobCounts> Operator::Counts() const {
   return counts_;
 }
 
-absl::Status Operator::Carry(const std::string& key, const Json& job, const Action& action) {
-  return std::visit([&](const auto& one) { return Do(key, job, one); }, action);
+absl::Status Operator::Carry(const std::string& key, const Json& job,
+                             const std::vector<Action>& actions) {
+  std::vector<absl::Status> results(actions.size());
+  for (size_t begin = 0, end = 0; begin < actions.size(); begin = end) {
+    end = begin + 1;
+    while (end < actions.size() && MayBeMadeAtOnce(actions[begin], actions[end])) ++end;
+    crew_.Share(end - begin, [&, begin](size_t part) {
+      results[begin + part] =
+          std::visit([&](const auto& one) { return Do(key, job, one); }, actions[begin + part]);
+    });
+  }
+  const auto failed = std::find_if(results.begin(), results.end(),
+                                   [](const absl::Status& result) { return !result.ok(); });
+  return failed == results.end() ? absl::OkStatus() : *failed;
 }
 
 absl::Status Operator::Do(const std::string& key, const Json& job, const Create& create) {

@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "controller/crew.h"
 #include "controller/event_teller.h"
 #include "controller/reconcile.h"
 #include "controller/work_queue.h"
@@ -23,7 +24,10 @@ namespace muster::controller {
 
 struct OperatorOptions {
   std::string name_space;  // "": all of them
-  int workers = 8;
+  // Jobs that are looked at at once, and who helps with those that need many objects: as many
+  // requests as both together are under way at the most.
+  int workers = 4;
+  int helpers = 4;
   TfJobOptions job;
   // For events, so that news keep nobody from work; it outlives the operator. Null: the same one.
   k8s::Client* events = nullptr;
@@ -84,7 +88,8 @@ class Operator {
   absl::Status Reconcile(const std::string& key);
   Json JobOf(const std::string& key);  // null when there is none any more
   absl::Status WriteStatus(const std::string& key, const Json& job, const Plan& plan);
-  absl::Status Carry(const std::string& key, const Json& job, const Action& action);
+  // Carries all out, in order but for pods and services, which are made at once. The first error.
+  absl::Status Carry(const std::string& key, const Json& job, const std::vector<Action>& actions);
   absl::Status Do(const std::string& key, const Json& job, const Create& create);
   absl::Status Do(const std::string& key, const Json& job, const Delete& removal);
   absl::Status Do(const std::string& key, const Json& job, const Change& change);
@@ -95,6 +100,7 @@ class Operator {
   k8s::Client& client_;
   const OperatorOptions options_;
   EventTeller teller_;
+  Crew crew_;
   WorkQueue queue_{WorkQueue::Options()};
   std::map<std::string, std::unique_ptr<k8s::Informer>> jobs_;  // by their API group
   std::map<Kind, std::unique_ptr<k8s::Informer>> owned_;

@@ -1,0 +1,46 @@
+#include "controller/crew.h"
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/blocking_counter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster::controller {
+namespace {
+
+TEST(CrewTest, EveryPartIsDoneOnce) {
+  Crew crew(3);
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&crew] {
+      for (size_t count = 0; count < 50; ++count) {
+        std::vector<std::atomic<int>> done(count);
+        crew.Share(count, [&](size_t part) { ++done[part]; });
+        for (const auto& times : done) EXPECT_EQ(times, 1);
+      }
+    });
+  }
+}
+
+TEST(CrewTest, PartsAreDoneAtOnce) {
+  Crew crew(3);
+  absl::BlockingCounter all_at_work(4);
+  crew.Share(4, [&](size_t) {
+    all_at_work.DecrementCount();
+    all_at_work.Wait();  // for ever, were there fewer than four
+  });
+}
+
+TEST(CrewTest, WithoutAnybodyTheCallerDoesAll) {
+  Crew crew(0);
+  std::set<size_t> done;
+  crew.Share(5, [&](size_t part) { done.insert(part); });
+  EXPECT_THAT(done, testing::SizeIs(5));
+}
+
+}  // namespace
+}  // namespace muster::controller
