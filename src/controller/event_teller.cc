@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "k8s/rate_limit.h"
 #include "k8s/resource.h"
 
 namespace muster::controller {
@@ -10,12 +11,17 @@ namespace {
 constexpr char kComponent[] = "muster-operator";
 constexpr size_t kMostWaiting = 10'000;
 constexpr absl::Duration kLastWords = absl::Seconds(2);
+// How long work keeps one event waiting, and how often it is asked whether it still does.
+constexpr absl::Duration kMostDelay = absl::Milliseconds(500);
+constexpr absl::Duration kLook = absl::Milliseconds(20);
 
 }  // namespace
 
-EventTeller::EventTeller(k8s::Client& client, std::function<void(const std::string&)> log)
+EventTeller::EventTeller(k8s::Client& client, std::function<void(const std::string&)> log,
+                         std::function<bool()> is_work)
     : client_(client),
       log_(std::move(log)),
+      is_work_(std::move(is_work)),
       thread_([this](const std::stop_token& stop) { Work(stop); }) {}
 
 EventTeller::~EventTeller() {
@@ -37,6 +43,12 @@ void EventTeller::Tell(const Json& job, const Event& event) {
   waiting_.push_back(object.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+void EventTeller::Yield(const std::stop_token& stop) const {
+  for (absl::Duration waited; waited < kMostDelay && is_work_(); waited += kLook) {
+    if (!k8s::SleepUnlessStopped(kLook, stop)) return;
+  }
+}
+
 void EventTeller::Work(const std::stop_token& stop) {
   for (;;) {
     std::string text;
@@ -49,6 +61,7 @@ void EventTeller::Work(const std::stop_token& stop) {
       if (waiting_.empty() || stop.stop_requested()) return;
       text = waiting_.front();
     }
+    Yield(stop);
     const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     const auto told = client_.Create(k8s::kEvents, object, {.stop = stop, .without_answer = true});
     if (!told.ok() && !absl::IsCancelled(told.status())) {

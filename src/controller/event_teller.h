@@ -13,11 +13,13 @@
 
 namespace muster::controller {
 
-// Events are news, not state: when too many wait, the oldest go. Thread-safe.
+// Events are news, not state: they wait while there is work to do, though not for long, and when
+// too many wait, the oldest go. Thread-safe.
 class EventTeller {
  public:
-  // `client` outlives it.
-  EventTeller(k8s::Client& client, std::function<void(const std::string&)> log);
+  // `client` outlives it, and so does what `is_work` looks at.
+  EventTeller(k8s::Client& client, std::function<void(const std::string&)> log,
+              std::function<bool()> is_work);
   // Tells what is left, for a moment.
   ~EventTeller();
 
@@ -25,9 +27,11 @@ class EventTeller {
 
  private:
   void Work(const std::stop_token& stop);
+  void Yield(const std::stop_token& stop) const;
 
   k8s::Client& client_;
   const std::function<void(const std::string&)> log_;
+  const std::function<bool()> is_work_;
   absl::Mutex mutex_;
   std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);  // as text, which is small
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -51,10 +51,6 @@ std::string JobKeyOf(const Json& object) {
   return Key(*kind, k8s::KeyOf(object).name_space, name);
 }
 
-std::string CreationKey(Kind kind, const std::string& name) {
-  return absl::StrCat(WordOf(kind), "/", name);
-}
-
 // A gang's group comes before its pods; else it does not matter what is there first.
 bool MayBeMadeAtOnce(const Action& a, const Action& b) {
   const auto* first = std::get_if<Create>(&a);
@@ -75,7 +71,8 @@ bool IsOlder(const Json& a, const Json& b) {
 Operator::Operator(k8s::Client& client, OperatorOptions options)
     : client_(client),
       options_(std::move(options)),
-      teller_(options_.events ? *options_.events : client, options_.log),
+      teller_(options_.events ? *options_.events : client, options_.log,
+              [this] { return at_work_ > 0; }),
       crew_(options_.helpers) {
   FollowJobs(kTfJobs);
   FollowJobs(kOldTfJobs);
@@ -181,7 +178,7 @@ void Operator::Seen(Kind kind, const Json& object, bool gone) {
       if (gone) {
         pending->second.deletions.erase(k8s::UidOf(object));
       } else {
-        pending->second.creations.erase(CreationKey(kind, k8s::NameOf(object)));
+        pending->second.creations.erase({kind, k8s::NameOf(object)});
       }
     }
   }
@@ -231,7 +228,9 @@ absl::Status Operator::Run(const std::stop_token& stop) {
 
 void Operator::Work() {
   while (const auto key = queue_.Take()) {
+    ++at_work_;
     const absl::Status status = Reconcile(*key);
+    --at_work_;
     if (status.ok()) {
       queue_.Forget(*key);
     } else {
@@ -261,10 +260,18 @@ Json Operator::JobOf(const std::string& key) {
   return *cached;
 }
 
+std::set<std::pair<Kind, std::string>> Operator::UnderWay(const std::string& key) {
+  absl::MutexLock lock(&mutex_);
+  const Pending& pending = pending_[key];
+  if (!pending.creations.empty()) queue_.AddAt(key, pending.since + 2 * kForgetful);
+  return pending.creations;
+}
+
 absl::Status Operator::Reconcile(const std::string& key) {
   const Json job = JobOf(key);
   if (job.is_null()) return absl::OkStatus();
-  Observed observed{.job = job, .spec = SpecOf(key, job)};
+  // Before the copies are looked at: what shows up in between is in neither.
+  Observed observed{.job = job, .spec = SpecOf(key, job), .under_way = UnderWay(key)};
   const auto collect = [&](Kind kind, std::vector<k8s::Object>& objects) {
     const auto informer = owned_.find(kind);
     if (informer != owned_.end()) objects = informer->second->cache().Indexed(key);
@@ -350,7 +357,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
   {
     absl::MutexLock lock(&mutex_);
     Pending& pending = pending_[key];
-    if (!pending.creations.insert(CreationKey(create.kind, name)).second) {
+    if (!pending.creations.insert({create.kind, name}).second) {
       queue_.AddAt(key, pending.since + 2 * kForgetful);  // should it never show
       return absl::OkStatus();
     }
@@ -362,7 +369,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
   if (exists) status = CheckExisting(key, create);
   if (exists || !status.ok()) {
     absl::MutexLock lock(&mutex_);
-    pending_[key].creations.erase(CreationKey(create.kind, name));
+    pending_[key].creations.erase({create.kind, name});
   }
   if (exists && status.ok()) return status;
   if (!status.ok()) {

@@ -14,7 +14,8 @@ Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
       now_(now),
       before_(StatusOf(observed.job)),
       pods_(Claim(job, observed.pods)),
-      services_(Claim(job, observed.services)) {
+      services_(Claim(job, observed.services)),
+      under_way_(observed.under_way) {
   plan_.status = before_;
   for (const k8s::Object& group : observed.pod_groups) {
     if (k8s::NameOf(*group) == job.GroupName()) pod_group_ = group.get();
@@ -86,7 +87,10 @@ void Pass::AdoptOrphans() {
 void Pass::Make(Kind kind, const TaskId& task,
                 const std::function<absl::StatusOr<Json>()>& object) {
   const Claims& claims = kind == Kind::kPod ? pods_ : services_;
-  if (claims.slots.contains(task) || !IsFree(claims, task)) return;
+  if (claims.slots.contains(task) || under_way_.contains({kind, job_.NameOf(task)}) ||
+      !IsFree(claims, task)) {
+    return;
+  }
   auto made = object();
   if (made.ok()) {
     Do(Create{kind, *std::move(made)});

@@ -40,7 +40,7 @@ class Pass {
   // Unless that is under way. A pod whose node is lost does not go by itself.
   void Remove(Kind kind, const Child& child, const std::string& why = "");
   void AdoptOrphans();
-  // Makes the object of a task, unless it is there, or its name is another's.
+  // Makes the object of a task, unless it is there or on its way, or its name is another's.
   void Make(Kind kind, const TaskId& task, const std::function<absl::StatusOr<Json>()>& object);
 
   // What has succeeded once is remembered: its pod may be collected, and never runs again.
@@ -66,6 +66,7 @@ class Pass {
   const Json before_;  // the status
   Claims pods_;
   const Claims services_;
+  const std::set<std::pair<Kind, std::string>>& under_way_;
   const Json* pod_group_ = nullptr;
   std::vector<Child> former_;
   Plan plan_;

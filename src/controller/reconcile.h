@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,6 +14,8 @@
 
 namespace muster::controller {
 
+enum class Kind { kPod, kService, kPodGroup };
+
 // All that is known of a job, at one time.
 struct Observed {
   Json job;
@@ -19,9 +23,9 @@ struct Observed {
   std::vector<k8s::Object> pods;                  // with the job's labels
   std::vector<k8s::Object> services;              // the same
   std::vector<k8s::Object> pod_groups = {};       // the same
+  // What has been asked for, by kind and name, and may not show yet: it is not made again.
+  std::set<std::pair<Kind, std::string>> under_way = {};
 };
-
-enum class Kind { kPod, kService, kPodGroup };
 
 struct Create {
   Kind kind = Kind::kPod;

@@ -38,6 +38,22 @@ TEST(CreationTest, WhatIsMissingIsMade) {
   EXPECT_EQ(world.writes(), writes + 2);
 }
 
+TEST(CreationTest, WhatIsUnderWayIsNotMadeAgain) {
+  Json job = Job({{"Worker", Replicas(2)}});
+  job["metadata"]["uid"] = "uid-job";
+  job["metadata"]["namespace"] = "default";
+  const Plan plan = Reconcile(
+      {.job = job, .under_way = {{Kind::kPod, "j-worker-0"}, {Kind::kService, "j-worker-1"}}},
+      World::DefaultOptions(), absl::Now());
+  std::vector<std::pair<Kind, std::string>> made;
+  for (const Action& action : plan.actions) {
+    const auto& create = std::get<Create>(action);
+    made.emplace_back(create.kind, k8s::NameOf(create.object));
+  }
+  EXPECT_THAT(made, testing::UnorderedElementsAre(std::pair(Kind::kService, "j-worker-0"),
+                                                  std::pair(Kind::kPod, "j-worker-1")));
+}
+
 TEST(CreationTest, NamesLabelsAndOwners) {
   Json chief = Replicas(1);
   chief["template"]["metadata"] = {{"labels", {{"team", "vision"}}}, {"annotations", {{"a", "b"}}}};
