@@ -1,11 +1,11 @@
 #include "controller/crew.h"
 
 #include <atomic>
+#include <latch>
 #include <set>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/blocking_counter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -28,11 +28,8 @@ TEST(CrewTest, EveryPartIsDoneOnce) {
 
 TEST(CrewTest, PartsAreDoneAtOnce) {
   Crew crew(3);
-  absl::BlockingCounter all_at_work(4);
-  crew.Share(4, [&](size_t) {
-    all_at_work.DecrementCount();
-    all_at_work.Wait();  // for ever, were there fewer than four
-  });
+  std::latch all_at_work(4);
+  crew.Share(4, [&](size_t) { all_at_work.arrive_and_wait(); });  // for ever, were they fewer
 }
 
 TEST(CrewTest, WithoutAnybodyTheCallerDoesAll) {

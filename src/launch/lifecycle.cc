@@ -28,8 +28,7 @@ Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)), beg
 
 void Lifecycle::StartTask(const TaskId& id, Task& task, absl::Time now) {
   ++task.attempt;
-  task.ending = false;
-  task.ending_at = absl::InfiniteFuture();
+  task.ending = task.sent = false;
   task.afterwards = Task::Afterwards::kNothing;
   task.stall.clear();
   task.restart_at = task.kill_at = absl::InfiniteFuture();
@@ -41,9 +40,8 @@ void Lifecycle::StartTask(const TaskId& id, Task& task, absl::Time now) {
 }
 
 void Lifecycle::EndTask(const TaskId& id, Task& task, absl::Time now) {
-  if (!task.alive() || task.ending) return;
+  if (!task.may_run() || task.ending) return;
   task.ending = true;
-  task.ending_at = now;
   task.kill_at = now + spec_.policies.stop_grace;
   actions_.push_back(End{id, /*kill=*/false});
 }
@@ -60,8 +58,11 @@ void Lifecycle::AddEvent(absl::Time now, std::string kind, const std::string& su
       {.time = now, .kind = std::move(kind), .subject = subject, .message = std::move(message)});
 }
 
+void Lifecycle::OnSent(const TaskId& id) { tasks_.at(id).sent = true; }
+
 void Lifecycle::OnStarted(const TaskId& id, absl::Time now) {
   Task& task = tasks_.at(id);
+  task.sent = false;
   task.started = now;
   SetState(id, task, TaskState::kStarting, "");
   const RoleSpec* role = spec_.FindRole(id.role);
@@ -81,17 +82,22 @@ void Lifecycle::OnReady(const TaskId& id, absl::Time now) {
   CheckProgress(now);
 }
 
+void Lifecycle::SetSilent(const TaskId& id, bool silent, absl::Time now) {
+  Task& task = tasks_.at(id);
+  task.silent = silent;
+  if (task.ready_by != absl::InfiniteFuture()) task.ready_by = now + spec_.policies.start_timeout;
+}
+
 void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now) {
   Task& task = tasks_.at(id);
   task.finished = end.time.value_or(now);
+  task.sent = false;
   task.exit_code = end.exit_code;
   task.kill_at = task.ready_by = absl::InfiniteFuture();
   // A ps that ends in good order after the last of the others was not cut short.
   const bool in_good_order =
       phase_ == Phase::kEnding && verdict_ == JobState::kSucceeded && end.exit_code == 0;
-  // It may have ended before we asked it to, and the news have come only now.
-  const bool as_asked = task.ending && *task.finished >= task.ending_at;
-  if (as_asked && !in_good_order) {
+  if (task.ending && !end.unasked && !in_good_order) {
     AfterRequestedEnd(id, task, now);
   } else if (end.exit_code == 0) {
     const RoleSpec* role = spec_.FindRole(id.role);
@@ -221,7 +227,7 @@ void Lifecycle::Regroup(const std::string& why, absl::Duration delay, absl::Time
   AddEvent(now, "restart", "", why);
   for (auto& [id, task] : tasks_) {
     task.restart_at = task.ready_by = absl::InfiniteFuture();
-    if (task.alive()) {
+    if (task.may_run()) {
       EndTask(id, task, now);
     } else {
       SetState(id, task, TaskState::kRestarting, task.reason);
@@ -262,8 +268,7 @@ void Lifecycle::RequestStop(const std::string& why, bool at_once, absl::Time now
   }
   if (at_once) {
     for (auto& [id, task] : tasks_) {
-      if (!task.alive()) continue;
-      task.ending_at = std::min(task.ending_at, now);
+      if (!task.may_run()) continue;
       task.ending = true;
       task.kill_at = now;
     }
@@ -285,8 +290,7 @@ void Lifecycle::BeginEnding(JobState verdict, std::string reason, absl::Time now
   if (others_may_finish_) finish_at_ = now + spec_.policies.finish_grace;
   for (auto& [id, task] : tasks_) {
     task.ready_by = absl::InfiniteFuture();
-    if (task.alive()) continue;
-    if (IsFinal(task.state)) continue;
+    if (task.may_run() || IsFinal(task.state)) continue;
     task.restart_at = absl::InfiniteFuture();
     SetState(id, task, TaskState::kStopped, "stopped by muster");
   }
@@ -299,7 +303,7 @@ void Lifecycle::ContinueEnding(absl::Time now) {
   for (auto& [id, task] : tasks_) {
     if (IsParameterServer(id) && verdict_ == JobState::kSucceeded) continue;
     if (!others_may_finish_) EndTask(id, task, now);
-    others_alive |= task.alive();
+    others_alive |= task.may_run();
   }
   if (!others_alive) {
     for (auto& [id, task] : tasks_) EndTask(id, task, now);
@@ -345,7 +349,7 @@ bool Lifecycle::NobodyLeft() const {
 
 bool Lifecycle::AnyAlive() const {
   return std::any_of(tasks_.begin(), tasks_.end(),
-                     [](const auto& entry) { return entry.second.alive(); });
+                     [](const auto& entry) { return entry.second.may_run(); });
 }
 
 bool Lifecycle::AllUp() const {
@@ -418,7 +422,7 @@ absl::Status Lifecycle::Update(JobSpec spec, const UpdatePlan& plan, absl::Time 
 
 void Lifecycle::AdvanceTask(const TaskId& id, Task& task, absl::Time now) {
   if (task.restart_at <= now && phase_ == Phase::kActive) StartTask(id, task, now);
-  if (task.kill_at <= now && task.alive()) {
+  if (task.kill_at <= now && task.may_run()) {
     task.kill_at = now + kKillInterval;
     actions_.push_back(End{id, /*kill=*/true});
   }
@@ -428,12 +432,10 @@ void Lifecycle::AdvanceTask(const TaskId& id, Task& task, absl::Time now) {
 void Lifecycle::CheckStart(absl::Time now) {
   if (phase_ != Phase::kActive) return;
   std::vector<std::string> missing;
-  bool listens = true;  // or, where news take a while, was not started
   const std::string limit = DurationToString(spec_.policies.start_timeout);
   for (const auto& [id, task] : tasks_) {
-    if (task.ready_by > now) continue;
+    if (task.silent || task.ready_by > now) continue;
     missing.push_back(id.ToString());
-    listens &= task.state == TaskState::kStarting;
     failures_.push_back({.task = id,
                          .attempt = task.attempt,
                          .time = now,
@@ -441,12 +443,11 @@ void Lifecycle::CheckStart(absl::Time now) {
                          .advice = "if it needs longer, raise policies.start_timeout"});
   }
   if (missing.empty()) return;
-  FailJob(absl::StrCat(Enumerate(missing), " did not start within ", limit,
-                       !listens ? ": where they are to run does not answer"
-                       : missing.size() == 1
-                           ? ": its process runs but does not listen on its port"
-                           : ": their processes run but do not listen on their ports"),
-          now);
+  FailJob(
+      absl::StrCat(Enumerate(missing), " did not start within ", limit,
+                   missing.size() == 1 ? ": its process runs but does not listen on its port"
+                                       : ": their processes run but do not listen on their ports"),
+      now);
 }
 
 void Lifecycle::Advance(absl::Time now) {
@@ -477,7 +478,8 @@ absl::Time Lifecycle::next_timer() const {
   absl::Time next = std::min({deadline_at_, finish_at_, forgive_at_});
   if (phase_ == Phase::kRegrouping && !AnyAlive()) next = std::min(next, regroup_at_);
   for (const auto& [id, task] : tasks_) {
-    next = std::min({next, task.kill_at, task.restart_at, task.ready_by});
+    next = std::min({next, task.kill_at, task.restart_at});
+    if (!task.silent) next = std::min(next, task.ready_by);
   }
   return next;
 }

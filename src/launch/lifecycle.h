@@ -26,6 +26,7 @@ struct AttemptEnd {
   bool may_retry = true;                // false: another attempt cannot do better (no such program)
   bool port_taken = false;              // a stranger held the port that Muster had picked for it
   std::optional<absl::Time> time = {};  // when it happened, where news take a while
+  bool unasked = false;  // it had ended before it was asked to, and the news came later
 };
 
 // What changes between the job that runs and a new description of it.
@@ -79,9 +80,11 @@ class Lifecycle {
     enum class Afterwards { kNothing, kRestart, kRemove };
 
     bool alive() const { return state == TaskState::kStarting || state == TaskState::kRunning; }
+    bool may_run() const { return alive() || sent; }
 
+    bool sent = false;    // to where it starts, from where nothing was heard yet
     bool ending = false;  // we asked it to end
-    absl::Time ending_at = absl::InfiniteFuture();
+    bool silent = false;  // what it runs on does not answer
     Afterwards afterwards = Afterwards::kNothing;
     std::string stall;  // why the watchdog kills it; "" = it does not
     absl::Time ready_by = absl::InfiniteFuture();
@@ -93,10 +96,14 @@ class Lifecycle {
   // longer Pending in that attempt by the time it is carried out.
   Lifecycle(JobSpec spec, absl::Time now);
 
+  void OnSent(const TaskId& id);                     // it may start any moment
   void OnStarted(const TaskId& id, absl::Time now);  // its process exists
   void OnReady(const TaskId& id, absl::Time now);    // it listens, where the role waits for that
   void OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now);
   void OnStalled(const TaskId& id, const std::string& why, absl::Time now);
+  // What it runs on does not answer, or does again: what happens there is not known meanwhile, and
+  // no time is counted for its start.
+  void SetSilent(const TaskId& id, bool silent, absl::Time now);
   // Ends the job as Stopped. A second call with `at_once` does not wait for the grace period.
   void RequestStop(const std::string& why, bool at_once, absl::Time now);
   // FailedPrecondition while the whole job restarts, and once it is ending.

@@ -65,8 +65,8 @@ class Runner {
                                                 const ClusterSpec& cluster,
                                                 const Submission& next) const = 0;
   virtual std::string HostOf(const TaskId& task) const = 0;
-  // Whether the task's host answers.
-  virtual bool IsReachable(const TaskId& task) const = 0;
+  // Whether the task's host answers, or why it does not.
+  virtual absl::Status Reachability(const TaskId& task) const = 0;
 
   virtual void SetPolicies(const Policies& policies) = 0;
   virtual void Start(const TaskStart& start) = 0;

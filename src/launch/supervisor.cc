@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "base/units.h"
@@ -45,7 +46,10 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(JobDir dir, Event
   MUSTER_ASSIGN_OR_RETURN(Submission submission, dir.LoadSubmission());
   std::unique_ptr<Supervisor> supervisor(
       new Supervisor(std::move(dir), std::move(submission), sink));
-  MUSTER_RETURN_IF_ERROR(supervisor->Initialize(make_runner));
+  if (absl::Status initialized = supervisor->Initialize(make_runner); !initialized.ok()) {
+    if (supervisor->runner_ != nullptr) MUSTER_RETURN_IF_ERROR(supervisor->FinishRunner());
+    return initialized;
+  }
   return supervisor;
 }
 
@@ -77,11 +81,7 @@ absl::Status Supervisor::Initialize(const RunnerFactory& make_runner) {
 
 absl::Status Supervisor::Run() {
   MUSTER_RETURN_IF_ERROR(RunToTheEnd());
-  while (!runner_->Finish()) {
-    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - clock_.Now()));
-    runner_->Advance();
-    Publish();
-  }
+  MUSTER_RETURN_IF_ERROR(FinishRunner());
   dir_.ReleaseSpace();  // on a full disk, this is the room for the verdict
   const absl::Time give_up = clock_.Now() + kLastPublishPatience;
   while (!pending_.job.id.empty() && clock_.Now() < give_up) {
@@ -89,6 +89,14 @@ absl::Status Supervisor::Run() {
     Publish();
   }
   control_.reset();  // watchers see the end of file after the verdict was written
+  return absl::OkStatus();
+}
+
+absl::Status Supervisor::FinishRunner() {
+  while (!runner_->Finish()) {
+    MUSTER_RETURN_IF_ERROR(loop_->Wait(runner_->next_timer() - clock_.Now()));
+    runner_->Advance();
+  }
   return absl::OkStatus();
 }
 
@@ -153,6 +161,7 @@ void Supervisor::StartTask(const Lifecycle::Start& start) {
     slot.launch = *std::move(launch);
   }
   const RoleSpec* role = submission_.spec.FindRole(start.task.role);
+  lifecycle_->OnSent(start.task);
   runner_->Start({.task = start.task,
                   .attempt = start.attempt,
                   .launch = slot.launch,
@@ -203,8 +212,13 @@ void Supervisor::OnNote(const std::string& kind, const std::string& subject,
 // Tasks whose host does not answer are shown as such.
 void Supervisor::CheckHosts() {
   for (auto& [id, slot] : slots_) {
-    const bool reachable = runner_->IsReachable(id);
-    if (std::exchange(slot.reachable, reachable) != reachable) touched_.insert(id);
+    absl::Status reachability = runner_->Reachability(id);
+    if (reachability == slot.reachability) continue;
+    if (reachability.ok() != slot.reachability.ok() && lifecycle_->tasks().contains(id)) {
+      lifecycle_->SetSilent(id, !reachability.ok(), clock_.Now());
+    }
+    slot.reachability = std::move(reachability);
+    touched_.insert(id);
   }
 }
 
@@ -280,9 +294,12 @@ JobRecord Supervisor::JobRow() const {
   for (const auto& [id, slot] : slots_) {
     const auto task = lifecycle_->tasks().find(id);
     const bool over = task == lifecycle_->tasks().end() || IsFinal(task->second.state);
-    if (slot.reachable || over || IsFinal(job.state)) continue;
+    if (slot.reachability.ok() || over || IsFinal(job.state)) continue;
     job.state = JobState::kUnreachable;
-    job.reason = absl::StrCat(runner_->HostOf(id), " does not answer");
+    const std::string host = runner_->HostOf(id);
+    job.reason =
+        absl::StrCat(host, " does not answer: ",
+                     absl::StripPrefix(slot.reachability.message(), absl::StrCat(host, ": ")));
     break;
   }
   if (lifecycle_->failure().has_value()) job.failure = FailureToJson(*lifecycle_->failure());
@@ -305,7 +322,7 @@ TaskRecord Supervisor::TaskRow(const TaskId& id, const Lifecycle::Task& task) co
       .exit_code = task.exit_code,
       .reason = task.reason,
   };
-  if (!slot.reachable && !IsFinal(task.state)) {
+  if (!slot.reachability.ok() && !IsFinal(task.state)) {
     row.reason = absl::StrCat(row.host, kHostIsSilent);
   }
   return row;

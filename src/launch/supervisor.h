@@ -47,13 +47,14 @@ class Supervisor final : public RunnerEvents {
   // A task as it was last started.
   struct Slot {
     TaskLaunch launch;
-    pid_t pid = 0;  // 0 between attempts
-    bool reachable = true;
+    pid_t pid = 0;              // 0 between attempts
+    absl::Status reachability;  // of its host
   };
 
   Supervisor(JobDir dir, Submission submission, EventSink& sink);
   absl::Status Initialize(const RunnerFactory& make_runner);
   absl::Status RunToTheEnd();
+  absl::Status FinishRunner();
 
   void CarryOutActions();
   void StartTask(const Lifecycle::Start& start);

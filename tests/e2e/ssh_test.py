@@ -307,6 +307,74 @@ class SshTest(SshTestBase):
         self.bed.mend("host1")
         self.wait_state(job, "Running", timeout=60)
 
+    def test_a_stop_leaves_no_failures(self):
+        hosts = self.use(2)
+        for _ in range(8):
+            job = self.submit("{name: x, command: 'exec sleep 1000', roles: {worker: {replicas: 4}}}", hosts)
+            self.wait_state(job, "Running")
+            self.muster("stop", "--yes", job)
+            self.wait_state(job, "Stopped")
+            self.assertEqual({task["state"] for task in self.show(job)["tasks"]}, {"Stopped"})
+
+    def test_a_task_that_is_moved_before_its_host_knew_of_it_runs_once(self):
+        self.use(2)
+        text = """
+            name: x
+            hosts: [%s]
+            command: "exec sleep 1000"
+            roles: {worker: {replicas: 2}%s}
+            policies: {host_timeout: 300s, stop_grace: 1s}
+            """
+        run = ("run", "-d", "--yes", "--on", "ssh")
+
+        def change(*parts):
+            self.muster(*run, self.write("work/job.yaml", text % parts), cwd=self.dir / "work")
+        change("host1, host2", "")
+        job = self.jobs()[0]["id"]
+        self.wait_state(job, "Running")
+        self.bed.kill_sshd("host2")
+        self.wait_state(job, "Unreachable", timeout=40)
+        change("{address: host1, roles: [worker]}, host2", ", evaluator: {}")
+        self.assertEqual(self.task(job, "evaluator:0")["host"], "host2")
+        change("host1, {address: host2, roles: [worker]}", ", evaluator: {}")
+        wait_until(lambda: self.task(job, "evaluator:0")["host"] == "host1", "it is on the other host")
+        self.bed.start_sshd("host2")
+        self.wait_state(job, "Running", timeout=60)
+
+        def evaluators(host):
+            return [pid for pid in self.bed.processes(host)
+                    if b"MUSTER_TASK=evaluator:0" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
+        wait_until(lambda: not evaluators("host2"), "it does not run there")
+        self.assertEqual(len(evaluators("host1")), 1)
+
+    def test_a_lost_task_waits_for_its_host_however_long_that_takes(self):
+        hosts = self.use(2)
+        job = self.submit("""
+            name: x
+            command: "while [ ! -e ~/done ]; do sleep 0.1; done"
+            roles: {worker: {replicas: 2}}
+            policies: {host_timeout: 2s, start_timeout: 3s, max_restarts: 5}
+            """, hosts)
+        self.wait_state(job, "Running")
+        self.bed.cut("host2")
+        wait_until(lambda: self.task(job, "worker:1")["restarts"] >= 1, "its loss is known", 60)
+        time.sleep(8)  # more than start_timeout
+        record = self.show(job)
+        self.assertEqual(record["state"], "Unreachable")
+        self.assertRegex(record["reason"], "^host2 does not answer: .")
+        self.bed.mend("host2")
+        self.wait_state(job, "Running", timeout=60)
+        for host in self.bed.hosts:
+            self.bed.run(host, ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded", timeout=60)
+
+    def test_many_tasks_on_one_host(self):
+        hosts = self.use(1)
+        job = self.submit("{name: x, command: 'umask', roles: {worker: {replicas: 100}}}", hosts)
+        self.wait_state(job, "Succeeded", timeout=60)
+        # What tasks write is as open as what the user's shell there writes.
+        self.assertEqual(self.log(job, "worker:99"), self.bed.run("host1", ["sh", "-c", "umask"]).stdout)
+
     def test_a_host_that_dies_during_the_stop(self):
         hosts = self.use(2)
         job = self.submit("{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}}, policies: {host_timeout: 4s}}", hosts)

@@ -26,7 +26,7 @@ class LocalRunner final : public Runner {
   absl::StatusOr<UpdatePlan> PlanUpdate(const Submission& current, const ClusterSpec& cluster,
                                         const Submission& next) const override;
   std::string HostOf(const TaskId&) const override { return host_; }
-  bool IsReachable(const TaskId&) const override { return true; }
+  absl::Status Reachability(const TaskId&) const override { return absl::OkStatus(); }
 
   void SetPolicies(const Policies& policies) override { processes_.SetPolicies(policies); }
   void Start(const TaskStart& start) override { processes_.Start(start); }

@@ -153,7 +153,6 @@ void Agent::Act(const std::string& op, const Json& head) {
   }
   if (op == "policies") return processes_->SetPolicies(PoliciesFromJson(head));
   if (op == "ports") return ReservePorts(head);
-  if (op == "release") return ports_.Release(static_cast<int>(NumberAt(head, "port")));
   if (op == "close") {
     closing_ = true;
     return;
@@ -163,6 +162,7 @@ void Agent::Act(const std::string& op, const Json& head) {
   const auto copy = copies_.find(*task);
   if (copy == copies_.end()) return;
   if (op == "end" && copy->second.attempt == NumberAt(head, "attempt")) {
+    copy->second.asked = true;
     processes_->End(*task, IsSet(head, "kill"));
   }
   if (op == "forget") {
@@ -196,6 +196,7 @@ void Agent::Start(const TaskStart& start) {
     return;
   }
   copy.attempt = start.attempt;
+  copy.asked = false;
   copy.progress = absl::InfinitePast();
   processes_->Start(start);
 }
@@ -238,6 +239,7 @@ void Agent::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) 
                 {"task", task.ToString()},
                 {"attempt", copy.attempt},
                 {"end", EndToJson(end)},
+                {"asked", copy.asked},
                 {"time", TimeToJson(when)},
                 {"log", PositionToJson(processes_->LogEnd(task))}});
   if (const auto next = std::exchange(copy.next, std::nullopt)) Start(*next);

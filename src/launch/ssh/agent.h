@@ -50,6 +50,7 @@ class Agent final : public RunnerEvents {
     absl::Time progress = absl::InfinitePast();  // of the file as it was last sent
     int attempt = -1;                            // that was last started
     bool runs = false;
+    bool asked = false;             // to end
     bool forgotten = false;         // its process is, once it has ended
     std::optional<TaskStart> next;  // when what runs has been killed
   };

@@ -91,7 +91,6 @@ absl::StatusOr<UniqueFd> FindAgent(const std::string& folder, const std::string&
 }
 
 int Attach(const std::string& folder, const std::string& job) {
-  ::umask(077);
   ::signal(SIGPIPE, SIG_IGN);
   const auto socket = FindAgent(folder, job);
   if (!socket.ok()) {

@@ -29,6 +29,7 @@ constexpr absl::Duration kPingInterval = absl::Seconds(3);
 constexpr absl::Duration kConnectPatience = absl::Seconds(20);
 constexpr absl::Duration kFirstDelay = absl::Milliseconds(500);
 constexpr absl::Duration kMaxDelay = absl::Seconds(10);
+constexpr absl::Duration kClockPatience = absl::Minutes(1);
 // For the agent to end its tasks, after it has given us up.
 constexpr absl::Duration kEndPatience = absl::Seconds(3);
 
@@ -104,12 +105,13 @@ void Link::Receive(const Message& message) {
   if (ledger_.Take(message.head) && op != "taken") handler_.received(message);
 }
 
-// The trip that took least time tells most about the other clock.
+// The trip that took least time tells most about the other clock, for a while: clocks drift.
 void Link::NoteClock(const Json& head) {
   const absl::Time sent = TimeAt(head, "sent");
   const absl::Duration trip = heard_ - sent;
-  if (trip > best_trip_) return;
+  if (trip > best_trip_ && heard_ - best_trip_at_ < kClockPatience) return;
   best_trip_ = trip;
+  best_trip_at_ = heard_;
   skew_ = TimeAt(head, "now") - (sent + trip / 2);
 }
 

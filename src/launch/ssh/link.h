@@ -87,6 +87,7 @@ class Link {
   absl::Status status_;
   absl::Duration skew_;
   absl::Duration best_trip_ = absl::InfiniteDuration();
+  absl::Time best_trip_at_;
   absl::Time heard_;
   absl::Time ping_at_ = absl::InfiniteFuture();
   absl::Time connect_at_ = absl::InfiniteFuture();

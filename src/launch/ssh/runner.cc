@@ -18,7 +18,7 @@
 namespace muster::ssh {
 namespace {
 
-constexpr int kSparePorts = 16;
+constexpr int kSparePorts = 64;  // for tasks that come later, and ports that strangers take
 constexpr absl::Duration kConnectPatience = absl::Seconds(60);
 constexpr absl::Duration kClosePatience = absl::Seconds(10);
 constexpr int kKilled = 137;  // 128 + SIGKILL: the agent does so when it is alone for too long
@@ -32,7 +32,15 @@ absl::StatusOr<std::unique_ptr<SshRunner>> SshRunner::Create(JobDir dir,
   std::unique_ptr<SshRunner> runner(new SshRunner(std::move(dir), loop, events));
   runner->policies_ = submission.spec.policies;
   runner->job_id_ = submission.id;
-  MUSTER_RETURN_IF_ERROR(runner->Connect(submission));
+  if (absl::Status connected = runner->Connect(submission); !connected.ok()) {
+    // Agents that answer do not wait for a supervisor that will not come.
+    while (!runner->Finish()) {
+      MUSTER_RETURN_IF_ERROR(loop.Wait(runner->next_timer() - Clock::Real().Now()));
+      runner->OnChildren();
+      runner->Advance();
+    }
+    return connected;
+  }
   return runner;
 }
 
@@ -41,6 +49,9 @@ absl::Status SshRunner::Connect(const Submission& submission) {
   for (const PlacedHost& placed : place.hosts) {
     Host& host = hosts_[placed.spec.name];
     host.placed = placed;
+    host.tasks = static_cast<int>(
+        std::count_if(place.holder.begin(), place.holder.end(),
+                      [&](const auto& held) { return held.second == placed.spec.name; }));
     host.link = std::make_unique<Link>(
         loop_,
         LinkOptions{.host = placed.spec,
@@ -54,10 +65,10 @@ absl::Status SshRunner::Connect(const Submission& submission) {
                       .lost = [this, &host](const std::string& why) { Lose(host, why); }});
     host.link->Connect();
   }
-  return WaitForPorts(place);
+  return WaitForPorts();
 }
 
-absl::Status SshRunner::WaitForPorts(const JobPlace& /*place*/) {
+absl::Status SshRunner::WaitForPorts() {
   const absl::Time give_up = Clock::Real().Now() + kConnectPatience;
   for (;;) {
     const Host* waits = nullptr;
@@ -88,10 +99,8 @@ void SshRunner::Greet(Host& host) {
   policies["op"] = "policies";
   host.link->Send(std::move(policies));
   for (const int port : host.used_ports) host.link->Send({{"op", "ports"}, {"exactly", port}});
-  int count = kSparePorts;
-  for (const auto& [id, task] : tasks_) count += task.host == host.placed.spec.name ? 1 : 0;
   host.free_ports.clear();
-  host.link->Send({{"op", "ports"}, {"count", std::max(count, 64)}});
+  host.link->Send({{"op", "ports"}, {"count", host.tasks + kSparePorts}});
 }
 
 absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const ClusterSpec& current) {
@@ -176,9 +185,12 @@ std::string SshRunner::HostOf(const TaskId& task) const {
   return found == tasks_.end() ? "" : found->second.host;
 }
 
-bool SshRunner::IsReachable(const TaskId& task) const {
+absl::Status SshRunner::Reachability(const TaskId& task) const {
   const auto found = tasks_.find(task);
-  return found == tasks_.end() || hosts_.at(found->second.host).link->is_up();
+  if (found == tasks_.end()) return absl::OkStatus();
+  const Link& link = *hosts_.at(found->second.host).link;
+  if (link.is_up()) return absl::OkStatus();
+  return link.status().ok() ? absl::UnavailableError("it is being connected to") : link.status();
 }
 
 void SshRunner::SetPolicies(const Policies& policies) {
@@ -193,6 +205,10 @@ void SshRunner::SetPolicies(const Policies& policies) {
 
 void SshRunner::Start(const TaskStart& start) {
   Task& task = tasks_.at(start.task);
+  if (task.alive && task.host != task.next_host) {
+    // What was sent there may not have arrived: it must not run there too.
+    hosts_.at(task.host).link->Send({{"op", "forget"}, {"task", start.task.ToString()}});
+  }
   task.host = task.next_host;
   task.attempt = start.attempt;
   task.alive = true;
@@ -273,6 +289,7 @@ void SshRunner::ReceiveTask(Host& host, const std::string& op, const TaskId& id,
   task.held = HeldEnd{.end = EndFromJson(head.value("end", Json::object())),
                       .time = TimeAt(head, "time") - host.link->skew(),
                       .log = PositionFromJson(head.value("log", Json::object()))};
+  task.held->end.unasked = !IsSet(head, "asked");
   TellEnd(host, id, task);
 }
 

@@ -34,7 +34,7 @@ class SshRunner final : public Runner {
   absl::StatusOr<UpdatePlan> PlanUpdate(const Submission& current, const ClusterSpec& cluster,
                                         const Submission& next) const override;
   std::string HostOf(const TaskId& task) const override;
-  bool IsReachable(const TaskId& task) const override;
+  absl::Status Reachability(const TaskId& task) const override;
 
   void SetPolicies(const Policies& policies) override;
   void Start(const TaskStart& start) override;
@@ -49,6 +49,7 @@ class SshRunner final : public Runner {
  private:
   struct Host {
     PlacedHost placed;
+    int tasks = 0;  // that it holds at the start
     std::unique_ptr<Link> link;
     std::deque<int> free_ports;
     std::set<int> used_ports;
@@ -76,7 +77,7 @@ class SshRunner final : public Runner {
   SshRunner(JobDir dir, EventLoop& loop, RunnerEvents& events)
       : dir_(std::move(dir)), loop_(loop), events_(events) {}
   absl::Status Connect(const Submission& submission);
-  absl::Status WaitForPorts(const JobPlace& place);
+  absl::Status WaitForPorts();
   void Greet(Host& host);
   void Receive(Host& host, const Message& message);
   void ReceiveTask(Host& host, const std::string& op, const TaskId& id, const Message& message);
