@@ -67,7 +67,7 @@ class Client {
   // That we have credentials, and Google takes them.
   absl::Status SignIn() { return credentials_.Get().status(); }
 
-  // The job that was made. Unknown when there was no answer: it may be there.
+  // The job that was made. Unavailable when there was no answer: it may be there.
   absl::StatusOr<nlohmann::json> CreateJob(const std::string& project, const std::string& region,
                                            const nlohmann::ordered_json& job);
   absl::StatusOr<nlohmann::json> GetJob(const std::string& resource_name,
