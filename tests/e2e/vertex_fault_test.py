@@ -205,6 +205,115 @@ class VertexFaultTest(GoogleTest):
         self.assertIn("nothing changed", self.train(*PLACE).stdout)
         self.assertEqual(self.states(), {job: "RUNNING"})
 
+    # ---- what is not a verdict
+
+    def test_what_is_not_found_for_a_moment_has_not_ended(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        number = self.number(job)
+        for times, message, state in ((9, "Project 123 was not found", "Unreachable"), (1, f"customJobs/{number} was not found", "Running"),
+                                      (2, f"customJobs/{number} was not found", "Stopped")):
+            self.fault("customJobs", 404, message, method="GET", name="NOT_FOUND", times=times)
+            self.assertEqual(self.show(job)["state"], state)
+
+    def test_refusals_name_what_helps_and_who_is_refused(self):
+        self.serve()
+        options = (*PLACE, "--job-id", "again")
+        self.fault("customJobs", 403, "Permission denied", method="POST")
+        self.assertIn(f"--member=serviceAccount:{json.loads(self.key.read_text())['client_email']}", self.refuse(*options))
+        self.fault("customJobs", 403, "This API method requires billing to be enabled.", method="POST", error={"details": [{"reason": "BILLING_DISABLED"}]})
+        self.assertIn("gcloud billing projects link project", self.refuse(*options))
+        self.fault("customJobs", 400, "Machine type is not supported.", method="POST", name="INVALID_ARGUMENT")
+        self.assertIn("Machine type is not supported.", self.refuse(*options))
+
+    # ---- output
+
+    def at(self, seconds):
+        now = time.time() + seconds
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06}Z"
+
+    def lines(self, text):
+        return [line.split(" :: ", 1)[1] for line in text.splitlines()]
+
+    def test_output_that_comes_late_is_not_lost_and_none_comes_twice(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.say(job, {"message": "early", "timestamp": self.at(-200)}, {"message": "now", "timestamp": self.at(-20)})
+        self.assertEqual(self.lines(self.muster("logs", job).stdout), ["early", "now"])
+        self.say(job, {"message": "late", "task": "workerpool1-1", "timestamp": self.at(-30)})
+        self.assertEqual(sorted(self.lines(self.muster("logs", job).stdout)), ["early", "late", "now"])
+        self.become(job, "SUCCEEDED", endTime=self.at(-25))
+        self.assertEqual(self.show(job)["state"], "Succeeded")
+        self.say(job, {"message": "after the end", "timestamp": self.at(-26)})
+        self.assertEqual(sorted(self.lines(self.muster("logs", job).stdout)), ["after the end", "early", "late", "now"])
+
+    def test_some_minutes_after_the_end_all_output_is_looked_through_once_more(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.say(job, {"message": "one", "timestamp": self.at(-900)}, {"message": "three", "timestamp": self.at(-700)})
+        self.assertEqual(self.lines(self.muster("logs", job).stdout), ["one", "three"])
+        self.say(job, {"message": "two", "timestamp": self.at(-800)})
+        self.assertEqual(self.lines(self.muster("logs", job).stdout), ["one", "three"])
+        self.become(job, "SUCCEEDED")
+        for _ in range(2):
+            self.assertEqual(sorted(self.lines(self.muster("logs", job).stdout)), ["one", "three", "two"])
+        self.assertEqual(len(self.vertex()["filters"]), 3)
+
+    def test_who_follows_waits_for_the_last_words(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        follow = self.start("logs", "-f", "--polling-interval", "200ms", job)
+        wait_until(lambda: self.vertex()["filters"], "it looks")
+        begin = time.monotonic()
+        self.become(job, "SUCCEEDED", endTime=self.at(0))
+        self.say(job, {"message": "last words", "timestamp": self.at(-1)})
+        time.sleep(8)
+        self.say(job, {"message": "eight seconds late", "timestamp": self.at(-9)})
+        out, _ = follow.communicate(timeout=60)
+        self.assertGreater(time.monotonic() - begin, 10)
+        self.assertEqual(self.lines(out), ["last words", "eight seconds late"])
+
+    def test_who_follows_is_told_once_that_output_is_refused(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        follow = self.start("logs", "-f", "--polling-interval", "100ms", job)
+        wait_until(lambda: len(self.vertex()["filters"]) > 1, "it looks")
+        self.fault("entries:list", 403, times=1000)
+        asked = lambda: sum("entries:list" in request for request in self.google.ask("state")["requests"])
+        before = asked()
+        wait_until(lambda: asked() > before + 5, "it is refused several times")
+        follow.send_signal(signal.SIGINT)
+        _, err = follow.communicate(timeout=30)
+        self.assertEqual(err.count("roles/logging.viewer"), 2, err)  # in one line: the role, and how to give it
+
+    def test_jobs_and_show_do_not_wait_for_output(self):
+        self.serve(entriesPerPage=10)
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.say(job, *(f"line {i}" for i in range(100)))
+        self.become(job, "SUCCEEDED")
+        self.muster("jobs")
+        self.assertEqual(self.vertex()["filters"], [])
+        # Of a failure the last lines are asked for, once.
+        failed = self.submit(text=called("failing"))
+        self.say(failed, *({"message": f"line {i}", "task": "workerpool1-0"} for i in range(30)), "another task")
+        self.become(failed, "FAILED", error={"code": 3, "message": "The replica workerpool1-0 exited with a non-zero status of 3."})
+        said = self.muster("show", failed).stdout
+        self.assertIn("line 29", said)
+        self.assertNotIn("line 19\n", said)
+        self.assertEqual(len(self.vertex()["filters"]), 1)
+        slow = self.submit(text=called("slow"))
+        self.become(slow, "FAILED", error={"code": 3, "message": "The replica workerpool1-0 exited with a non-zero status of 3."})
+        self.google.ask("faults", [{"kind": "stall", "match": "entries:list", "times": 50}])
+        begin = time.monotonic()
+        self.assertEqual(self.show(slow)["state"], "Failed")
+        self.assertLess(time.monotonic() - begin, 20)
+
 
 if __name__ == "__main__":
     unittest.main()

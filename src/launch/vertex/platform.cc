@@ -14,6 +14,7 @@
 #include "job/parse.h"
 #include "launch/job_dir.h"
 #include "launch/vertex/custom_job.h"
+#include "launch/vertex/log_copy.h"
 #include "launch/vertex/machines.h"
 #include "launch/vertex/observe.h"
 #include "launch/vertex/run_folder.h"
@@ -278,19 +279,32 @@ absl::StatusOr<std::optional<StateChange>> VertexPlatform::Observe(
     return found.status();
   }
   MUSTER_ASSIGN_OR_RETURN(const FollowOptions follow, FollowOptionsOf(job, submission));
-  if (sight.job && EndOf(*sight.job, sight.now) && !IsFinal(job.state)) {
-    MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
-    // The last lines belong to the report.
-    const auto copied = CopyOutput(*client, follow, EndOf(*sight.job, sight.now));
-    if (!copied.ok()) follow.warn(copied.status());
+  return Compare({.job = job,
+                  .tasks = tasks,
+                  .submission = submission,
+                  .last_lines = [&](const TaskId& task) { return LastWords(follow, task); }},
+                 sight);
+}
+
+// A report needs no more: all of the output is copied by who wants to see it.
+std::vector<std::string> VertexPlatform::LastWords(const FollowOptions& options,
+                                                   const TaskId& task) {
+  const LogQuery query{.job = std::string(JobNumber(options.job)),
+                       .task = ReplicaName(options.pools, task)};
+  const auto client = ClientNow();
+  const auto entries = client.ok()
+                           ? (*client)->TailLog(options.project, LogFilter(query), kLastLines)
+                           : client.status();
+  if (!entries.ok()) {
+    options.warn(entries.status());
+    return LastLines(options.logs, task, kLastLines);
   }
-  return Compare(
-      {.job = job,
-       .tasks = tasks,
-       .submission = submission,
-       .last_lines =
-           [&follow](const TaskId& task) { return LastLines(follow.logs, task, kLastLines); }},
-      sight);
+  std::vector<std::string> lines;
+  for (const LogEntry& entry : *entries) {
+    for (std::string& line : LinesOf(entry)) lines.push_back(std::move(line));
+  }
+  if (lines.size() > kLastLines) lines.erase(lines.begin(), lines.end() - kLastLines);
+  return lines;
 }
 
 absl::Status VertexPlatform::Stop(const JobRecord& job, bool /*at_once*/) {

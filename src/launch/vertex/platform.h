@@ -77,6 +77,7 @@ class VertexPlatform final : public Platform {
   // be.
   absl::StatusOr<nlohmann::json> Find(const JobRecord& job, Submission& submission);
   absl::StatusOr<FollowOptions> FollowOptionsOf(const JobRecord& job, const Submission& submission);
+  std::vector<std::string> LastWords(const FollowOptions& options, const TaskId& task);
   void Note(const std::string& text) const;
 
   const PlatformOptions options_;

@@ -29,6 +29,10 @@ struct GoogleToken {
 // that of the credentials' file; "" when none of them names one.
 std::string GoogleProject(const Variables& variables);
 
+// Whom they make us, as Google's tools write it when they give somebody a role:
+// "serviceAccount:EMAIL" or "user:EMAIL".
+std::string GoogleMember(const Variables& variables);
+
 // The files that credentials are looked for in, whether or not they are there.
 std::vector<std::string> GoogleCredentialFiles(const Variables& variables);
 
