@@ -176,6 +176,15 @@ class VertexFaultTest(GoogleTest):
         self.assertEqual((self.objects(), self.states()), (set(), {}))
         self.submit("--job-id", "slow")
 
+    def test_a_package_that_another_sends_meanwhile(self):
+        self.serve()
+        (self.work / "large").write_bytes(os.urandom(24 << 20))
+        self.submit("--job-id", "first")
+        self.become("first", "SUCCEEDED")
+        # It was not there when it was looked for.
+        self.fault("muster_packages", 404, method="GET", name="NOT_FOUND", times=2)
+        self.submit("--job-id", "second")
+
     def test_a_job_of_others_that_was_looked_at_blocks_no_name(self):
         self.serve()
         pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}

@@ -7,8 +7,19 @@ import re
 import tarfile
 import unittest
 
-from support import wait_until
+from support import MUSTER, SOURCE, free_ports, wait_until
 from vertex_support import COMMANDS, JOB, GoogleTest
+
+TRAINING = """
+    name: mnist
+    roles: {chief: {}, worker: {}, ps: {}, evaluator: {}}
+    train:
+      model: mlp
+      data: {format: synthetic, kind: images, shape: [1, 8, 8], classes: 4, examples: 400}
+      batch_size: 16
+      steps: 20
+      checkpoint: {every_steps: 10}
+    """
 
 
 class VertexTest(GoogleTest):
@@ -258,12 +269,38 @@ class VertexTest(GoogleTest):
 
     # ---- what goes wrong
 
-    def test_a_region_that_does_not_exist_comes_before_all_else(self):
-        self.serve(credentials=None)
-        said = self.refuse("--region", "us-centrall1", code=2)
-        self.assertIn("unknown region 'us-centrall1' (did you mean 'us-central1'?)", said)
+    def test_a_region_that_does_not_exist(self):
+        self.serve()
+        said = self.refuse("--region", "us-central", "--scale-tier", "STANDARD_1", code=2)
+        self.assertIn("unknown region 'us-central' (did you mean 'us-central1'?)", said)
         self.assertIn("europe-west4", said)
         self.assertEqual(self.google.ask("state")["requests"], [])
+        # Whether there is one of such a name, Vertex AI knows best; nothing is made before it says so.
+        said = self.refuse("--region", "us-centrall1", "--scale-tier", "STANDARD_1")
+        self.assertIn("does not know the region 'us-centrall1' (did you mean 'us-central1'?)", said)
+        self.assertIn("no region us-centrall1", said)
+        self.assertEqual(self.objects(), set())
+        self.submit("--region", "northamerica-south1")
+
+    def test_machines_that_vertex_has_and_has_not(self):
+        self.serve()
+        custom = ("--scale-tier", "CUSTOM", "--bucket", "bucket", "--job-id", "again", "--master-type")
+        said = self.refuse(*custom, "n1-standard-3")
+        self.assertIn('Machine type "n1-standard-3" is not supported', said)
+        self.assertIn("failed at the submission to Vertex AI", said)
+        # All that the names of Cloud ML Engine stand for are there.
+        manual = (SOURCE / "docs" / "vertex.md").read_text()
+        types = re.findall(r"^\| `[a-z0-9_]+` \| ([a-z0-9]+-\S+) \|", manual, re.M)
+        self.assertEqual(len(types), 14)
+        self.vertex({"jobs": [{"job": {"displayName": kind, "jobSpec": {"workerPoolSpecs": [
+            {"machineSpec": {"machineType": kind}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}]}}} for kind in types]})
+        self.train("--scale-tier", "CUSTOM", "--bucket", "bucket", "--job-id", "again", "--master-type", "e2-highmem-8", text=COMMANDS)
+
+    def test_gpus_that_nobody_uses_are_told(self):
+        self.serve()
+        one = JOB.replace("      worker: {replicas: 2}\n      ps: {}\n", "")
+        self.assertIn("computes on CPUs, and the GPUs of BASIC_GPU will stand idle", self.train("--bucket", "bucket", "--dry-run", text=one).stderr)
+        self.assertNotIn("GPUs", self.train("--bucket", "bucket", "--dry-run", "--scale-tier", "BASIC", text=one).stderr)
 
     def test_credentials_missing_malformed_expired_and_without_permission(self):
         self.serve()
@@ -378,6 +415,8 @@ class VertexTest(GoogleTest):
                 (("run", "config.yml", "--scale-tier", "BASIC"), "--scale-tier is for jobs on Vertex AI: add --on vertex"),
                 (("run", "config.yml", "--project", "p"), "add --on vertex"),
                 (("jobs", "--region", "us-central1"), "add --on vertex"),
+                (("logs", "x", "--polling-interval", "5s"), "logs -f"),
+                (("run", "config.yml", "--on", "vertex", "--trainer-image", "x:1"), "on Vertex AI it is --image"),
                 (("evaluate", "x", "--bucket", "b"), "--train-folder")):
             result = self.muster(*arguments, cwd=self.work, check=False)
             self.assertEqual(result.returncode, 2, arguments)
@@ -488,6 +527,29 @@ class VertexTest(GoogleTest):
         self.assertIn("CLUSTER_SPEC", wrong.stderr)
         absent = self.run_task("nobody", "workerpool0", 0, {}, nonce="x")
         self.assertIn("muster_nobody/job.json", absent.stderr)
+
+    def test_containers_train_and_measure(self):
+        self.serve()
+        self.env["PATH"] = f"{os.path.dirname(MUSTER)}:{self.env['PATH']}"
+        job = self.submit("--job-id", "trained", text=TRAINING)
+        ports = free_ports(4)
+        cluster = {f"workerpool{i}": [f"127.0.0.1:{ports[i]}"] for i in range(4)}
+        tasks = [self.task_process(job, f"workerpool{i}", 0, cluster) for i in range(4)]
+        for i, task in enumerate(tasks):
+            self.addCleanup(task.kill)
+            out, err = task.communicate(timeout=100)
+            self.assertEqual(task.returncode, 0, (i, out[-900:], err[-900:]))
+        self.assertIn("bucket/muster_trained/checkpoints/step-20/manifest.json", {re.sub("step-0*20", "step-20", name) for name in self.objects()})
+        self.become("trained", "SUCCEEDED")
+        run = self.start("evaluate", "--train-folder", "gs://bucket/muster_trained", "--job-id", "measured")
+        wait_until(lambda: len(self.vertex()["jobs"]) == 2, "the job is there")
+        measured = self.run_task("measured", "workerpool0", 0, {"workerpool0": ["localhost:2222"]})
+        self.assertEqual(measured.returncode, 0, measured.stderr)
+        self.become("measured", "SUCCEEDED")
+        out, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertIn("Step 20, split test", out)
+        self.assertRegex(out, r"accuracy +[01]")
 
 
 if __name__ == "__main__":

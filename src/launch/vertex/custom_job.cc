@@ -148,6 +148,20 @@ void AddPolicyLimits(const JobSpec& spec, std::vector<Limit>& limits) {
   if (policies.success == SuccessPolicy::kAllWorkers) {
     limits.push_back({.what = "policies: success: the job succeeds when the task that leads does"});
   }
+  const Policies usual;
+  const auto add = [&limits](absl::string_view what) {
+    limits.push_back({.what = absl::StrCat("policies: ", what)});
+  };
+  if (policies.max_restarts != usual.max_restarts) {
+    add("max_restarts: a task that fails ends the job; `muster run … --resume` goes on from its "
+        "checkpoint");
+  }
+  if (policies.stop_grace != usual.stop_grace) {
+    add("stop_grace: Vertex AI decides how long a task has to end");
+  }
+  if (policies.finish_grace != usual.finish_grace) {
+    add("finish_grace: Vertex AI ends the other tasks when the one that leads has succeeded");
+  }
   if (policies.stall) {
     limits.push_back({.what = "policies: stall: nobody watches the progress of its tasks"});
   }
@@ -175,6 +189,15 @@ absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const Place& place, cons
     MUSTER_ASSIGN_OR_RETURN(machines.at(i), ParseMachine(names.at(i)));
   }
   return machines;
+}
+
+bool LeavesGpusIdle(const JobSpec& spec, const Pools& pools,
+                    const std::array<Machine, kPools>& machines) {
+  for (size_t i = 0; i < kPools; ++i) {
+    if (pools.at(i).empty() || machines.at(i).count == 0) continue;
+    if (IsOurs(*spec.FindRole(pools.at(i).front().role))) return true;
+  }
+  return false;
 }
 
 absl::Status CheckJobId(absl::string_view id) {

@@ -34,6 +34,10 @@ inline constexpr char kTaskCommand[] = "vertex-task";
 // given that do not apply, or the job does not fit the tier.
 absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const Place& place, const Pools& pools);
 
+// Whether the built-in trainer, which computes on CPUs, gets machines with GPUs.
+bool LeavesGpusIdle(const JobSpec& spec, const Pools& pools,
+                    const std::array<Machine, kPools>& machines);
+
 // InvalidArgument for an id that cannot be a label: a-z, 0-9, - and _, at most 63, a letter first.
 absl::Status CheckJobId(absl::string_view id);
 

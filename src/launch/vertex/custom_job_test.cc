@@ -91,7 +91,7 @@ TEST(VertexCustomJob, APoolWithoutTasksKeepsItsPlace) {
   ASSERT_EQ(pools.size(), 3U);
   EXPECT_EQ(pools[1], Json::object());
   EXPECT_EQ(pools[2]["replicaCount"], "2");
-  EXPECT_EQ(pools[0]["machineSpec"], Json({{"machineType", "n1-highcpu-8"}}));
+  EXPECT_EQ(pools[0]["machineSpec"], Json({{"machineType", "n1-highcpu-16"}}));
   EXPECT_EQ(pools[2]["machineSpec"], Json({{"machineType", "n1-standard-4"}}));
 }
 
@@ -172,7 +172,7 @@ TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
               IsEmpty());
   const auto limits =
       LimitsOf(Job("{chief: {}, worker: {resources: {cpus: 2}, port: 3000}, extra: {}}",
-                   "policies: {success: all_workers}\n"));
+                   "policies: {success: all_workers, max_restarts: 5, stop_grace: 1m}\n"));
   std::string all;
   int fatal = 0;
   for (const Limit& limit : limits) {
@@ -184,6 +184,8 @@ TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
   EXPECT_THAT(all, HasSubstr("role 'worker': resources"));
   EXPECT_THAT(all, HasSubstr("role 'worker': port"));
   EXPECT_THAT(all, HasSubstr("policies: success"));
+  EXPECT_THAT(all, HasSubstr("policies: max_restarts"));
+  EXPECT_THAT(all, HasSubstr("policies: stop_grace"));
 }
 
 TEST(VertexPools, CLUSTER_SPECTellsATaskWhoItIs) {

@@ -54,11 +54,10 @@ std::string NotAllowed(const Attempt& attempt) {
 }
 
 std::string MayNotActAs(const Attempt& attempt) {
-  return absl::StrCat(
-      "these credentials may not start jobs that run as the project's service ",
-      "account: gcloud iam service-accounts add-iam-policy-binding ",
-      "PROJECT_NUMBER-compute@developer.gserviceaccount.com --project=", attempt.project,
-      " --member=", attempt.member, " --role=roles/iam.serviceAccountUser");
+  return absl::StrCat("these credentials may not start jobs that run as the service account ",
+                      "ACCOUNT, which stands in brackets: gcloud iam service-accounts ",
+                      "add-iam-policy-binding ACCOUNT --project=", attempt.project,
+                      " --member=", attempt.member, " --role=roles/iam.serviceAccountUser");
 }
 
 std::string NoBilling(const Attempt& attempt) {

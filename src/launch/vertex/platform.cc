@@ -151,9 +151,19 @@ absl::Status VertexPlatform::Prepare(Submission& submission) {
   MUSTER_RETURN_IF_ERROR(SetDataset(own.dataset, spec));
   if (own.tier.empty()) own.tier = std::string(kDefaultTier);
   MUSTER_ASSIGN_OR_RETURN(const Pools pools, PoolsOf(spec));
-  MUSTER_RETURN_IF_ERROR(MachinesFor(own, pools).status());
+  MUSTER_ASSIGN_OR_RETURN(const auto machines, MachinesFor(own, pools));
+  if (LeavesGpusIdle(spec, pools, machines)) {
+    Note(absl::StrCat("the built-in trainer computes on CPUs, and the GPUs of ", own.tier,
+                      " will stand idle; BASIC, STANDARD_1 and PREMIUM_1 have none"));
+  }
   MUSTER_RETURN_IF_ERROR(CheckFiles(submission, own));
   MUSTER_ASSIGN_OR_RETURN(Place place, Resolve(std::move(own)));
+  if (const auto doubts = DoubtsAbout(place.region)) {
+    // Before anything is made there.
+    const absl::Status known = FindOurs(place, submission.id).status();
+    if (!known.ok() && !absl::IsNotFound(known)) return Annotate(known, *doubts);
+    Note(*doubts);
+  }
   MUSTER_RETURN_IF_ERROR(FollowChain(submission, place));
   submission.place = place.ToJson();
   return CustomJobOf(submission, options_.version).status();
