@@ -82,7 +82,7 @@ absl::StatusOr<Submission> SubmissionOf(Context& context, vertex::VertexPlatform
         vertex::MovePaths(submission.spec, training.working_dir, submission.working_dir);
   }
   submission.place = PlaceFor(vertex::Place::Of(training), evaluation);
-  MUSTER_RETURN_IF_ERROR(ClaimJobId(context, evaluation.run.job_id, "eval", submission));
+  MUSTER_RETURN_IF_ERROR(ChooseJobId(context, evaluation.run.job_id, "eval", submission));
   submission.spec.roles.front().command.push_back(ResultFile(submission));
   return submission;
 }
@@ -123,9 +123,14 @@ absl::Status ShowResult(Context& context, const std::string& file, bool json) {
 
 absl::StatusOr<int> EvaluateOnVertex(Context& context, const VertexEvaluation& evaluation) {
   vertex::VertexPlatform& platform = context.vertex();
-  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(Submission submission, SubmissionOf(context, platform, evaluation));
   MUSTER_RETURN_IF_ERROR(platform.Prepare(submission));
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, submission));
+  if (!taken) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("another job has taken the id '", submission.id, "' just now; try again"));
+  }
   const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
                           SubmitJob(context, submission, "vertex", std::move(lock)));

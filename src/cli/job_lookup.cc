@@ -10,7 +10,10 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "cli/submit.h"
+#include "launch/job_dir.h"
+#include "launch/kubernetes/place.h"
 #include "launch/local/platform.h"
+#include "launch/vertex/place.h"
 #include "process/identity.h"
 
 namespace muster::cli {
@@ -132,11 +135,27 @@ absl::StatusOr<JobRecord> LatestJob(Context& context) {
   return absl::NotFoundError("there are no jobs yet; `muster run job.yaml` starts one");
 }
 
+bool IsAnothers(const JobRecord& job) {
+  if (job.platform != "kubernetes" && job.platform != "vertex") return false;
+  const auto submission = JobDir(job.directory).LoadSubmission();
+  if (!submission.ok()) return false;
+  return job.platform == "vertex" ? vertex::Place::Of(*submission).is_anothers()
+                                  : !kubernetes::Place::Of(*submission).job.empty();
+}
+
+bool IsUnmade(const JobRecord& job) {
+  if (job.platform != "vertex" || job.started.has_value()) return false;
+  if (IsFinal(job.state) && job.state != JobState::kFailed) return false;
+  if (job.supervisor && Find(*job.supervisor) == Existence::kAlive) return false;
+  const auto submission = JobDir(job.directory).LoadSubmission();
+  return !submission.ok() || vertex::Place::Of(*submission).job.empty();
+}
+
 absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = true}));
   for (JobRecord& job : jobs) {
-    if (job.name != name) continue;
+    if (job.name != name || IsAnothers(job)) continue;
     MUSTER_RETURN_IF_ERROR(Refresh(context, job));
     if (!IsFinal(job.state)) return job;
   }

@@ -19,7 +19,13 @@ absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference
 // The newest job that is not finished, else the newest of all: what `muster show` alone means.
 absl::StatusOr<JobRecord> LatestJob(Context& context);
 
-// The job of that name that is not finished; there is at most one.
+// Whether another has started it, and it was merely looked at from here.
+bool IsAnothers(const JobRecord& job);
+// Whether its submission to Vertex AI never came to an end, and no job is known to have come of it:
+// the next of that id takes its place.
+bool IsUnmade(const JobRecord& job);
+
+// The job of that name that is not finished and not another's; there is at most one.
 absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name);
 
 // Writes down what has become of a job of which nobody else reports, and reads its record anew.

@@ -26,6 +26,9 @@ struct LogsOptions {
 };
 
 absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
+  if (!options.polling_interval.empty() && !options.follow) {
+    return absl::InvalidArgumentError("--polling-interval is for `muster logs -f`");
+  }
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job, options.place));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto records, history->Tasks(job.id));

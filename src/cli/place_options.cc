@@ -19,10 +19,8 @@ absl::Status PlaceOptions::Check() const {
   if (!hosts.empty() && platform != "ssh") {
     return absl::InvalidArgumentError("--hosts is for jobs over SSH: add --on ssh");
   }
-  if (platform == "ssh" && !(kubernetes_namespace.empty() && kube_context.empty())) {
-    return absl::InvalidArgumentError("a namespace or a context is for jobs on Kubernetes");
-  }
-  if (platform == "vertex" && !(kubernetes_namespace.empty() && kube_context.empty())) {
+  if ((platform == "ssh" || platform == "vertex") &&
+      !(kubernetes_namespace.empty() && kube_context.empty())) {
     return absl::InvalidArgumentError("a namespace or a context is for jobs on Kubernetes");
   }
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "cli/job_lookup.h"
 #include "cli/submit.h"
 #include "cli/training.h"
+#include "cli/vertex_options.h"
 #include "launch/job_dir.h"
 
 namespace muster::cli {
@@ -23,7 +24,6 @@ struct ResumeOptions {
 };
 
 absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const JobRecord previous, FindJob(context, options.job));
   if (!IsFinal(previous.state)) {
     return absl::FailedPreconditionError(
@@ -41,13 +41,23 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   if (options.step >= 0 && !submission.spec.train.is_null()) {
     MUSTER_RETURN_IF_ERROR(CheckCheckpoint(previous.model_dir, options.step));
   }
-  submission.id = NewJobId(submission.spec.name);
+  if (previous.platform == "vertex") {
+    MUSTER_RETURN_IF_ERROR(ChooseJobId(context, "", "train", submission));
+  } else {
+    submission.id = NewJobId(submission.spec.name);
+  }
   submission.created = absl::Now();
   submission.resumed_from = previous.id;
   submission.resume_step = options.step >= 0 ? std::optional<int64_t>(options.step) : std::nullopt;
   if (auto trainer = context.FindTrainer(); trainer.ok()) submission.trainer = *std::move(trainer);
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(previous.platform));
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_ASSIGN_OR_RETURN(const bool free, IsNameFree(context, previous.name));
+  if (!free) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a later run of ", previous.name, " has been started just now"));
+  }
   const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
                           SubmitJob(context, submission, previous.platform, std::move(lock)));

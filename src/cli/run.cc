@@ -15,10 +15,11 @@
 #include "cli/submit.h"
 #include "cli/vertex_options.h"
 #include "launch/job_dir.h"
-#include "launch/kubernetes/place.h"
 
 namespace muster::cli {
 namespace {
+
+constexpr int kTries = 5;  // while others take what was free
 
 struct RunOptions {
   std::string file;
@@ -86,13 +87,24 @@ struct Running {
   Submission submission;
 };
 
-// The one of that name, unless it is another's that was merely looked at.
-absl::StatusOr<std::optional<Running>> FindRunning(Context& context, const std::string& name) {
-  MUSTER_ASSIGN_OR_RETURN(const auto job, RunningJob(context, name));
+// The one of the submission's name.
+absl::StatusOr<std::optional<Running>> FindRunning(Context& context, const Submission& submission) {
+  MUSTER_ASSIGN_OR_RETURN(const auto job, RunningJob(context, submission.spec.name));
   if (!job) return std::nullopt;
-  MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(job->directory).LoadSubmission());
-  if (!kubernetes::Place::Of(submission).job.empty()) return std::nullopt;
-  return Running{*job, std::move(submission)};
+  if (IsUnmade(*job)) {
+    if (job->id == submission.id) return std::nullopt;
+    return absl::FailedPreconditionError(
+        absl::StrCat(job->id, " may be running: ", job->reason, ". `muster show ", job->id,
+                     "` looks for it, --job-id ", job->id, " takes its place"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(Submission current, JobDir(job->directory).LoadSubmission());
+  return Running{*job, std::move(current)};
+}
+
+absl::Status NotNow(const Running& running, absl::string_view option) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(option, " is for a new job, and ", running.job.id, " is running; stop it first ",
+                   "(muster stop ", running.job.id, "), or give this job another name"));
 }
 
 // What the user did not say of the place of a job that runs is as it is.
@@ -160,29 +172,8 @@ absl::StatusOr<Submission> Load(Context& context, const RunOptions& options) {
   return LoadSubmission(context, files);
 }
 
-absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
-  MUSTER_RETURN_IF_ERROR(options.place.Check());
-  MUSTER_ASSIGN_OR_RETURN(Submission submission, Load(context, options));
-  submission.place = options.place.ToJson();
-  if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
-  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
-  MUSTER_RETURN_IF_ERROR(
-      ApplyVertexOptions(context, options.place.platform, options.vertex, submission));
-  MUSTER_ASSIGN_OR_RETURN(const auto running, FindRunning(context, submission.spec.name));
-  if (running.has_value() && running->job.platform == platform->name()) {
-    FillIn(*running, submission);
-  }
-  MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
-  if (running.has_value()) {
-    lock.Reset();
-    MUSTER_RETURN_IF_ERROR(CheckSamePlace(*platform, *running, submission));
-    return ChangeRunningJob(context, options, *running, submission);
-  }
-  if (options.dry_run) {
-    MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, *platform, submission));
-    return kSuccess;
-  }
+absl::StatusOr<int> StartJob(Context& context, const RunOptions& options,
+                             const Submission& submission, UniqueFd lock) {
   const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
                           SubmitJob(context, submission, options.place.platform, std::move(lock)));
@@ -192,6 +183,53 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   }
   context.err().Note(absl::StrCat("started ", job.id, "; Ctrl-C stops it"));
   return Attach(context, job, {.owns_job = true});
+}
+
+// nullopt when another has taken the name or the id meanwhile: then it is decided anew.
+absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& options,
+                                          Submission submission) {
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
+  MUSTER_RETURN_IF_ERROR(
+      ApplyVertexOptions(context, options.place.platform, options.vertex, submission));
+  MUSTER_ASSIGN_OR_RETURN(const auto running, FindRunning(context, submission));
+  if (running.has_value() && running->job.platform == platform->name()) {
+    if (!options.vertex.job_id.empty()) return NotNow(*running, "--job-id");
+    FillIn(*running, submission);
+  }
+  MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
+  if (running.has_value()) {
+    MUSTER_RETURN_IF_ERROR(CheckSamePlace(*platform, *running, submission));
+    return ChangeRunningJob(context, options, *running, submission);
+  }
+  if (options.dry_run) {
+    MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, *platform, submission));
+    return kSuccess;
+  }
+  // Only now: what a platform is asked may take long.
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
+  MUSTER_ASSIGN_OR_RETURN(const bool named, IsNameFree(context, submission.spec.name));
+  if (!named) return std::nullopt;
+  MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, submission));
+  if (!taken) return std::nullopt;
+  return StartJob(context, options, submission, std::move(lock));
+}
+
+absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
+  MUSTER_RETURN_IF_ERROR(context.platform(options.place.platform).status());
+  MUSTER_RETURN_IF_ERROR(options.place.Check());
+  if (!options.trainer_image.empty() && options.place.platform == "vertex") {
+    return absl::InvalidArgumentError(
+        "--trainer-image is for jobs on Kubernetes; on Vertex AI it is --image");
+  }
+  MUSTER_ASSIGN_OR_RETURN(Submission submission, Load(context, options));
+  submission.place = options.place.ToJson();
+  if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
+  for (int i = 0; i < kTries; ++i) {
+    MUSTER_ASSIGN_OR_RETURN(const auto code, TryRun(context, options, submission));
+    if (code) return *code;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("others start jobs called '", submission.spec.name, "' all the time"));
 }
 
 }  // namespace

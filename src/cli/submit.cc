@@ -4,7 +4,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -115,11 +117,34 @@ absl::StatusOr<UniqueFd> LockSubmissions(Context& context) {
   return fd;
 }
 
+absl::StatusOr<bool> IsNameFree(Context& context, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(const auto jobs, history->ListJobs({.only_active = true}));
+  return std::none_of(jobs.begin(), jobs.end(), [&name](const JobRecord& job) {
+    return job.name == name && !IsAnothers(job) && !IsUnmade(job);
+  });
+}
+
+absl::StatusOr<bool> TakeId(Context& context, const Submission& submission) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  const auto job = history->GetJob(submission.id);
+  if (absl::IsNotFound(job.status())) return true;
+  MUSTER_RETURN_IF_ERROR(job.status());
+  if (!IsUnmade(*job)) return false;
+  std::error_code error;
+  std::filesystem::remove_all(job->directory, error);
+  if (error) return absl::UnavailableError(absl::StrCat(job->directory, ": ", error.message()));
+  MUSTER_RETURN_IF_ERROR(history->DeleteJob(submission.id));
+  return true;
+}
+
 absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
                                     const std::string& platform_name, UniqueFd lock) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(platform_name));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  if (platform_name != "kubernetes" && NeedsTrainer(submission.spec)) {
+  // Elsewhere an image has it.
+  const bool runs_ours = platform_name == "local" || platform_name == "ssh";
+  if (runs_ours && NeedsTrainer(submission.spec)) {
     MUSTER_RETURN_IF_ERROR(context.FindTrainer().status());
   }
   JobRecord job = RecordOf(context, submission, platform_name);
@@ -137,6 +162,7 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
     Observe(context, job).IgnoreError();  // it runs, whether or not that can be seen now
     return job;
   }
+  if (absl::IsUnknown(started)) return started;
   job.state = JobState::kFailed;
   job.reason = std::string(started.message());
   job.finished = absl::Now();

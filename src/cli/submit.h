@@ -25,8 +25,16 @@ std::string NewJobId(const std::string& name);
 // so.
 absl::StatusOr<UniqueFd> LockSubmissions(Context& context);
 
-// Records the job and starts it. When it cannot start, the record says Failed and why. `lock`, of
-// LockSubmissions(), is given back at the end, or when others need not wait for it.
+// With the lock: whether no job of that name is active, as far as the history knows without asking
+// its platform.
+absl::StatusOr<bool> IsNameFree(Context& context, const std::string& name);
+// With the lock: whether the submission may have its id. The record of a job that never came to be
+// makes room for it.
+absl::StatusOr<bool> TakeId(Context& context, const Submission& submission);
+
+// Records the job and starts it. When it cannot start, the record says Failed and why; where that
+// is not known, it is left to be looked for. `lock`, of LockSubmissions(), is given back at the
+// end, or when others need not wait for it.
 absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submission,
                                     const std::string& platform, UniqueFd lock);
 

@@ -1,6 +1,5 @@
 #include "cli/vertex_options.h"
 
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -17,32 +16,16 @@ namespace {
 
 using Texts = std::vector<std::pair<const char*, const std::string*>>;
 
-// When the tries of a job were that never started: the one that is kept, and those before it. Empty
-// for a job that is more than a try.
-std::vector<int64_t> TriesOf(const JobRecord& job) {
-  if (job.state != JobState::kFailed || job.started.has_value()) return {};
-  const auto submission = JobDir(job.directory).LoadSubmission();
-  if (!submission.ok()) return {absl::ToUnixMicros(job.created)};
-  vertex::Place place = vertex::Place::Of(*submission);
-  if (!place.job.empty()) return {};
-  place.retried_us.push_back(absl::ToUnixMicros(submission->created));
-  return place.retried_us;
-}
-
-// Whether the id is free, or has become so.
-absl::StatusOr<bool> TakeId(Context& context, const std::string& id, Submission& submission) {
+// Whether the id is free, or that of a job that never came to be, to whose tries this one is added.
+absl::StatusOr<bool> MayTake(Context& context, const std::string& id, Submission& submission) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   auto job = history->GetJob(id);
+  if (submission.place.is_object()) submission.place.erase("tries");
   if (job.ok()) {
     MUSTER_RETURN_IF_ERROR(Refresh(context, *job));
-    const std::vector<int64_t> tries = TriesOf(*job);
-    if (tries.empty()) return false;
-    std::error_code error;
-    const std::string directory = JobDir::Of(context.home(), id).path();
-    std::filesystem::remove_all(directory, error);
-    if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
-    MUSTER_RETURN_IF_ERROR(history->DeleteJob(id));
-    submission.place["retried_us"] = tries;
+    if (!IsUnmade(*job)) return false;
+    const auto before = JobDir(job->directory).LoadSubmission();
+    if (before.ok()) submission.place["tries"] = vertex::Place::Of(*before).tries;
   } else if (!absl::IsNotFound(job.status())) {
     return job.status();
   }
@@ -127,12 +110,12 @@ void AddVertexTrainOptions(Command& command, VertexRunOptions* options) {
                  "Vertex: the id of the job to go on from; the new one writes to the same folder");
 }
 
-absl::Status ClaimJobId(Context& context, const std::string& wanted, const std::string& prefix,
-                        Submission& submission) {
+absl::Status ChooseJobId(Context& context, const std::string& wanted, const std::string& prefix,
+                         Submission& submission) {
   if (!wanted.empty()) {
     MUSTER_RETURN_IF_ERROR(vertex::CheckJobId(wanted));
-    MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, wanted, submission));
-    if (taken) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool free, MayTake(context, wanted, submission));
+    if (free) return absl::OkStatus();
     return absl::AlreadyExistsError(absl::StrCat("the job id '", wanted, "' is taken (muster show ",
                                                  wanted, "); choose another with --job-id"));
   }
@@ -140,8 +123,8 @@ absl::Status ClaimJobId(Context& context, const std::string& wanted, const std::
       prefix, "_", absl::FormatTime("%Y%m%d_%H%M%S", absl::Now(), absl::LocalTimeZone()));
   std::string tried = id;
   for (int i = 2;; ++i) {
-    MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(context, tried, submission));
-    if (taken) return absl::OkStatus();
+    MUSTER_ASSIGN_OR_RETURN(const bool free, MayTake(context, tried, submission));
+    if (free) return absl::OkStatus();
     tried = absl::StrCat(id, "_", i);
   }
 }
@@ -155,7 +138,7 @@ absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
         absl::StrCat(given, " is for jobs on Vertex AI: add --on vertex"));
   }
   options.AddTo(submission.place);
-  MUSTER_RETURN_IF_ERROR(ClaimJobId(context, options.job_id, "train", submission));
+  MUSTER_RETURN_IF_ERROR(ChooseJobId(context, options.job_id, "train", submission));
   submission.resumed_from = options.resume;
   return absl::OkStatus();
 }

@@ -53,8 +53,9 @@ absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
                                 const VertexRunOptions& options, Submission& submission);
 
 // Gives a submission, whose place is set, an id that no job of the history has: the one that was
-// asked for, else PREFIX_%Y%m%d_%H%M%S. A job of that id that never started makes room for it.
-absl::Status ClaimJobId(Context& context, const std::string& wanted, const std::string& prefix,
-                        Submission& submission);
+// asked for, else PREFIX_%Y%m%d_%H%M%S. That of a job that never came to be may be taken, too. It
+// is not kept for it: see TakeId.
+absl::Status ChooseJobId(Context& context, const std::string& wanted, const std::string& prefix,
+                         Submission& submission);
 
 }  // namespace muster::cli

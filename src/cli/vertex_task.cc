@@ -39,13 +39,13 @@ absl::Status Become(const TaskLaunch& launch) {
   return absl::ErrnoToStatus(errno, program);
 }
 
-absl::StatusOr<int> RunTask(Context& context, const std::string& folder) {
+absl::StatusOr<int> RunTask(Context& context, const vertex::TaskRun& run) {
   const Variables variables = ProcessVariables();
   const std::string scratch = variables("TMPDIR");
   storage::Storage storage;
   MUSTER_ASSIGN_OR_RETURN(
       const TaskLaunch launch,
-      vertex::PrepareTask(storage, folder, variables, scratch.empty() ? "/tmp" : scratch));
+      vertex::PrepareTask(storage, run, variables, scratch.empty() ? "/tmp" : scratch));
   context.out().Flush();
   return Become(launch);
 }
@@ -55,9 +55,10 @@ absl::StatusOr<int> RunTask(Context& context, const std::string& folder) {
 void AddVertexTaskCommand(Command& program, Context& context) {
   Command& command = program.AddCommand(vertex::kTaskCommand, "Run a task in a container");
   command.Hide();
-  auto folder = std::make_shared<std::string>();
-  command.Argument("FOLDER", folder.get(), "", Presence::kRequired);
-  command.OnCall([&context, folder] { return RunTask(context, *folder); });
+  auto run = std::make_shared<vertex::TaskRun>();
+  command.Argument("FOLDER", &run->folder, "", Presence::kRequired);
+  command.Argument("NONCE", &run->nonce, "", Presence::kRequired);
+  command.OnCall([&context, run] { return RunTask(context, *run); });
 }
 
 }  // namespace muster::cli

@@ -59,7 +59,8 @@ class Platform {
                                               const ClusterSpec& cluster,
                                               const TaskId& task) const = 0;
   // Starts the job and returns when it is certain to go on by itself. `record` is already kept in
-  // the history; the platform reports everything after that.
+  // the history; the platform reports everything after that. Unknown: it may have started, and
+  // Observe() will tell.
   virtual absl::Status Submit(const Submission& submission, const JobRecord& record) = 0;
   virtual Liveness Check(const JobRecord& job) = 0;
   // Whether nobody on this machine watches over its jobs and reports: then who wants to know what

@@ -4,98 +4,25 @@ import io
 import json
 import os
 import re
-import subprocess
 import tarfile
 import unittest
-import urllib.request
 
-from support import MUSTER, GsServer, MusterTest, wait_until
+from support import MUSTER, SOURCE, free_ports, wait_until
+from vertex_support import COMMANDS, JOB, GoogleTest
 
-JOB = """
+TRAINING = """
     name: mnist
-    roles:
-      chief: {}
-      worker: {replicas: 2}
-      ps: {}
+    roles: {chief: {}, worker: {}, ps: {}, evaluator: {}}
     train:
-      model: cnn
-      data: {format: mnist, path: "gs://bucket/data/mnist"}
-      batch_size: 64
-      steps: 10
-    """
-
-COMMANDS = """
-    name: own
-    image: python:3
-    roles:
-      worker: {replicas: 2, command: "cat hello.txt; echo $TF_CONFIG; echo rank $RANK in $(basename $PWD)"}
+      model: mlp
+      data: {format: synthetic, kind: images, shape: [1, 8, 8], classes: 4, examples: 400}
+      batch_size: 16
+      steps: 20
+      checkpoint: {every_steps: 10}
     """
 
 
-class VertexTest(MusterTest):
-    def serve(self, credentials="service_account", **options):
-        """A Google with an account in it, whose variables the commands get from now on."""
-        options = {"auth": True, "buckets": ["bucket"], **options}
-        self.google = GsServer(self, **options)
-        self.work = self.dir / "work"
-        self.work.mkdir(exist_ok=True)
-        (self.work / "hello.txt").write_text("hello\n")
-        self.key = self.dir / "key.json"
-        if credentials:
-            self.key.write_text(json.dumps(self.google.ask(credentials)))
-        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"):
-            self.env.pop(name, None)
-        self.env.update({
-            "GOOGLE_APPLICATION_CREDENTIALS": str(self.key), "NO_GCE_CHECK": "true", "HOME": str(self.dir),
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": self.google.address,
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": self.google.address,
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING": self.google.address})
-
-    def file(self, text=JOB, name="config.yml"):
-        path = self.write(name, text)
-        path.rename(self.work / name)
-        return name
-
-    def train(self, *options, text=JOB, check=True, detach=True):
-        return self.muster("run", self.file(text), "--on", "vertex", *(["-d"] if detach else []), *options, cwd=self.work, check=check)
-
-    def submit(self, *options, text=JOB):
-        if "--scale-tier" not in options:
-            options = (*options, "--scale-tier", "STANDARD_1")
-        return re.search(r"Started (\S+) in", self.train("--bucket", "bucket", *options, text=text).stdout).group(1)
-
-    def refuse(self, *options, text=JOB, code=1):
-        """What a run says that does not start."""
-        result = self.train(*options, text=text, check=False)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result.stderr
-
-    def vertex(self, command=None):
-        return self.google.ask("vertex", command or {})
-
-    def number(self, job):
-        return next(one["name"] for one in self.vertex()["jobs"] if one["displayName"] == job).rsplit("/", 1)[1]
-
-    def become(self, job, state, **more):
-        self.vertex({"job": job, "set": {"state": f"JOB_STATE_{state}", **more}})
-
-    def say(self, job, *entries):
-        number = self.number(job)
-        self.vertex({"entries": [{"job": number, **(entry if isinstance(entry, dict) else {"message": entry})} for entry in entries]})
-
-    def objects(self):
-        return set(self.google.ask("objects"))
-
-    def object(self, name, bucket="bucket"):
-        token = self.google.ask("token")["access_token"]
-        path = urllib.request.quote(name, safe="")
-        request = urllib.request.Request(f"{self.google.address}/storage/v1/b/{bucket}/o/{path}?alt=media",
-                                         headers={"Authorization": f"Bearer {token}"})
-        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30).read()
-
-    def uploads(self):
-        return [request for request in self.google.ask("state")["requests"] if request.startswith("POST /upload")]
-
+class VertexTest(GoogleTest):
     # ---- from submission to the end
 
     def test_from_submission_to_success(self):
@@ -107,7 +34,7 @@ class VertexTest(MusterTest):
         self.assertEqual([pool["replicaCount"] for pool in pools], ["1", "2", "1"])
         self.assertEqual(pools[2]["machineSpec"], {"machineType": "n1-standard-4"})
         self.assertEqual(pools[0]["containerSpec"]["command"] + pools[0]["containerSpec"]["args"],
-                         ["muster", "vertex-task", f"gs://bucket/muster_{job}"])
+                         ["muster", "vertex-task", f"gs://bucket/muster_{job}", self.nonce(job)])
         self.assertIn(f"bucket/muster_{job}/config.yml", self.objects())
         self.assertIn(b"batch_size: 64", self.object(f"muster_{job}/config.yml"))
         self.assertEqual(self.show(job)["state"], "Starting")
@@ -187,6 +114,17 @@ class VertexTest(MusterTest):
         (self.work / "hello.txt").write_text("changed\n")
         said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "four", text=JOB.replace("mnist\n", "one\n", 1))
         self.assertNotIn("MiB sent", said.stderr)
+
+    def test_the_key_is_not_sent_along(self):
+        self.serve()
+        key = self.work / "key.json"
+        self.key.rename(key)
+        self.env.update({"GOOGLE_APPLICATION_CREDENTIALS": str(key), "MUSTER_HOME": str(self.work / "home")})
+        said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
+        self.assertIn("key.json is not sent with the job", said.stderr)
+        names = [member for package in self.objects() if "muster_packages/" in package
+                 for member in tarfile.open(fileobj=io.BytesIO(self.object(package.split("/", 1)[1]))).getnames()]
+        self.assertEqual(sorted(names), ["config.yml", "hello.txt"])
 
     def test_custom_machines_and_counts(self):
         self.serve()
@@ -331,12 +269,38 @@ class VertexTest(MusterTest):
 
     # ---- what goes wrong
 
-    def test_a_region_that_does_not_exist_comes_before_all_else(self):
-        self.serve(credentials=None)
-        said = self.refuse("--region", "us-centrall1", code=2)
-        self.assertIn("unknown region 'us-centrall1' (did you mean 'us-central1'?)", said)
+    def test_a_region_that_does_not_exist(self):
+        self.serve()
+        said = self.refuse("--region", "us-central", "--scale-tier", "STANDARD_1", code=2)
+        self.assertIn("unknown region 'us-central' (did you mean 'us-central1'?)", said)
         self.assertIn("europe-west4", said)
         self.assertEqual(self.google.ask("state")["requests"], [])
+        # Whether there is one of such a name, Vertex AI knows best; nothing is made before it says so.
+        said = self.refuse("--region", "us-centrall1", "--scale-tier", "STANDARD_1")
+        self.assertIn("does not know the region 'us-centrall1' (did you mean 'us-central1'?)", said)
+        self.assertIn("no region us-centrall1", said)
+        self.assertEqual(self.objects(), set())
+        self.submit("--region", "northamerica-south1")
+
+    def test_machines_that_vertex_has_and_has_not(self):
+        self.serve()
+        custom = ("--scale-tier", "CUSTOM", "--bucket", "bucket", "--job-id", "again", "--master-type")
+        said = self.refuse(*custom, "n1-standard-3")
+        self.assertIn('Machine type "n1-standard-3" is not supported', said)
+        self.assertIn("failed at the submission to Vertex AI", said)
+        # All that the names of Cloud ML Engine stand for are there.
+        manual = (SOURCE / "docs" / "vertex.md").read_text()
+        types = re.findall(r"^\| `[a-z0-9_]+` \| ([a-z0-9]+-\S+) \|", manual, re.M)
+        self.assertEqual(len(types), 14)
+        self.vertex({"jobs": [{"job": {"displayName": kind, "jobSpec": {"workerPoolSpecs": [
+            {"machineSpec": {"machineType": kind}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}]}}} for kind in types]})
+        self.train("--scale-tier", "CUSTOM", "--bucket", "bucket", "--job-id", "again", "--master-type", "e2-highmem-8", text=COMMANDS)
+
+    def test_gpus_that_nobody_uses_are_told(self):
+        self.serve()
+        one = JOB.replace("      worker: {replicas: 2}\n      ps: {}\n", "")
+        self.assertIn("computes on CPUs, and the GPUs of BASIC_GPU will stand idle", self.train("--bucket", "bucket", "--dry-run", text=one).stderr)
+        self.assertNotIn("GPUs", self.train("--bucket", "bucket", "--dry-run", "--scale-tier", "BASIC", text=one).stderr)
 
     def test_credentials_missing_malformed_expired_and_without_permission(self):
         self.serve()
@@ -451,6 +415,8 @@ class VertexTest(MusterTest):
                 (("run", "config.yml", "--scale-tier", "BASIC"), "--scale-tier is for jobs on Vertex AI: add --on vertex"),
                 (("run", "config.yml", "--project", "p"), "add --on vertex"),
                 (("jobs", "--region", "us-central1"), "add --on vertex"),
+                (("logs", "x", "--polling-interval", "5s"), "logs -f"),
+                (("run", "config.yml", "--on", "vertex", "--trainer-image", "x:1"), "on Vertex AI it is --image"),
                 (("evaluate", "x", "--bucket", "b"), "--train-folder")):
             result = self.muster(*arguments, cwd=self.work, check=False)
             self.assertEqual(result.returncode, 2, arguments)
@@ -542,13 +508,6 @@ class VertexTest(MusterTest):
 
     # ---- what containers do
 
-    def run_task(self, job, pool, index, cluster):
-        spec = {"cluster": cluster, "environment": "cloud", "task": {"type": pool, "index": index}}
-        scratch = self.dir / f"{pool}-{index}"
-        scratch.mkdir()
-        return subprocess.run([MUSTER, "vertex-task", f"gs://bucket/muster_{job}"], text=True, capture_output=True, timeout=60, cwd="/",
-                              env=dict(self.env, CLUSTER_SPEC=json.dumps(spec), TMPDIR=str(scratch), TF_CONFIG="Vertex' own"))
-
     def test_a_container_runs_its_task_in_the_files_that_were_sent(self):
         self.serve()
         job = self.submit(text=COMMANDS)
@@ -566,8 +525,31 @@ class VertexTest(MusterTest):
         wrong = self.run_task(job, "workerpool1", 0, {"workerpool0": ["a:2222"]})
         self.assertNotEqual(wrong.returncode, 0)
         self.assertIn("CLUSTER_SPEC", wrong.stderr)
-        absent = self.run_task("nobody", "workerpool0", 0, {})
+        absent = self.run_task("nobody", "workerpool0", 0, {}, nonce="x")
         self.assertIn("muster_nobody/job.json", absent.stderr)
+
+    def test_containers_train_and_measure(self):
+        self.serve()
+        self.env["PATH"] = f"{os.path.dirname(MUSTER)}:{self.env['PATH']}"
+        job = self.submit("--job-id", "trained", text=TRAINING)
+        ports = free_ports(4)
+        cluster = {f"workerpool{i}": [f"127.0.0.1:{ports[i]}"] for i in range(4)}
+        tasks = [self.task_process(job, f"workerpool{i}", 0, cluster) for i in range(4)]
+        for i, task in enumerate(tasks):
+            self.addCleanup(task.kill)
+            out, err = task.communicate(timeout=100)
+            self.assertEqual(task.returncode, 0, (i, out[-900:], err[-900:]))
+        self.assertIn("bucket/muster_trained/checkpoints/step-20/manifest.json", {re.sub("step-0*20", "step-20", name) for name in self.objects()})
+        self.become("trained", "SUCCEEDED")
+        run = self.start("evaluate", "--train-folder", "gs://bucket/muster_trained", "--job-id", "measured")
+        wait_until(lambda: len(self.vertex()["jobs"]) == 2, "the job is there")
+        measured = self.run_task("measured", "workerpool0", 0, {"workerpool0": ["localhost:2222"]})
+        self.assertEqual(measured.returncode, 0, measured.stderr)
+        self.become("measured", "SUCCEEDED")
+        out, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertIn("Step 20, split test", out)
+        self.assertRegex(out, r"accuracy +[01]")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 #include "launch/vertex/client.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "launch/vertex/errors.h"
 #include "storage/json.h"
@@ -21,6 +24,8 @@ constexpr int kMostPages = 10'000;
 constexpr int64_t kMaxAnswer = 64 << 20;
 constexpr absl::Duration kTimeout = absl::Seconds(60);
 constexpr absl::Duration kPatience = absl::Seconds(90);
+constexpr absl::Duration kTailPatience = absl::Seconds(5);
+constexpr absl::Duration kBeforeSecondLook = absl::Seconds(1);
 
 absl::Status ReadEndpoint(const Variables& variables, const char* name, std::string* endpoint) {
   const std::string given = variables(name);
@@ -84,11 +89,12 @@ std::string Quoted(absl::string_view text) {
 
 struct Client::Call {
   std::string method = "GET";
-  std::string url;
+  std::string url = {};
   std::string body = {};
   bool repeatable = true;
   Attempt attempt = {};
   std::stop_token stop = {};
+  absl::Duration patience = kPatience;
 };
 
 absl::StatusOr<ClientOptions> ClientOptions::FromVariables(const Variables& variables) {
@@ -101,16 +107,19 @@ absl::StatusOr<ClientOptions> ClientOptions::FromVariables(const Variables& vari
   return options;
 }
 
-std::string LogFilter(absl::string_view job_number, const LogCursor& after, absl::Time before) {
+std::string LogFilter(const LogQuery& query) {
   std::string filter =
-      absl::StrCat("resource.type=\"ml_job\" AND resource.labels.job_id=", Quoted(job_number));
-  if (!after.timestamp.empty()) {
-    const std::string time = Quoted(after.timestamp);
-    absl::StrAppend(&filter, " AND ((timestamp=", time, " AND insertId>", Quoted(after.insert_id),
-                    ") OR timestamp>", time, ")");
+      absl::StrCat("resource.type=\"ml_job\" AND resource.labels.job_id=", Quoted(query.job));
+  if (!query.task.empty()) {
+    absl::StrAppend(&filter, " AND resource.labels.task_name=", Quoted(query.task));
   }
-  absl::StrAppend(&filter, " AND timestamp<",
-                  Quoted(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", before, absl::UTCTimeZone())));
+  const auto add = [&filter](absl::string_view comparison, const std::optional<absl::Time>& time) {
+    if (!time) return;
+    absl::StrAppend(&filter, " AND timestamp", comparison,
+                    Quoted(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", *time, absl::UTCTimeZone())));
+  };
+  add(">=", query.from);
+  add("<", query.before);
   return filter;
 }
 
@@ -120,7 +129,10 @@ absl::string_view JobNumber(absl::string_view resource_name) {
 
 Client::Client(ClientOptions options, std::unique_ptr<net::HttpClient> http,
                const Variables& variables)
-    : options_(std::move(options)), http_(std::move(http)), credentials_(variables, *http_) {}
+    : options_(std::move(options)),
+      member_(storage::GoogleMember(variables)),
+      http_(std::move(http)),
+      credentials_(variables, *http_) {}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(const Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(ClientOptions options, ClientOptions::FromVariables(variables));
@@ -144,8 +156,8 @@ absl::StatusOr<Json> Client::Send(const Call& call) {
                          .max_response_bytes = kMaxAnswer,
                          .repeatable = call.repeatable,
                          .repeat_when_refused = true,
-                         .timeout = kTimeout,
-                         .patience = kPatience,
+                         .timeout = std::min(kTimeout, call.patience),
+                         .patience = call.patience,
                          .stop = call.stop};
     if (!call.body.empty()) request.headers.emplace_back("Content-Type", "application/json");
     const auto response = http_->Do(request);
@@ -154,7 +166,11 @@ absl::StatusOr<Json> Client::Send(const Call& call) {
       credentials_.Forget(token);
       continue;
     }
-    if (!response->ok()) return ErrorOf(call.attempt, *response);
+    if (!response->ok()) {
+      Attempt attempt = call.attempt;
+      attempt.member = member_;
+      return ErrorOf(attempt, *response);
+    }
     Json json = ParseJson(response->body);
     if (json.is_object()) return json;
     return absl::DataLossError(
@@ -178,13 +194,18 @@ absl::StatusOr<Json> Client::CreateJob(const std::string& project, const std::st
 
 absl::StatusOr<Json> Client::GetJob(const std::string& resource_name, std::stop_token stop) {
   const std::string region = RegionOf(resource_name);
-  return Send(
-      {.url = absl::StrCat(AddressOf(region), "/v1/", net::PercentEncode(resource_name, true)),
-       .attempt = {.service = kVertexService,
-                   .project = ProjectOf(resource_name),
-                   .region = region,
-                   .permission = "aiplatform.customJobs.get"},
-       .stop = std::move(stop)});
+  const Call call = {
+      .url = absl::StrCat(AddressOf(region), "/v1/", net::PercentEncode(resource_name, true)),
+      .attempt = {.service = kVertexService,
+                  .project = ProjectOf(resource_name),
+                  .region = region,
+                  .permission = "aiplatform.customJobs.get",
+                  .job = std::string(JobNumber(resource_name))},
+      .stop = std::move(stop)};
+  auto job = Send(call);
+  if (!absl::IsNotFound(job.status())) return job;
+  absl::SleepFor(kBeforeSecondLook);
+  return Send(call);
 }
 
 absl::StatusOr<std::vector<Json>> Client::ListJobs(const std::string& project,
@@ -221,8 +242,21 @@ absl::Status Client::CancelJob(const std::string& resource_name) {
                .attempt = {.service = kVertexService,
                            .project = ProjectOf(resource_name),
                            .region = region,
-                           .permission = "aiplatform.customJobs.cancel"}})
+                           .permission = "aiplatform.customJobs.cancel",
+                           .job = std::string(JobNumber(resource_name))}})
       .status();
+}
+
+absl::StatusOr<LogPage> Client::SendLog(const std::string& project, const Json& body, Call call) {
+  call.method = "POST";
+  call.url = absl::StrCat(options_.logging, "/v2/entries:list");
+  call.body = body.dump();
+  call.attempt = {
+      .service = kLoggingService, .project = project, .permission = "logging.logEntries.list"};
+  MUSTER_ASSIGN_OR_RETURN(const Json answer, Send(call));
+  LogPage result{.next = TextMember(answer, "nextPageToken")};
+  for (const Json& entry : Member(answer, "entries")) result.entries.push_back(EntryOf(entry));
+  return result;
 }
 
 absl::StatusOr<LogPage> Client::ListLog(const std::string& project, const std::string& filter,
@@ -232,17 +266,18 @@ absl::StatusOr<LogPage> Client::ListLog(const std::string& project, const std::s
                {"orderBy", "timestamp asc"},
                {"pageSize", kEntriesPerPage}};
   if (!page.empty()) body["pageToken"] = page;
-  MUSTER_ASSIGN_OR_RETURN(const Json answer,
-                          Send({.method = "POST",
-                                .url = absl::StrCat(options_.logging, "/v2/entries:list"),
-                                .body = body.dump(),
-                                .attempt = {.service = kLoggingService,
-                                            .project = project,
-                                            .permission = "logging.logEntries.list"},
-                                .stop = std::move(stop)}));
-  LogPage result{.next = TextMember(answer, "nextPageToken")};
-  for (const Json& entry : Member(answer, "entries")) result.entries.push_back(EntryOf(entry));
-  return result;
+  return SendLog(project, body, {.stop = std::move(stop)});
+}
+
+absl::StatusOr<std::vector<LogEntry>> Client::TailLog(const std::string& project,
+                                                      const std::string& filter, int count) {
+  const Json body = {{"resourceNames", {absl::StrCat("projects/", project)}},
+                     {"filter", filter},
+                     {"orderBy", "timestamp desc"},
+                     {"pageSize", count}};
+  MUSTER_ASSIGN_OR_RETURN(LogPage page, SendLog(project, body, {.patience = kTailPatience}));
+  std::reverse(page.entries.begin(), page.entries.end());
+  return std::move(page.entries);
 }
 
 }  // namespace muster::vertex

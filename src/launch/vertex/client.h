@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -39,25 +40,25 @@ struct LogPage {
   std::string next;  // where the next page begins; "": this is the last
 };
 
-// From where on entries are wanted: behind one that is known.
-struct LogCursor {
-  std::string timestamp;  // "": from the beginning
-  std::string insert_id;
-  bool operator==(const LogCursor&) const = default;
+// Which entries of a job.
+struct LogQuery {
+  std::string job;                                   // its number
+  std::optional<absl::Time> from = {}, before = {};  // when they were said
+  std::string task = {};                             // "": all
 };
-
-// Which entries of a job: behind the cursor, and older than `before`.
-std::string LogFilter(absl::string_view job_number, const LogCursor& after, absl::Time before);
+std::string LogFilter(const LogQuery& query);
 
 // Where a job is: "projects/P/locations/R/customJobs/123", of which the number is the last.
 absl::string_view JobNumber(absl::string_view resource_name);
 
 // Errors say what to do, and name the command that does it:
 //   Unauthenticated      no credentials, or such as Google does not take
-//   PermissionDenied     the role that is missing; or the API is not enabled (FailedPrecondition)
+//   PermissionDenied     the role that is missing
+//   FailedPrecondition   the API is not enabled, billing is off, there is no such project or
+//   region,
+//                        or what else the service does not like of the request
 //   ResourceExhausted    quota
-//   NotFound             no such job
-//   InvalidArgument      what the service does not like of the request
+//   NotFound             no such job: the service itself said so of that very job
 //   Unavailable          it did not answer
 // Thread-safe.
 class Client {
@@ -67,9 +68,10 @@ class Client {
   // That we have credentials, and Google takes them.
   absl::Status SignIn() { return credentials_.Get().status(); }
 
-  // The job that was made. Unknown when there was no answer: it may be there.
+  // The job that was made. Unavailable when there was no answer: it may be there.
   absl::StatusOr<nlohmann::json> CreateJob(const std::string& project, const std::string& region,
                                            const nlohmann::ordered_json& job);
+  // NotFound only when it is said twice: a verdict on a job hangs on it.
   absl::StatusOr<nlohmann::json> GetJob(const std::string& resource_name,
                                         std::stop_token stop = {});
   // All of them, or those that the filter lets through, over all pages.
@@ -80,14 +82,20 @@ class Client {
   // `page` is that of the page before, with the same filter; "" for the first.
   absl::StatusOr<LogPage> ListLog(const std::string& project, const std::string& filter,
                                   const std::string& page, std::stop_token stop = {});
+  // The last entries, in the order of their time. Asks once, and does not wait for long.
+  absl::StatusOr<std::vector<LogEntry>> TailLog(const std::string& project,
+                                                const std::string& filter, int count);
 
  private:
   struct Call;
   Client(ClientOptions options, std::unique_ptr<net::HttpClient> http, const Variables& variables);
   absl::StatusOr<nlohmann::json> Send(const Call& call);
+  absl::StatusOr<LogPage> SendLog(const std::string& project, const nlohmann::json& body,
+                                  Call call);
   std::string AddressOf(absl::string_view region) const;
 
   const ClientOptions options_;
+  const std::string member_;  // who we are, as roles are given to
   const std::unique_ptr<net::HttpClient> http_;
   storage::GoogleCredentialChain credentials_;
 };

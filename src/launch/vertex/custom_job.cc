@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "launch/unsupported.h"
+#include "storage/json.h"
 
 namespace muster::vertex {
 namespace {
@@ -14,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestLabel = 63;
+constexpr size_t kHashedLabel = 32;
 
 // An option of tier CUSTOM, given with another.
 absl::Status CheckOnlyTier(const Place& place) {
@@ -94,11 +99,11 @@ Json Scheduling(const Policies& policies) {
 }
 
 Json PoolSpec(const std::vector<TaskId>& tasks, const Machine& machine, const std::string& image,
-              const std::string& folder) {
+              const std::vector<std::string>& args) {
   return {{"machineSpec", MachineSpec(machine)},
           {"replicaCount", absl::StrCat(tasks.size())},  // an int64, which JSON has as a text
           {"containerSpec",
-           {{"imageUri", image}, {"command", {kProgram, kTaskCommand}}, {"args", {folder}}}}};
+           {{"imageUri", image}, {"command", {kProgram, kTaskCommand}}, {"args", args}}}};
 }
 
 // Whether the image that is made for this has what the role runs.
@@ -143,6 +148,20 @@ void AddPolicyLimits(const JobSpec& spec, std::vector<Limit>& limits) {
   if (policies.success == SuccessPolicy::kAllWorkers) {
     limits.push_back({.what = "policies: success: the job succeeds when the task that leads does"});
   }
+  const Policies usual;
+  const auto add = [&limits](absl::string_view what) {
+    limits.push_back({.what = absl::StrCat("policies: ", what)});
+  };
+  if (policies.max_restarts != usual.max_restarts) {
+    add("max_restarts: a task that fails ends the job; `muster run … --resume` goes on from its "
+        "checkpoint");
+  }
+  if (policies.stop_grace != usual.stop_grace) {
+    add("stop_grace: Vertex AI decides how long a task has to end");
+  }
+  if (policies.finish_grace != usual.finish_grace) {
+    add("finish_grace: Vertex AI ends the other tasks when the one that leads has succeeded");
+  }
   if (policies.stall) {
     limits.push_back({.what = "policies: stall: nobody watches the progress of its tasks"});
   }
@@ -172,6 +191,15 @@ absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const Place& place, cons
   return machines;
 }
 
+bool LeavesGpusIdle(const JobSpec& spec, const Pools& pools,
+                    const std::array<Machine, kPools>& machines) {
+  for (size_t i = 0; i < kPools; ++i) {
+    if (pools.at(i).empty() || machines.at(i).count == 0) continue;
+    if (IsOurs(*spec.FindRole(pools.at(i).front().role))) return true;
+  }
+  return false;
+}
+
 absl::Status CheckJobId(absl::string_view id) {
   const bool good =
       !id.empty() && id.size() <= kLongestLabel &&
@@ -198,6 +226,19 @@ absl::StatusOr<std::string> ImageOf(const RoleSpec& role, const Place& place,
                       "/muster/muster-vertex:", version);
 }
 
+std::string FolderLabel(absl::string_view model_dir) {
+  return Sha256Hex(absl::StripSuffix(model_dir, "/")).substr(0, kHashedLabel);
+}
+
+std::string LabelOf(const nlohmann::json& job, const char* label) {
+  const auto labels = job.find("labels");
+  return labels == job.end() ? "" : storage::TextMember(*labels, label);
+}
+
+std::string LabelFilter(absl::string_view label, absl::string_view value) {
+  return absl::StrCat("labels.", label, "=\"", value, "\"");
+}
+
 absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
                                                    absl::string_view version) {
   const Place place = Place::Of(submission);
@@ -212,17 +253,24 @@ absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
     }
     const RoleSpec& role = *submission.spec.FindRole(pools.at(i).front().role);
     MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(role, place, version));
-    specs.push_back(PoolSpec(pools.at(i), machines.at(i), image, place.FolderOf(submission.id)));
+    specs.push_back(PoolSpec(pools.at(i), machines.at(i), image,
+                             {place.FolderOf(submission.id), place.nonce()}));
   }
   while (specs.size() > 1 && specs.back().empty()) specs.erase(specs.size() - 1);
   Json job_spec = {{"workerPoolSpecs", std::move(specs)}};
   if (Json scheduling = Scheduling(submission.spec.policies); !scheduling.empty()) {
     job_spec["scheduling"] = std::move(scheduling);
   }
-  job_spec["baseOutputDirectory"] = {{"outputUriPrefix", place.folder}};
+  // Vertex AI knows its own storage alone.
+  job_spec["baseOutputDirectory"] = {{"outputUriPrefix", absl::StartsWith(place.folder, "gs://")
+                                                             ? place.folder
+                                                             : place.FolderOf(submission.id)}};
+  Json labels = {{kJobLabel, submission.id}};
+  if (!place.tries.empty()) labels[kRunLabel] = place.nonce();
+  if (pools[0].front().role != "evaluator") labels[kFolderLabel] = FolderLabel(place.folder);
   return Json{{"displayName", submission.id},
               {"jobSpec", std::move(job_spec)},
-              {"labels", {{kJobLabel, submission.id}}}};
+              {"labels", std::move(labels)}};
 }
 
 std::vector<Limit> LimitsOf(const JobSpec& spec) {

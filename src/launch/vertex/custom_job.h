@@ -13,16 +13,30 @@
 
 namespace muster::vertex {
 
-// Our id of a job, by which it is found again.
+// Our id of a job, by which it is found again; and what its submission is called, because ids are
+// those of a bucket, and labels of a project.
 inline constexpr char kJobLabel[] = "muster_job";
+inline constexpr char kRunLabel[] = "muster_run";
+// Where it writes to. Evaluations only read there, and have none.
+inline constexpr char kFolderLabel[] = "muster_folder";
+std::string FolderLabel(absl::string_view model_dir);
 
-// What every container runs, with the run's folder behind it. It is in the image.
+// The value of a job's label; "": it has none.
+std::string LabelOf(const nlohmann::json& job, const char* label);
+// Which jobs have it, for a list.
+std::string LabelFilter(absl::string_view label, absl::string_view value);
+
+// What every container runs, with the run's folder and nonce behind it. It is in the image.
 inline constexpr char kProgram[] = "muster";
 inline constexpr char kTaskCommand[] = "vertex-task";
 
 // The machine of each pool; those of an empty one say nothing. InvalidArgument when options are
 // given that do not apply, or the job does not fit the tier.
 absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const Place& place, const Pools& pools);
+
+// Whether the built-in trainer, which computes on CPUs, gets machines with GPUs.
+bool LeavesGpusIdle(const JobSpec& spec, const Pools& pools,
+                    const std::array<Machine, kPools>& machines);
 
 // InvalidArgument for an id that cannot be a label: a-z, 0-9, - and _, at most 63, a letter first.
 absl::Status CheckJobId(absl::string_view id);

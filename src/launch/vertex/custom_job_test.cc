@@ -49,7 +49,9 @@ std::string Refusal(const Submission& submission) {
 // As the official client sends a job of one pool.
 TEST(VertexCustomJob, AJobOfOneTaskIsWhatTheOfficialClientSends) {
   const auto body = CustomJobOf(
-      Placed(Job("{worker: {}}"), {.tier = "BASIC", .image = "gcr.io/test-proj/img:1"}), "1.0");
+      Placed(Job("{worker: {}}"),
+             {.tier = "BASIC", .image = "gcr.io/test-proj/img:1", .tries = {"given-up", "n1"}}),
+      "1.0");
   ASSERT_TRUE(body.ok()) << body.status();
   EXPECT_EQ(*body, Json::parse(R"({
     "displayName": "job1",
@@ -60,13 +62,28 @@ TEST(VertexCustomJob, AJobOfOneTaskIsWhatTheOfficialClientSends) {
         "containerSpec": {
           "imageUri": "gcr.io/test-proj/img:1",
           "command": ["muster", "vertex-task"],
-          "args": ["gs://b/muster_job1"]
+          "args": ["gs://b/muster_job1", "n1"]
         }
       }],
       "baseOutputDirectory": {"outputUriPrefix": "gs://b/muster_job1"}
     },
-    "labels": {"muster_job": "job1"}
+    "labels": {"muster_job": "job1", "muster_run": "n1",
+               "muster_folder": "689b73067c1a50c88ef8d940d9ea635f"}
   })"));
+}
+
+TEST(VertexCustomJob, OtherStorageIsNotNamedToVertexAi) {
+  Submission submission = Placed(Job("{worker: {}}"), {.tier = "BASIC"});
+  submission.place["folder"] = "s3://other/run";
+  const auto body = CustomJobOf(submission, "1.0");
+  ASSERT_TRUE(body.ok()) << body.status();
+  EXPECT_EQ((*body)["jobSpec"]["baseOutputDirectory"]["outputUriPrefix"], "gs://b/muster_job1");
+  // Who writes there is known all the same; who only measures does not.
+  EXPECT_EQ((*body)["labels"][kFolderLabel], FolderLabel("s3://other/run/"));
+  submission.spec.roles.front().name = "evaluator";
+  const auto measuring = CustomJobOf(submission, "1.0");
+  ASSERT_TRUE(measuring.ok()) << measuring.status();
+  EXPECT_FALSE((*measuring)["labels"].contains(kFolderLabel));
 }
 
 TEST(VertexCustomJob, APoolWithoutTasksKeepsItsPlace) {
@@ -74,7 +91,7 @@ TEST(VertexCustomJob, APoolWithoutTasksKeepsItsPlace) {
   ASSERT_EQ(pools.size(), 3U);
   EXPECT_EQ(pools[1], Json::object());
   EXPECT_EQ(pools[2]["replicaCount"], "2");
-  EXPECT_EQ(pools[0]["machineSpec"], Json({{"machineType", "n1-highcpu-8"}}));
+  EXPECT_EQ(pools[0]["machineSpec"], Json({{"machineType", "n1-highcpu-16"}}));
   EXPECT_EQ(pools[2]["machineSpec"], Json({{"machineType", "n1-standard-4"}}));
 }
 
@@ -155,7 +172,7 @@ TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
               IsEmpty());
   const auto limits =
       LimitsOf(Job("{chief: {}, worker: {resources: {cpus: 2}, port: 3000}, extra: {}}",
-                   "policies: {success: all_workers}\n"));
+                   "policies: {success: all_workers, max_restarts: 5, stop_grace: 1m}\n"));
   std::string all;
   int fatal = 0;
   for (const Limit& limit : limits) {
@@ -167,6 +184,8 @@ TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
   EXPECT_THAT(all, HasSubstr("role 'worker': resources"));
   EXPECT_THAT(all, HasSubstr("role 'worker': port"));
   EXPECT_THAT(all, HasSubstr("policies: success"));
+  EXPECT_THAT(all, HasSubstr("policies: max_restarts"));
+  EXPECT_THAT(all, HasSubstr("policies: stop_grace"));
 }
 
 TEST(VertexPools, CLUSTER_SPECTellsATaskWhoItIs) {

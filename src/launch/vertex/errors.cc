@@ -1,5 +1,6 @@
 #include "launch/vertex/errors.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "storage/json.h"
@@ -49,17 +50,54 @@ std::string NotAllowed(const Attempt& attempt) {
   return absl::StrCat("these credentials lack the permission ", attempt.permission, " in project ",
                       attempt.project, "; the role ", RoleOf(attempt),
                       " has it: gcloud projects add-iam-policy-binding ", attempt.project,
-                      " --member=serviceAccount:EMAIL --role=", RoleOf(attempt));
+                      " --member=", attempt.member, " --role=", RoleOf(attempt));
+}
+
+std::string MayNotActAs(const Attempt& attempt) {
+  return absl::StrCat("these credentials may not start jobs that run as the service account ",
+                      "ACCOUNT, which stands in brackets: gcloud iam service-accounts ",
+                      "add-iam-policy-binding ACCOUNT --project=", attempt.project,
+                      " --member=", attempt.member, " --role=roles/iam.serviceAccountUser");
+}
+
+std::string NoBilling(const Attempt& attempt) {
+  return absl::StrCat("billing is off in project ", attempt.project, ": gcloud billing projects ",
+                      "link ", attempt.project,
+                      " --billing-account=ACCOUNT, which `gcloud billing ", "accounts list` names");
 }
 
 std::string OverQuota(const Attempt& attempt) {
-  return absl::StrCat("the quota of project ", attempt.project,
-                      attempt.region.empty() ? "" : " in ", attempt.region,
-                      " is used up; see it with `gcloud alpha services quota list --service=",
-                      ApiOf(attempt), " --consumer=projects/", attempt.project,
-                      "`, ask for more at https://console.cloud.google.com/iam-admin/quotas, or "
-                      "take another region or "
-                      "fewer or other machines");
+  const std::string seen = absl::StrCat(
+      "the quota of project ", attempt.project, attempt.region.empty() ? "" : " in ",
+      attempt.region,
+      " is used up; see it with `gcloud alpha services quota list --service=", ApiOf(attempt),
+      " --consumer=projects/", attempt.project, "`, ask for more at ",
+      "https://console.cloud.google.com/iam-admin/quotas, or ");
+  return absl::StrCat(seen, attempt.service == kLoggingService
+                                ? "ask less often: --polling-interval"
+                                : "take another region or fewer or other machines");
+}
+
+// Whether the service itself says it, and of the job that was asked for: a proxy, or a project that
+// is not seen for a moment, are no verdict on a job.
+bool IsOfTheJob(const Attempt& attempt, const Refusal& refusal) {
+  return !attempt.job.empty() && refusal.status == "NOT_FOUND" &&
+         absl::StrContains(refusal.message, attempt.job);
+}
+
+absl::Status Forbidden(const Attempt& attempt, const Refusal& refusal) {
+  if (refusal.reason == "BILLING_DISABLED") {
+    return absl::FailedPreconditionError(NoBilling(attempt));
+  }
+  if (IsDisabledApi(refusal)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the API is not enabled in project ", attempt.project, ": gcloud services enable ",
+        ApiOf(attempt), " --project=", attempt.project, "; it takes a few minutes"));
+  }
+  if (absl::StrContains(absl::AsciiStrToLower(refusal.message), "iam.serviceaccounts.actas")) {
+    return absl::PermissionDeniedError(MayNotActAs(attempt));
+  }
+  return absl::PermissionDeniedError(NotAllowed(attempt));
 }
 
 }  // namespace
@@ -79,19 +117,18 @@ absl::Status ErrorOf(const Attempt& attempt, const net::Response& response) {
           "the credentials are not taken; make a new key of the service account, or sign in "
           "with `gcloud auth application-default login`");
     case 403:
-      if (IsDisabledApi(refusal)) {
-        return error(absl::StatusCode::kFailedPrecondition,
-                     absl::StrCat("the API is not enabled in project ", attempt.project,
-                                  ": gcloud services enable ", ApiOf(attempt),
-                                  " --project=", attempt.project, "; it takes a few minutes"));
-      }
-      return error(absl::StatusCode::kPermissionDenied, NotAllowed(attempt));
+      return error(Forbidden(attempt, refusal).code(), Forbidden(attempt, refusal).message());
     case 404:
-      return error(absl::StatusCode::kNotFound, "there is no such job, project or region");
+      if (IsOfTheJob(attempt, refusal)) {
+        return error(absl::StatusCode::kNotFound, "there is no such job");
+      }
+      return error(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat("there is no project ", attempt.project,
+                                attempt.region.empty() ? "" : ", or no region ", attempt.region));
     case 429:
       return error(absl::StatusCode::kResourceExhausted, OverQuota(attempt));
     case 400:
-      return error(absl::StatusCode::kInvalidArgument, "the request is not taken");
+      return error(absl::StatusCode::kFailedPrecondition, "the request is not taken");
     default:
       return error(plain.code(), plain.message());
   }

@@ -17,7 +17,9 @@ struct Attempt {
   std::string service = kVertexService;
   std::string project = {};
   std::string region = {};
-  std::string permission = {};  // that it takes
+  std::string permission = {};                  // that it takes
+  std::string job = {};                         // the number of the CustomJob that it was about
+  std::string member = "serviceAccount:EMAIL";  // who tried
 };
 
 // For an answer other than 2xx; the codes are those that Client promises.

@@ -18,6 +18,11 @@ constexpr absl::Duration kEndInterval = absl::Seconds(1);
 // A log that cannot be read keeps nobody waiting for longer when the job is over.
 constexpr absl::Duration kEndPatience = absl::Minutes(1);
 constexpr int kMostPages = 100'000;
+// How much later than others of its time an entry may come and be found by the next look. The last
+// look goes through everything, or where that would take too long through so much.
+constexpr absl::Duration kLateness = absl::Minutes(1);
+constexpr absl::Duration kLateAtTheEnd = absl::Minutes(10);
+constexpr size_t kFewEntries = 20'000;
 
 std::string WholeMark(const FollowOptions& options) { return JoinPath(options.logs, "whole"); }
 
@@ -34,7 +39,12 @@ absl::StatusOr<bool> CopyOutput(Client& client, const FollowOptions& options,
   if (!lock) return false;
   const absl::Time before = absl::Now() - kLogDelay;
   MUSTER_ASSIGN_OR_RETURN(const auto copy, LogCopy::Open(options.logs, options.pools, options.log));
-  const std::string filter = LogFilter(JobNumber(options.job), copy->cursor(), before);
+  const bool settled = ended && before >= *ended + kSettled;
+  LogQuery query{.job = std::string(JobNumber(options.job)), .before = before};
+  if (copy->latest() && !(settled && copy->taken() < kFewEntries)) {
+    query.from = *copy->latest() - (settled ? kLateAtTheEnd : kLateness);
+  }
+  const std::string filter = LogFilter(query);
   std::string page;
   for (int i = 0; i < kMostPages; ++i) {
     MUSTER_ASSIGN_OR_RETURN(const LogPage answer,
@@ -44,9 +54,8 @@ absl::StatusOr<bool> CopyOutput(Client& client, const FollowOptions& options,
     page = answer.next;
     if (page.empty()) break;
   }
-  if (!ended || before < *ended + kLastWords) return false;
-  ReplaceFile(WholeMark(options), "").IgnoreError();  // else it is merely looked for again
-  return true;
+  if (settled) ReplaceFile(WholeMark(options), "").IgnoreError();  // else it is asked for again
+  return ended && before >= *ended + kLastWords;
 }
 
 absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(Client& client, FollowOptions options) {
@@ -85,11 +94,16 @@ bool Follower::Look(const std::stop_token& stop) {
   if (ended) give_up_at_ = std::min(give_up_at_, now + kLastWords + kEndPatience);
   copy_at_ = now + options_.interval;
   const auto copied = CopyOutput(client_, options_, ended, stop);
-  if (copied.ok()) return *copied || (ended && IsWhole(options_)) || now > give_up_at_;
-  if (now <= give_up_at_) return false;
-  const absl::MutexLock lock(&mutex_);
-  failure_ = copied.status();
-  return true;
+  if (copied.ok()) {
+    told_ = false;
+    return *copied || (ended && IsWhole(options_)) || now > give_up_at_;
+  }
+  if (!told_) {
+    const absl::MutexLock lock(&mutex_);
+    failure_ = copied.status();
+    told_ = true;
+  }
+  return now > give_up_at_;
 }
 
 void Follower::Work(const std::stop_token& stop) {

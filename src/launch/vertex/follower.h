@@ -20,8 +20,11 @@ namespace muster::vertex {
 
 // Entries come this late at times: those that are younger are left for the next time.
 inline constexpr absl::Duration kLogDelay = absl::Seconds(5);
-// Nothing more comes when a job has been over for so long.
+// Who follows a job waits for so long for what it said last.
 inline constexpr absl::Duration kLastWords = absl::Seconds(10);
+// Nothing more comes when a job has been over for so long; until then who looks at its output asks
+// for what came late.
+inline constexpr absl::Duration kSettled = absl::Minutes(5);
 inline constexpr absl::Duration kDefaultInterval = absl::Seconds(30);
 
 // Which job, and where its output goes.
@@ -35,11 +38,11 @@ struct FollowOptions {
   std::function<void(const absl::Status&)> warn;  // of output that could not be fetched
 };
 
-// Copies what its tasks have printed by now. `ended`: when the job ended; then all of it is here
-// once enough time has passed. False: somebody else copies it, or there may be more.
+// Copies what its tasks have printed by now. `ended`: when the job ended; true when who follows it
+// need not wait any longer. False: somebody else copies it, or there may be more.
 absl::StatusOr<bool> CopyOutput(Client& client, const FollowOptions& options,
                                 std::optional<absl::Time> ended, const std::stop_token& stop = {});
-// Whether that has been so.
+// Whether all of it is here, and nobody need ask any more.
 bool IsWhole(const FollowOptions& options);
 
 class Follower final : public JobWatch {
@@ -69,6 +72,7 @@ class Follower final : public JobWatch {
   // Of the thread alone.
   absl::Time copy_at_ = absl::InfinitePast();
   absl::Time give_up_at_ = absl::InfiniteFuture();
+  bool told_ = false;  // that output could not be fetched, since it could be
   std::jthread thread_;
 };
 

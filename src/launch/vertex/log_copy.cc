@@ -1,11 +1,23 @@
 #include "launch/vertex/log_copy.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::vertex {
@@ -14,8 +26,23 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kStateFile[] = "vertex.copy";
+// Eight bytes of each entry that was taken; the state says how many of them count.
+constexpr char kTakenFile[] = "vertex.taken";
 constexpr int64_t kMaxState = 4 << 20;
+constexpr int64_t kMaxTaken = 1 << 30;
 constexpr char kServiceMark[] = "[Vertex AI] ";
+
+// Of two entries of one time the insert id tells.
+uint64_t FingerprintOf(const LogEntry& entry) {
+  uint64_t fingerprint = 0;
+  const std::string sum = Sha256Hex(absl::StrCat(entry.timestamp, " ", entry.insert_id));
+  std::ignore = absl::SimpleHexAtoi(absl::string_view(sum).substr(0, 16), &fingerprint);
+  return fingerprint;
+}
+
+absl::string_view BytesOf(const std::vector<uint64_t>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(uint64_t)};
+}
 
 }  // namespace
 
@@ -28,12 +55,16 @@ void LogCopy::Load() {
   const Json json = text.ok() ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
   if (!json.is_object()) return;
   try {
-    LogCursor cursor{json.at("timestamp").get<std::string>(),
-                     json.at("insert_id").get<std::string>()};
+    const auto count = json.at("taken").get<size_t>();
+    std::string bytes = ReadFile(JoinPath(directory_, kTakenFile), kMaxTaken).value_or("");
+    if (bytes.size() / sizeof(uint64_t) < count) return;
+    std::vector<uint64_t> numbers(count);
+    std::memcpy(numbers.data(), bytes.data(), count * sizeof(uint64_t));
     for (const auto& [task, mark] : json.at("tasks").items()) {
       marks_[task] = {mark.at("segment").get<uint32_t>(), mark.at("offset").get<int64_t>()};
     }
-    cursor_ = std::move(cursor);
+    if (count > 0) latest_ = absl::FromUnixMicros(json.at("latest_us").get<int64_t>());
+    taken_.insert(numbers.begin(), numbers.end());
   } catch (const Json::exception&) {
     marks_.clear();
   }
@@ -70,26 +101,44 @@ absl::StatusOr<LogWriter*> LogCopy::WriterFor(const TaskId& task) {
   return writer.get();
 }
 
+std::vector<std::string> LinesOf(const LogEntry& entry, absl::string_view mark) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::StripSuffix(entry.message, "\n"), '\n')) {
+    lines.push_back(
+        absl::StrCat(entry.severity.empty() ? "DEFAULT" : entry.severity, " :: ", mark, line));
+  }
+  return lines;
+}
+
 absl::Status LogCopy::Take(const LogEntry& entry) {
-  const LogCursor here{entry.timestamp, entry.insert_id};
-  if (here == cursor_) return absl::OkStatus();
+  const uint64_t fingerprint = FingerprintOf(entry);
+  if (taken_.contains(fingerprint)) return absl::OkStatus();
   const auto known = FindTask(pools_, entry.task);
   MUSTER_ASSIGN_OR_RETURN(LogWriter * writer, WriterFor(known.value_or(pools_.front().front())));
   absl::Time time;
   if (!absl::ParseTime(absl::RFC3339_full, entry.timestamp, &time, nullptr)) time = absl::Now();
-  const std::string start = absl::StrCat(entry.severity.empty() ? "DEFAULT" : entry.severity,
-                                         " :: ", known ? "" : kServiceMark);
-  std::string lines;
-  for (const absl::string_view line :
-       absl::StrSplit(absl::StripSuffix(entry.message, "\n"), '\n')) {
-    absl::StrAppend(&lines, start, line, "\n");
-  }
-  MUSTER_RETURN_IF_ERROR(writer->Write(lines, time));
-  cursor_ = here;
+  const std::vector<std::string> lines = LinesOf(entry, known ? "" : kServiceMark);
+  MUSTER_RETURN_IF_ERROR(writer->Write(absl::StrCat(absl::StrJoin(lines, "\n"), "\n"), time));
+  taken_.insert(fingerprint);
+  unsaved_.push_back(fingerprint);
+  latest_ = std::max(latest_.value_or(time), time);
+  return absl::OkStatus();
+}
+
+absl::Status LogCopy::SaveTaken() {
+  const std::string path = JoinPath(directory_, kTakenFile);
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd.valid()) return DiskError(errno, path);
+  const auto begin = static_cast<off_t>((taken_.size() - unsaved_.size()) * sizeof(uint64_t));
+  if (::lseek(fd.get(), begin, SEEK_SET) != begin) return DiskError(errno, path);
+  MUSTER_RETURN_IF_ERROR(WriteAll(fd.get(), BytesOf(unsaved_)));
+  unsaved_.clear();
   return absl::OkStatus();
 }
 
 absl::Status LogCopy::Save() {
+  MUSTER_RETURN_IF_ERROR(SaveTaken());
   for (const auto& [task, writer] : writers_) {
     marks_[task.ToString()] = {writer->segment(), writer->offset()};
   }
@@ -97,8 +146,9 @@ absl::Status LogCopy::Save() {
   for (const auto& [task, mark] : marks_) {
     tasks[task] = {{"segment", mark.segment}, {"offset", mark.offset}};
   }
-  const Json json = {
-      {"timestamp", cursor_.timestamp}, {"insert_id", cursor_.insert_id}, {"tasks", tasks}};
+  const Json json = {{"taken", taken_.size()},
+                     {"latest_us", absl::ToUnixMicros(latest_.value_or(absl::UnixEpoch()))},
+                     {"tasks", tasks}};
   return ReplaceFile(JoinPath(directory_, kStateFile), json.dump());
 }
 

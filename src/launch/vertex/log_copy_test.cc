@@ -59,7 +59,7 @@ TEST_F(VertexLogCopy, WhatWasNotSavedComesAgainAndStandsThereOnce) {
     ASSERT_TRUE(copy->Take(Entry("c", "first of this task", "workerpool1-0")).ok());
   }
   auto copy = Open();
-  EXPECT_EQ(copy->cursor().insert_id, "a");
+  EXPECT_EQ(copy->taken(), 1U);
   ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());  // the one that was known
   ASSERT_TRUE(copy->Take(Entry("b", "two")).ok());
   ASSERT_TRUE(copy->Take(Entry("c", "first of this task", "workerpool1-0")).ok());
@@ -70,18 +70,48 @@ TEST_F(VertexLogCopy, WhatWasNotSavedComesAgainAndStandsThereOnce) {
 
 TEST_F(VertexLogCopy, ADamagedStateBeginsAnew) {
   ASSERT_TRUE(ReplaceFile(temp_.path() + "/vertex.copy", R"({"timestamp": 5})").ok());
-  EXPECT_EQ(Open()->cursor(), LogCursor());
+  EXPECT_EQ(Open()->latest(), std::nullopt);
 }
 
-TEST(VertexLogFilter, GoesOnBehindEntriesOfTheSameTime) {
+TEST_F(VertexLogCopy, WhatWasTakenIsForgottenWithItsLog) {
+  {
+    auto copy = Open();
+    ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
+    ASSERT_TRUE(copy->Save().ok());
+  }
+  ASSERT_TRUE(ReplaceFile(temp_.path() + "/vertex.taken", "cut").ok());
+  auto copy = Open();
+  EXPECT_EQ(copy->taken(), 0U);
+  ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
+  EXPECT_EQ(Log("worker-1"), "INFO :: one\n");
+}
+
+TEST_F(VertexLogCopy, WhatComesLateIsTakenOnce) {
+  LogEntry late = Entry("late", "late");
+  late.timestamp = "2026-01-01T00:00:01Z";
+  for (int i = 0; i < 2; ++i) {
+    auto copy = Open();
+    ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
+    ASSERT_TRUE(copy->Take(late).ok());
+    // The same id at another time is another entry.
+    LogEntry other = late;
+    other.timestamp = "2026-01-01T00:00:02Z";
+    ASSERT_TRUE(copy->Take(other).ok());
+    ASSERT_TRUE(copy->Save().ok());
+    EXPECT_EQ(absl::ToUnixSeconds(*copy->latest()), 1767225631);
+  }
+  EXPECT_EQ(Log("worker-1"), "INFO :: one\nINFO :: late\nINFO :: late\n");
+}
+
+TEST(VertexLogFilter, NamesTheJobTheTimesAndTheTask) {
   const absl::Time before = absl::FromUnixMicros(1767225665527495);
-  EXPECT_EQ(LogFilter("42", {}, before),
+  EXPECT_EQ(LogFilter({.job = "42", .before = before}),
             "resource.type=\"ml_job\" AND resource.labels.job_id=\"42\" AND "
             "timestamp<\"2026-01-01T00:01:05.527495Z\"");
-  EXPECT_EQ(LogFilter("42", {"2026-01-01T00:00:32Z", "i\"d"}, before),
-            "resource.type=\"ml_job\" AND resource.labels.job_id=\"42\" AND "
-            "((timestamp=\"2026-01-01T00:00:32Z\" AND insertId>\"i\\\"d\") OR "
-            "timestamp>\"2026-01-01T00:00:32Z\") AND timestamp<\"2026-01-01T00:01:05.527495Z\"");
+  EXPECT_EQ(LogFilter({.job = "4\"2", .from = before, .task = "workerpool1-0"}),
+            "resource.type=\"ml_job\" AND resource.labels.job_id=\"4\\\"2\" AND "
+            "resource.labels.task_name=\"workerpool1-0\" AND "
+            "timestamp>=\"2026-01-01T00:01:05.527495Z\"");
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ constexpr absl::string_view kP100 = "NVIDIA_TESLA_P100";
 constexpr absl::string_view kV100 = "NVIDIA_TESLA_V100";
 
 // Google has no K80 any more: a T4, the smallest of what there is, stands in for one. An N1 machine
-// takes at most four of them.
+// takes at most four of them. The smallest n1-highcpu for training has 16 processors.
 constexpr std::array kOldNames = {
     Row{"standard", "n1-standard-4", "", 0},
     Row{"large_model", "n1-highmem-8", "", 0},
-    Row{"complex_model_s", "n1-highcpu-8", "", 0},
+    Row{"complex_model_s", "n1-highcpu-16", "", 0},
     Row{"complex_model_m", "n1-highcpu-16", "", 0},
     Row{"complex_model_l", "n1-highcpu-32", "", 0},
     Row{"standard_gpu", "n1-standard-8", kT4, 1},
@@ -66,11 +66,6 @@ constexpr std::array kAccelerated = {
     Row{"", "g2-standard-48", "NVIDIA_L4", 4},
     Row{"", "g2-standard-96", "NVIDIA_L4", 8},
 };
-
-// Families whose machines have none, or those that the user adds.
-constexpr std::array<absl::string_view, 10> kFamilies = {
-    "n1-standard-", "n1-highmem-",  "n1-highcpu-",  "n2-standard-", "n2-highmem-",
-    "n2-highcpu-",  "e2-standard-", "c2-standard-", "c3-standard-", "m1-ultramem-"};
 
 struct TierRow {
   absl::string_view name, master, worker, parameter_server;
@@ -133,12 +128,23 @@ Machine MachineOf(const Row& row) {
   return {std::string(row.type), std::string(row.accelerator), row.count};
 }
 
-bool IsPlainType(absl::string_view type) {
-  return std::any_of(kFamilies.begin(), kFamilies.end(), [type](absl::string_view family) {
-    int processors = 0;
-    return absl::StartsWith(type, family) &&
-           absl::SimpleAtoi(type.substr(family.size()), &processors) && processors > 0;
+bool IsWord(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return absl::ascii_islower(u) || absl::ascii_isdigit(u);
   });
+}
+
+bool HasDigit(absl::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+}
+
+// "n1-standard-8": whether there is one of that name where the job runs, Vertex AI knows better.
+bool IsPlainType(absl::string_view type) {
+  const std::vector<absl::string_view> words = absl::StrSplit(type, '-');
+  return words.size() >= 2 && HasDigit(words.front()) && HasDigit(words.back()) &&
+         std::all_of(words.begin(), words.end(), IsWord);
 }
 
 absl::Status UnknownMachine(absl::string_view name) {
@@ -219,11 +225,20 @@ absl::StatusOr<ScaleTier> FindTier(absl::string_view name) {
 }
 
 absl::Status CheckRegion(absl::string_view region) {
+  const std::vector<absl::string_view> words = absl::StrSplit(region, '-');
+  const bool formed = words.size() >= 2 && HasDigit(words.back()) &&
+                      std::all_of(words.begin(), words.end(), IsWord);
+  if (formed) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown region '", region, "'", DidYouMean(region, Regions()),
+                   "; Vertex AI is in ", absl::StrJoin(Regions(), ", ")));
+}
+
+std::optional<std::string> DoubtsAbout(absl::string_view region) {
   const std::vector<std::string>& known = Regions();
-  if (std::find(known.begin(), known.end(), region) != known.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("unknown region '", region, "'",
-                                                 DidYouMean(region, known), "; Vertex AI is in ",
-                                                 absl::StrJoin(known, ", ")));
+  if (std::find(known.begin(), known.end(), region) != known.end()) return std::nullopt;
+  return absl::StrCat("this version does not know the region '", region, "'",
+                      DidYouMean(region, known));
 }
 
 }  // namespace muster::vertex

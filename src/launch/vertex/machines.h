@@ -2,6 +2,7 @@
 // docs/vertex.md has the same table for people.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct Machine {
 };
 
 // "standard_gpu" and the like, or a type of Vertex AI, to which accelerators may be added:
-// "n1-standard-8+NVIDIA_TESLA_T4:2". InvalidArgument says which there are.
+// "n1-standard-8+NVIDIA_TESLA_T4:2". InvalidArgument, for what cannot be one, says which there are;
+// whether there is one of that name Vertex AI tells.
 absl::StatusOr<Machine> ParseMachine(absl::string_view name);
 
 // A cluster of a fixed make.
@@ -39,8 +41,10 @@ inline constexpr char kDefaultParameterServer[] = "large_model";
 absl::StatusOr<ScaleTier> FindTier(absl::string_view name);
 
 inline constexpr char kDefaultRegion[] = "us-central1";
-// InvalidArgument lists the regions that there are.
+// InvalidArgument, for what cannot be the name of one, lists the regions that are known.
 absl::Status CheckRegion(absl::string_view region);
+// Of one that is not among these, what there is to say; Vertex AI may have it all the same.
+std::optional<std::string> DoubtsAbout(absl::string_view region);
 
 // The old names, in the order of the table.
 std::vector<std::string> OldMachineNames();

@@ -18,7 +18,7 @@ TEST(VertexMachines, OldNamesAreMachinesOfVertex) {
   const std::vector<std::pair<std::string, Machine>> expected = {
       {"standard", {"n1-standard-4", "", 0}},
       {"large_model", {"n1-highmem-8", "", 0}},
-      {"complex_model_s", {"n1-highcpu-8", "", 0}},
+      {"complex_model_s", {"n1-highcpu-16", "", 0}},
       {"complex_model_m", {"n1-highcpu-16", "", 0}},
       {"complex_model_l", {"n1-highcpu-32", "", 0}},
       {"standard_gpu", {"n1-standard-8", "NVIDIA_TESLA_T4", 1}},
@@ -69,6 +69,10 @@ TEST(VertexMachines, TypesOfVertexAreTakenWithTheirAccelerators) {
   EXPECT_EQ(*ParseMachine("n1-standard-8+nvidia_tesla_t4"),
             (Machine{"n1-standard-8", "NVIDIA_TESLA_T4", 1}));
   EXPECT_EQ(*ParseMachine("g2-standard-24"), (Machine{"g2-standard-24", "NVIDIA_L4", 2}));
+  // What is not known here may be known there.
+  EXPECT_EQ(*ParseMachine("e2-highmem-8"), (Machine{"e2-highmem-8", "", 0}));
+  EXPECT_EQ(*ParseMachine("c9d-mega-128-x2+NVIDIA_X1:4"),
+            (Machine{"c9d-mega-128-x2", "NVIDIA_X1", 4}));
   EXPECT_EQ(*ParseMachine("a2-highgpu-8g"), (Machine{"a2-highgpu-8g", "NVIDIA_TESLA_A100", 8}));
 }
 
@@ -78,7 +82,7 @@ TEST(VertexMachines, WhatThereIsNotIsExplained) {
   EXPECT_THAT(std::string(ParseMachine("cloud_tpu").status().message()), HasSubstr("TPU"));
   for (const char* wrong : {"", "+", "n1-standard-", "n1-standard-x", "n1-standard-8+",
                             "n1-standard-8+NVIDIA_TESLA_T4:0", "n1-standard-8+NVIDIA_TESLA_T4:x",
-                            "n1-standard-8+TPU_V3:8", "g2-standard-7"}) {
+                            "n1-standard-8+TPU_V3:8", "standard-gpu", "N1-standard-8", "n1/x-8"}) {
     EXPECT_FALSE(ParseMachine(wrong).ok()) << wrong;
   }
 }
@@ -102,7 +106,12 @@ TEST(VertexMachines, ARegionThatDoesNotExistIsToldWithThoseThatDo) {
   const std::string said(CheckRegion("us-central").message());
   EXPECT_THAT(said, HasSubstr("did you mean 'us-central1'?"));
   EXPECT_THAT(said, HasSubstr("asia-northeast1"));
-  EXPECT_FALSE(CheckRegion("").ok());
+  for (const char* wrong : {"", "-1", "us", "us-central1/x", "US-central1", "us-central1."}) {
+    EXPECT_FALSE(CheckRegion(wrong).ok()) << wrong;
+  }
+  EXPECT_TRUE(CheckRegion("northamerica-south1").ok());
+  EXPECT_EQ(DoubtsAbout("europe-west4"), std::nullopt);
+  EXPECT_THAT(*DoubtsAbout("us-centrall1"), HasSubstr("did you mean 'us-central1'?"));
 }
 
 }  // namespace

@@ -255,8 +255,7 @@ JobSpec SpecOf(const Json& job) {
 }
 
 JobRecord RecordOf(const Json& job, absl::Time now) {
-  const auto labels = job.find("labels");
-  std::string id = labels == job.end() ? "" : TextMember(*labels, kJobLabel);
+  std::string id = LabelOf(job, kJobLabel);
   if (id.empty()) id = std::string(JobNumber(TextMember(job, "name")));
   JobRecord record{.id = id, .name = TextMember(job, "displayName"), .platform = "vertex"};
   record.created = TimeOf(job, "createTime").value_or(now);

@@ -148,6 +148,22 @@ TEST_F(VertexObserve, JobsOfOthersAreRecordsToo) {
   }
 }
 
+TEST(VertexErrors, OnlyTheServiceItselfSaysThatAJobIsGone) {
+  const auto code = [](const std::string& body) {
+    net::Response response;
+    response.status = 404;
+    response.body = body;
+    return ErrorOf({.project = "p", .job = "42"}, response).code();
+  };
+  EXPECT_EQ(code(R"({"error": {"status": "NOT_FOUND", "message": "CustomJob 42 does not exist"}})"),
+            absl::StatusCode::kNotFound);
+  for (const std::string body :
+       {"<html>", "{}", R"({"error": {"status": "NOT_FOUND", "message": "Project not found"}})",
+        R"({"error": {"message": "no page /customJobs/42"}})"}) {
+    EXPECT_EQ(code(body), absl::StatusCode::kFailedPrecondition) << body;
+  }
+}
+
 std::string Explained(int status, const std::string& body, Attempt attempt = {}) {
   attempt.project = "p";
   attempt.region = "us-central1";
@@ -170,6 +186,16 @@ TEST(VertexErrors, SayWhichCommandHelps) {
               HasSubstr("roles/logging.viewer"));
   EXPECT_THAT(Explained(403, R"({"error": {"details": [{"reason": "SERVICE_DISABLED"}]}})"),
               HasSubstr("gcloud services enable aiplatform.googleapis.com --project=p"));
+  EXPECT_THAT(Explained(403, R"({"error": {"details": [{"reason": "BILLING_DISABLED"}],
+      "message": "This API method requires billing to be enabled"}})"),
+              HasSubstr("gcloud billing projects link p"));
+  EXPECT_THAT(
+      Explained(403, R"({"error": {"message": "Permission 'iam.serviceaccounts.actAs' denied"}})",
+                {.member = "user:me@example.com"}),
+      AllOf(HasSubstr("--role=roles/iam.serviceAccountUser"),
+            HasSubstr("--member=user:me@example.com")));
+  EXPECT_THAT(Explained(429, "{}", {.service = kLoggingService}),
+              AllOf(HasSubstr("--polling-interval"), Not(HasSubstr("machines"))));
   EXPECT_THAT(Explained(401, ""), HasSubstr("gcloud auth application-default login"));
   EXPECT_THAT(Explained(500, "<html>"), HasSubstr("HTTP 500"));
 }

@@ -39,16 +39,14 @@ std::string NameOf(const std::vector<WorkFile>& files) {
   return absl::StrCat(sum.Finish(), ".tar.gz");
 }
 
-absl::Status Upload(storage::FileSystem& there, const storage::Url& url, const std::string& root,
-                    const std::vector<WorkFile>& files, storage::IfExists if_exists) {
+absl::Status Write(storage::FileSystem& there, const storage::Url& url, const std::string& root,
+                   const std::vector<WorkFile>& files, storage::IfExists if_exists) {
   MUSTER_ASSIGN_OR_RETURN(const auto writer, there.OpenForWriting(url, if_exists));
   Gzip gzip([&writer](absl::string_view bytes) { return writer->Append(bytes); });
   MUSTER_RETURN_IF_ERROR(
       WriteTar(root, files, [&gzip](absl::string_view bytes) { return gzip.Write(bytes); }));
   MUSTER_RETURN_IF_ERROR(gzip.Finish());
-  const absl::Status closed = writer->Close();
-  // Somebody else has sent the very same.
-  return absl::IsAlreadyExists(closed) ? absl::OkStatus() : closed;
+  return writer->Close();
 }
 
 // How many bytes of files that took: 0 when it was there.
@@ -59,9 +57,11 @@ absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url&
     if (known.ok()) return 0;
     if (!absl::IsNotFound(known)) return known;
   }
-  MUSTER_RETURN_IF_ERROR(
-      Upload(there, url, options.root, part,
-             options.again ? storage::IfExists::kReplace : storage::IfExists::kFail));
+  const absl::Status sent =
+      Write(there, url, options.root, part,
+            options.again ? storage::IfExists::kReplace : storage::IfExists::kFail);
+  // Else somebody has sent the very same meanwhile.
+  if (!absl::IsAlreadyExists(sent)) MUSTER_RETURN_IF_ERROR(sent);
   int64_t bytes = 0;
   for (const WorkFile& file : part) bytes += file.size;
   return bytes;

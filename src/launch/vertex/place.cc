@@ -45,8 +45,11 @@ Place Place::Of(const Submission& submission) {
   for (const auto& package : List(json, "packages")) {
     if (package.is_string()) place.packages.push_back(package.get<std::string>());
   }
-  for (const auto& time : List(json, "retried_us")) {
-    if (time.is_number_integer()) place.retried_us.push_back(time.get<int64_t>());
+  for (const auto& nonce : List(json, "tries")) {
+    if (nonce.is_string()) place.tries.push_back(nonce.get<std::string>());
+  }
+  if (const auto asked = json.find("asked_us"); asked != json.end() && asked->is_number_integer()) {
+    place.asked_us = asked->get<int64_t>();
   }
   return place;
 }
@@ -68,10 +71,19 @@ nlohmann::json Place::ToJson() const {
   }
   if (workers) json["worker_count"] = *workers;
   if (parameter_servers) json["parameter_server_count"] = *parameter_servers;
-  if (!retried_us.empty()) json["retried_us"] = retried_us;
+  if (!tries.empty()) json["tries"] = tries;
+  if (asked_us != 0) json["asked_us"] = asked_us;
   if (rebuild) json["rebuild"] = true;
   if (!packages.empty()) json["packages"] = packages;
   return json;
+}
+
+nlohmann::json Place::Wishes() const {
+  Place wishes = *this;
+  wishes.job = wishes.folder = "";
+  wishes.packages = wishes.tries = {};
+  wishes.asked_us = 0;
+  return wishes.ToJson();
 }
 
 std::string Place::FolderOf(const std::string& id) const {

@@ -24,12 +24,19 @@ struct Place {
   std::vector<std::string> packages;              // of a run whose files are used again
   std::string folder;  // gs://… that checkpoints go to: the first run's
   std::string job;     // the CustomJob's resource name; "": none yet
-  // When runs of the same id were submitted that never came to be: what they left makes room.
-  std::vector<int64_t> retried_us;
+  // What each submission of this id from here is called, so that nobody takes another's job or
+  // folder for its own. The last is this one's; those before it never came to be.
+  std::vector<std::string> tries;
+  int64_t asked_us = 0;  // when Vertex AI was asked to make the job; 0: not yet
 
   static Place Of(const Submission& submission);
   nlohmann::json ToJson() const;
 
+  std::string nonce() const { return tries.empty() ? "" : tries.back(); }
+  // Whether another has started it, and it was merely looked at from here.
+  bool is_anothers() const { return tries.empty() && !job.empty(); }
+  // What the user may ask for, without what became of it.
+  nlohmann::json Wishes() const;
   // gs://BUCKET/muster_ID, where what a run needs is kept.
   std::string FolderOf(const std::string& id) const;
 };

@@ -11,17 +11,14 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "job/parse.h"
 #include "launch/job_dir.h"
 #include "launch/vertex/custom_job.h"
+#include "launch/vertex/log_copy.h"
 #include "launch/vertex/machines.h"
 #include "launch/vertex/observe.h"
-#include "launch/vertex/package.h"
-#include "launch/vertex/paths.h"
 #include "launch/vertex/run_folder.h"
-#include "launch/work_dir.h"
-#include "storage/gs/bucket.h"
+#include "storage/gs/credentials.h"
 
 namespace muster::vertex {
 namespace {
@@ -30,18 +27,13 @@ using Json = nlohmann::json;
 
 constexpr int kLastLines = 10;
 constexpr absl::Duration kUnreachableFor = absl::Seconds(10);
-// How often, and how long, a job is looked for of which it is not known whether it was made.
-constexpr int kLooks = 3;
-constexpr absl::Duration kBetweenLooks = absl::Seconds(2);
+// How long a job may be missing from the list that the service was asked to make.
+constexpr absl::Duration kMayAppear = absl::Minutes(10);
 
 bool IsNumber(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isdigit(static_cast<unsigned char>(c));
   });
-}
-
-absl::Status AtStep(absl::string_view step, const absl::Status& status) {
-  return Annotate(status, absl::StrCat("failed at ", step));
 }
 
 // What the options say instead of the file.
@@ -84,8 +76,6 @@ absl::Status SetDataset(const std::string& dataset, JobSpec& spec) {
   spec.train["data"]["path"] = dataset;
   return absl::OkStatus();
 }
-
-bool NeedsTls(const JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
 
 }  // namespace
 
@@ -139,48 +129,10 @@ absl::StatusOr<Place> VertexPlatform::Resolve(Place place) {
   return place;
 }
 
-// A run that continues another one writes to the folder of the first of them all.
-absl::Status VertexPlatform::FollowChain(Submission& submission, Place& place) {
-  if (submission.resumed_from.empty()) {
-    if (!storage::IsRemote(submission.spec.model_dir) ||
-        submission.spec.model_dir == place.folder) {
-      submission.spec.model_dir = place.FolderOf(submission.id);
-    }
-    place.folder = submission.spec.model_dir;
-    return absl::OkStatus();
-  }
-  const std::string& id = submission.resumed_from;
-  const auto before = ReadRun(storage_, place.FolderOf(id));
-  if (absl::IsNotFound(before.status())) {
-    return absl::NotFoundError(absl::StrCat(
-        "there is no job '", id, "' to resume: gs://", place.bucket, " has no folder muster_", id,
-        "; `muster jobs --on vertex` lists jobs, and --bucket must name the bucket of that one"));
-  }
-  MUSTER_RETURN_IF_ERROR(before.status());
-  const auto job = FindOurs(place, id);
-  if (job.ok() && !EndOf(*job, absl::Now())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(id, " has not ended; stop it before it is resumed: muster stop ", id));
-  }
-  place.folder = before->spec.model_dir;
-  submission.spec.model_dir = place.folder;
-  return absl::OkStatus();
-}
-
-absl::Status VertexPlatform::CheckFiles(const Submission& submission, const Place& place) const {
-  if (!place.packages.empty()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const auto files, ListWorkDir(submission.working_dir));
-  return CheckPaths(submission.spec, submission.working_dir, [&files](absl::string_view path) {
-    return std::any_of(files.begin(), files.end(), [path](const WorkFile& file) {
-      return path.empty() || file.path == path ||
-             absl::StartsWith(file.path, absl::StrCat(path, "/"));
-    });
-  });
-}
-
 absl::Status VertexPlatform::Prepare(Submission& submission) {
   Place own = Place::Of(submission);
   own.job.clear();
+  own.asked_us = 0;
   MUSTER_RETURN_IF_ERROR(CheckRegion(own.region.empty() ? kDefaultRegion : own.region));
   MUSTER_RETURN_IF_ERROR(CheckJobId(submission.id));
   JobSpec& spec = submission.spec;
@@ -199,9 +151,19 @@ absl::Status VertexPlatform::Prepare(Submission& submission) {
   MUSTER_RETURN_IF_ERROR(SetDataset(own.dataset, spec));
   if (own.tier.empty()) own.tier = std::string(kDefaultTier);
   MUSTER_ASSIGN_OR_RETURN(const Pools pools, PoolsOf(spec));
-  MUSTER_RETURN_IF_ERROR(MachinesFor(own, pools).status());
+  MUSTER_ASSIGN_OR_RETURN(const auto machines, MachinesFor(own, pools));
+  if (LeavesGpusIdle(spec, pools, machines)) {
+    Note(absl::StrCat("the built-in trainer computes on CPUs, and the GPUs of ", own.tier,
+                      " will stand idle; BASIC, STANDARD_1 and PREMIUM_1 have none"));
+  }
   MUSTER_RETURN_IF_ERROR(CheckFiles(submission, own));
   MUSTER_ASSIGN_OR_RETURN(Place place, Resolve(std::move(own)));
+  if (const auto doubts = DoubtsAbout(place.region)) {
+    // Before anything is made there.
+    const absl::Status known = FindOurs(place, submission.id).status();
+    if (!known.ok() && !absl::IsNotFound(known)) return Annotate(known, *doubts);
+    Note(*doubts);
+  }
   MUSTER_RETURN_IF_ERROR(FollowChain(submission, place));
   submission.place = place.ToJson();
   return CustomJobOf(submission, options_.version).status();
@@ -232,90 +194,16 @@ absl::StatusOr<TaskLaunch> VertexPlatform::LaunchOf(const Submission& submission
                           .resume_step = submission.resume_step});
 }
 
-// What was sent, in words.
-absl::StatusOr<std::string> VertexPlatform::SendFiles(Submission& submission, const Place& place) {
-  MUSTER_ASSIGN_OR_RETURN(auto files, ListWorkDir(submission.working_dir));
-  MUSTER_RETURN_IF_ERROR(HashFiles(submission.working_dir, files, options_.cache).status());
-  MUSTER_ASSIGN_OR_RETURN(
-      const Sent sent,
-      SendPackages(storage_,
-                   {.root = submission.working_dir, .bucket = place.bucket, .again = place.rebuild},
-                   files));
-  submission.place["packages"] = sent.packages;
-  return absl::StrCat(
-      files.size(), " files of the working directory, ",
-      sent.bytes == 0 ? "all there already" : absl::StrCat(FormatBytes(sent.bytes), " sent"));
-}
-
-absl::StatusOr<std::string> VertexPlatform::Create(const Submission& submission) {
-  const Place place = Place::Of(submission);
-  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
-  MUSTER_ASSIGN_OR_RETURN(const auto body, CustomJobOf(submission, options_.version));
-  auto made = client->CreateJob(place.project, place.region, body);
-  // Without an answer it may be there all the same.
-  for (int i = 0; i < kLooks && absl::IsUnavailable(made.status()); ++i) {
-    absl::SleepFor(i * kBetweenLooks);
-    if (auto found = FindOurs(place, submission.id); found.ok()) made = *std::move(found);
-  }
-  MUSTER_RETURN_IF_ERROR(made.status());
-  const std::string resource_name = made->value("name", "");
-  if (resource_name.empty()) return absl::DataLossError("Vertex AI: the new job has no name");
-  return resource_name;
-}
-
-// Of a submission that was killed there may be a folder, which is known by its time; a job there is
-// not.
-absl::Status VertexPlatform::MakeRoom(const Place& place, const std::string& id) {
-  const std::vector<int64_t>& times = place.retried_us;
-  if (times.empty()) return absl::OkStatus();
-  const auto left = ReadRun(storage_, place.FolderOf(id));
-  if (!left.ok()) return absl::OkStatus();
-  const int64_t time = absl::ToUnixMicros(left->created);
-  if (std::find(times.begin(), times.end(), time) == times.end()) return absl::OkStatus();
-  if (!absl::IsNotFound(FindOurs(place, id).status())) return absl::OkStatus();
-  return RemoveRun(storage_, place.FolderOf(id));
-}
-
-absl::Status VertexPlatform::Submit(const Submission& submission, const JobRecord& record) {
-  const JobDir dir(record.directory);
-  MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(submission));
-  const Place place = Place::Of(submission);
-  MUSTER_ASSIGN_OR_RETURN(const auto client, storage::GsClient::FromVariables(ProcessVariables()));
-  MUSTER_RETURN_IF_ERROR(AtStep(
-      "the bucket",
-      storage::EnsureBucket(
-          *client, {.name = place.bucket, .project = place.project, .location = place.region})));
-  Submission run = submission;
-  if (place.packages.empty()) {
-    const auto sent = SendFiles(run, place);
-    MUSTER_RETURN_IF_ERROR(AtStep("the package of the working directory", sent.status()));
-    Note(*sent);
-  }
-  std::optional<JobTls> tls;
-  if (NeedsTls(run.spec)) {
-    MUSTER_ASSIGN_OR_RETURN(tls, MakeJobTls(run.id));
-  }
-  const std::string folder = place.FolderOf(run.id);
-  MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", MakeRoom(place, run.id)));
-  MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", WriteRun(storage_, folder, run, tls)));
-  const auto made = Create(run);
-  if (!made.ok()) {
-    const absl::Status removed = RemoveRun(storage_, folder);
-    if (!removed.ok()) Note(absl::StrCat("to be removed by hand: ", folder));
-    return AtStep("the submission to Vertex AI", made.status());
-  }
-  run.place["custom_job"] = *made;
-  Note(absl::StrCat("submitted ", *made, "; its folder is ", folder));
-  return dir.SaveSubmission(run);
-}
-
 absl::StatusOr<Json> VertexPlatform::FindOurs(const Place& place, const std::string& id) {
   MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
-  MUSTER_ASSIGN_OR_RETURN(auto jobs,
-                          client->ListJobs(place.project, place.region,
-                                           absl::StrCat("labels.", kJobLabel, "=\"", id, "\"")));
-  // A service that does not know such filters sends all.
-  std::erase_if(jobs, [&id](const Json& job) { return RecordOf(job, absl::Now()).id != id; });
+  MUSTER_ASSIGN_OR_RETURN(
+      auto jobs, client->ListJobs(place.project, place.region, LabelFilter(kJobLabel, id)));
+  // A service that does not know such filters sends all; and another may have the id in a bucket of
+  // his own.
+  std::erase_if(jobs, [&](const Json& job) {
+    return LabelOf(job, kJobLabel) != id ||
+           (!place.tries.empty() && LabelOf(job, kRunLabel) != place.nonce());
+  });
   if (!jobs.empty()) return std::move(jobs.front());
   return absl::NotFoundError(absl::StrCat("there is no job '", id, "' on Vertex AI in project ",
                                           place.project, ", region ", place.region));
@@ -325,8 +213,14 @@ absl::StatusOr<Json> VertexPlatform::Find(const JobRecord& job, Submission& subm
   const Place place = Place::Of(submission);
   MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
   if (!place.job.empty()) return client->GetJob(place.job);
-  MUSTER_ASSIGN_OR_RETURN(Json found, FindOurs(place, submission.id));
-  submission.place["custom_job"] = found.value("name", "");
+  auto found = FindOurs(place, submission.id);
+  if (absl::IsNotFound(found.status()) &&
+      absl::Now() < absl::FromUnixMicros(place.asked_us) + kMayAppear) {
+    return absl::UnknownError(
+        "Vertex AI did not say whether it has made the job, and does not list it yet");
+  }
+  MUSTER_RETURN_IF_ERROR(found.status());
+  submission.place["custom_job"] = found->value("name", "");
   JobDir(job.directory).SaveSubmission(submission).IgnoreError();  // else it is looked for again
   return found;
 }
@@ -395,19 +289,32 @@ absl::StatusOr<std::optional<StateChange>> VertexPlatform::Observe(
     return found.status();
   }
   MUSTER_ASSIGN_OR_RETURN(const FollowOptions follow, FollowOptionsOf(job, submission));
-  if (sight.job && EndOf(*sight.job, sight.now) && !IsFinal(job.state)) {
-    MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
-    // The last lines belong to the report.
-    const auto copied = CopyOutput(*client, follow, EndOf(*sight.job, sight.now));
-    if (!copied.ok()) follow.warn(copied.status());
+  return Compare({.job = job,
+                  .tasks = tasks,
+                  .submission = submission,
+                  .last_lines = [&](const TaskId& task) { return LastWords(follow, task); }},
+                 sight);
+}
+
+// A report needs no more: all of the output is copied by who wants to see it.
+std::vector<std::string> VertexPlatform::LastWords(const FollowOptions& options,
+                                                   const TaskId& task) {
+  const LogQuery query{.job = std::string(JobNumber(options.job)),
+                       .task = ReplicaName(options.pools, task)};
+  const auto client = ClientNow();
+  const auto entries = client.ok()
+                           ? (*client)->TailLog(options.project, LogFilter(query), kLastLines)
+                           : client.status();
+  if (!entries.ok()) {
+    options.warn(entries.status());
+    return LastLines(options.logs, task, kLastLines);
   }
-  return Compare(
-      {.job = job,
-       .tasks = tasks,
-       .submission = submission,
-       .last_lines =
-           [&follow](const TaskId& task) { return LastLines(follow.logs, task, kLastLines); }},
-      sight);
+  std::vector<std::string> lines;
+  for (const LogEntry& entry : *entries) {
+    for (std::string& line : LinesOf(entry)) lines.push_back(std::move(line));
+  }
+  if (lines.size() > kLastLines) lines.erase(lines.begin(), lines.end() - kLastLines);
+  return lines;
 }
 
 absl::Status VertexPlatform::Stop(const JobRecord& job, bool /*at_once*/) {
@@ -426,7 +333,10 @@ absl::StatusOr<UpdatePlan> VertexPlatform::PlanUpdate(const JobRecord& job,
   MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(job.directory).LoadSubmission());
   JobSpec spec = next.spec;
   spec.model_dir = current.spec.model_dir;
-  if (spec == current.spec) return UpdatePlan{};
+  const bool resumes = !next.resumed_from.empty() && next.resumed_from != current.resumed_from;
+  if (spec == current.spec && !resumes && Place::Of(next).Wishes() == Place::Of(current).Wishes()) {
+    return UpdatePlan{};
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       job.id, " is running, and a job on Vertex AI cannot be changed: stop it (muster stop ",
       job.id, ") and go on from its checkpoint with --resume ", job.id,

@@ -7,17 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "launch/job_dir.h"
 #include "launch/platform.h"
 #include "launch/vertex/client.h"
 #include "launch/vertex/follower.h"
 #include "launch/vertex/place.h"
+#include "launch/work_dir.h"
 #include "storage/storage.h"
 
 namespace muster::vertex {
 
 struct PlatformOptions {
-  std::string version;  // of Muster, and of its image
-  std::string cache;    // a file that remembers what files of working directories hold
+  std::string version;                           // of Muster, and of its image
+  std::string home;                              // Muster's on this machine, which is never sent
   std::function<void(const std::string&)> note;  // is told what the user should know
 };
 
@@ -34,7 +36,7 @@ class VertexPlatform final : public Platform {
   absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
   absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
                                       const TaskId& task) const override;
-  // A failure says at which step it came.
+  // A failure says at which step it came; Unknown when the job may have been made.
   absl::Status Submit(const Submission& submission, const JobRecord& record) override;
   Liveness Check(const JobRecord&) override { return Liveness::kUnknown; }
   bool is_observed() const override { return true; }
@@ -59,15 +61,23 @@ class VertexPlatform final : public Platform {
   // With everything that the user left open.
   absl::StatusOr<Place> Resolve(Place place);
   absl::Status FollowChain(Submission& submission, Place& place);
+  // FailedPrecondition while a job writes to the place's folder, which is that of a resumed one.
+  absl::Status CheckUnused(const Submission& submission, const Place& place);
+  // What is sent of the working directory; `notice` is told what is kept back.
+  absl::StatusOr<std::vector<WorkFile>> FilesOf(const Submission& submission, bool notice) const;
   absl::Status CheckFiles(const Submission& submission, const Place& place) const;
   absl::StatusOr<std::string> SendFiles(Submission& submission, const Place& place);
-  absl::Status MakeRoom(const Place& place, const std::string& id);
+  // The bucket, and what is in the working directory.
+  absl::Status SendAll(Submission& run);
+  absl::Status MakeRoom(Submission& run, const JobDir& dir);
   absl::StatusOr<std::string> Create(const Submission& submission);
-  // The CustomJob with our id of it; NotFound.
+  // The CustomJob with our id of it, and of the place's nonce if it has one; NotFound.
   absl::StatusOr<nlohmann::json> FindOurs(const Place& place, const std::string& id);
-  // That of a job of the history, of which it may not be known yet.
+  // That of a job of the history, of which it may not be known yet. Unknown while it may come to
+  // be.
   absl::StatusOr<nlohmann::json> Find(const JobRecord& job, Submission& submission);
   absl::StatusOr<FollowOptions> FollowOptionsOf(const JobRecord& job, const Submission& submission);
+  std::vector<std::string> LastWords(const FollowOptions& options, const TaskId& task);
   void Note(const std::string& text) const;
 
   const PlatformOptions options_;

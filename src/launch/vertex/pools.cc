@@ -98,6 +98,15 @@ std::optional<TaskId> FindTask(const Pools& pools, absl::string_view name) {
   return replica < tasks.size() ? std::optional<TaskId>(tasks[replica]) : std::nullopt;
 }
 
+std::string ReplicaName(const Pools& pools, const TaskId& task) {
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const auto found = std::find(pools.at(i).begin(), pools.at(i).end(), task);
+    if (found == pools.at(i).end()) continue;
+    return absl::StrCat(kPoolName, i, "-", found - pools.at(i).begin());
+  }
+  return "";
+}
+
 absl::StatusOr<Membership> ReadClusterSpec(const JobSpec& spec, absl::string_view text) {
   MUSTER_ASSIGN_OR_RETURN(const Pools pools, PoolsOf(spec));
   Membership membership{.self = pools[kLeading].front()};

@@ -26,6 +26,9 @@ absl::StatusOr<Pools> PoolsOf(const JobSpec& spec);
 // The task that Vertex AI calls "workerpool1-0" in logs and messages; nullopt when there is none.
 std::optional<TaskId> FindTask(const Pools& pools, absl::string_view name);
 
+// What Vertex AI calls a task; "" for one that is not there.
+std::string ReplicaName(const Pools& pools, const TaskId& task);
+
 // What the variable CLUSTER_SPEC tells a container.
 struct Membership {
   ClusterSpec cluster;  // of the job's own tasks

@@ -43,10 +43,15 @@ absl::StatusOr<std::string> WriteTls(const JobTls& tls, const std::string& folde
 
 }  // namespace
 
-absl::StatusOr<TaskLaunch> PrepareTask(storage::Storage& storage, const std::string& run_folder,
+absl::StatusOr<TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
                                        const Variables& variables, const std::string& scratch) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, ReadRun(storage, run_folder));
-  MUSTER_ASSIGN_OR_RETURN(const auto tls, ReadTls(storage, run_folder));
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, ReadRun(storage, run.folder));
+  if (Place::Of(submission).nonce() != run.nonce) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        run.folder, " belongs to another submission of this job id, which took the place of ",
+        "this one; this job ends here"));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const auto tls, ReadTls(storage, run.folder));
   MUSTER_ASSIGN_OR_RETURN(const Membership membership,
                           ReadClusterSpec(submission.spec, variables("CLUSTER_SPEC")));
   MUSTER_ASSIGN_OR_RETURN(const std::string folder, NewFolder(scratch));

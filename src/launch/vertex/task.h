@@ -10,9 +10,16 @@
 
 namespace muster::vertex {
 
+// Of which run it is a task.
+struct TaskRun {
+  std::string folder;
+  std::string nonce;  // of its submission
+};
+
 // Fetches what the task needs from the run's folder and its packages into a new folder below
 // `scratch`, and says how it is to be started. Which task it is, CLUSTER_SPEC of `variables` tells.
-absl::StatusOr<TaskLaunch> PrepareTask(storage::Storage& storage, const std::string& run_folder,
+// FailedPrecondition when the folder is that of another submission: nobody waits for this one.
+absl::StatusOr<TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
                                        const Variables& variables, const std::string& scratch);
 
 }  // namespace muster::vertex

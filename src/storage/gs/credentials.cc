@@ -29,6 +29,14 @@ std::string GcloudFile(const Variables& variables) {
   return folder.empty() ? "" : JoinPath(folder, "application_default_credentials.json");
 }
 
+// What it holds; null when there is none.
+nlohmann::json FileOf(const Variables& variables) {
+  std::string path = variables(kVariable);
+  if (path.empty()) path = GcloudFile(variables);
+  const auto text = path.empty() ? absl::NotFoundError("") : ReadFile(path, kMaxFile);
+  return text.ok() ? ParseJson(*text) : nlohmann::json();
+}
+
 absl::Status Unusable(const std::string& path, absl::string_view why) {
   return absl::UnauthenticatedError(absl::StrCat(path, ": ", why));
 }
@@ -58,13 +66,22 @@ std::string GoogleProject(const Variables& variables) {
   for (const char* name : {"GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"}) {
     if (std::string project = variables(name); !project.empty()) return project;
   }
-  std::string path = variables(kVariable);
-  if (path.empty()) path = GcloudFile(variables);
-  const auto text = path.empty() ? absl::NotFoundError("") : ReadFile(path, kMaxFile);
-  if (!text.ok()) return "";
-  const nlohmann::json file = ParseJson(*text);
+  const nlohmann::json file = FileOf(variables);
   const std::string project = TextMember(file, "project_id");
   return project.empty() ? TextMember(file, "quota_project_id") : project;
+}
+
+std::string GoogleMember(const Variables& variables) {
+  const nlohmann::json file = FileOf(variables);
+  const bool user = TextMember(file, "type") == "authorized_user";
+  const std::string email = TextMember(file, user ? "account" : "client_email");
+  return absl::StrCat(user ? "user:" : "serviceAccount:", email.empty() ? "EMAIL" : email);
+}
+
+std::vector<std::string> GoogleCredentialFiles(const Variables& variables) {
+  std::vector<std::string> files = {variables(kVariable), GcloudFile(variables)};
+  std::erase(files, "");
+  return files;
 }
 
 GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClient& http,
