@@ -108,10 +108,10 @@ absl::StatusOr<Platform*> Context::platform(const std::string& name) {
 
 vertex::VertexPlatform& Context::vertex() {
   if (vertex_ == nullptr) {
-    vertex_ = std::make_unique<vertex::VertexPlatform>(
-        vertex::PlatformOptions{.version = MUSTER_VERSION,
-                                .cache = JoinPath(home_, "work_dir.cache"),
-                                .note = [this](const std::string& text) { err_.Note(text); }});
+    vertex_ = std::make_unique<vertex::VertexPlatform>(vertex::PlatformOptions{
+        .version = MUSTER_VERSION, .home = home_, .note = [this](const std::string& text) {
+          err_.Note(text);
+        }});
   }
   return *vertex_;
 }

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -34,6 +36,14 @@ constexpr size_t kNamedInErrors = 5;
 
 int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+using Identity = std::pair<dev_t, ino_t>;
+
+std::optional<Identity> IdentityOf(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return Identity(info.st_dev, info.st_ino);
 }
 
 bool Exists(const std::string& path) {
@@ -120,7 +130,13 @@ std::vector<std::string> LargestEntries(const std::vector<WorkFile>& files, bool
 
 class Walk {
  public:
-  Walk(std::string root, const WorkDirLimits& limits) : root_(std::move(root)), limits_(limits) {}
+  Walk(std::string root, const Withheld& withheld, const WorkDirLimits& limits)
+      : root_(std::move(root)), withheld_(withheld), limits_(limits) {
+    if (!withheld.home.empty()) home_ = IdentityOf(withheld.home);
+    for (const std::string& key : withheld.keys) {
+      if (const auto identity = IdentityOf(key)) keys_.insert(*identity);
+    }
+  }
 
   absl::StatusOr<std::vector<WorkFile>> Run() {
     std::error_code error;
@@ -206,7 +222,17 @@ class Walk {
       return errno == ENOENT ? absl::OkStatus() : absl::ErrnoToStatus(errno, full);
     }
     if (Ignored(path, S_ISDIR(info.st_mode))) return absl::OkStatus();
-    if (S_ISDIR(info.st_mode)) return Folder(absl::StrCat(path, "/"));
+    const Identity identity(info.st_dev, info.st_ino);
+    if (S_ISDIR(info.st_mode)) {
+      return identity == home_ ? absl::OkStatus() : Folder(absl::StrCat(path, "/"));
+    }
+    if (keys_.contains(identity)) {
+      if (withheld_.notice) {
+        withheld_.notice(absl::StrCat(Printable(path), " is not sent with the job: it is the key ",
+                                      "of your credentials, which had better lie elsewhere"));
+      }
+      return absl::OkStatus();
+    }
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) return absl::OkStatus();
     if (!IsUtf8(path)) not_utf8_.push_back(absl::CHexEscape(path));
     WorkFile file;
@@ -268,7 +294,10 @@ class Walk {
   }
 
   std::string root_;
+  const Withheld& withheld_;
   const WorkDirLimits limits_;
+  std::optional<Identity> home_;
+  std::set<Identity> keys_;
   std::string above_;  // from the repository's top to the root: "" or ends in '/'
   std::vector<Level> levels_;
   size_t first_level_ = 0;  // those before it belong to a repository around this one
@@ -286,9 +315,9 @@ void TakeStat(const struct stat& info, WorkFile& file) {
   file.inode = info.st_ino;
 }
 
-absl::StatusOr<std::vector<WorkFile>> ListWorkDir(const std::string& root,
+absl::StatusOr<std::vector<WorkFile>> ListWorkDir(const std::string& root, const Withheld& withheld,
                                                   const WorkDirLimits& limits) {
-  return Walk(root, limits).Run();
+  return Walk(root, withheld, limits).Run();
 }
 
 }  // namespace muster

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,15 @@ struct WorkFile {
 // Fills size, mode, times and inode of a file or a link.
 void TakeStat(const struct stat& info, WorkFile& file);
 
+// What is for this machine alone, though it may lie in the folder: known by what it is, whatever it
+// is called there.
+struct Withheld {
+  std::string home = {};               // Muster's own
+  std::vector<std::string> keys = {};  // files by which this user is known to others
+  // Is told of a key that lies there, once for each.
+  std::function<void(const std::string&)> notice = nullptr;
+};
+
 struct WorkDirLimits {
   int64_t max_bytes = int64_t{2} << 30;
   int64_t max_files = 200'000;
@@ -47,7 +57,11 @@ struct WorkDirLimits {
 // elsewhere on another machine: FailedPrecondition, as for a name that is not UTF-8, with the names
 // and what to do. ResourceExhausted, with the largest entries, when the limits are passed.
 absl::StatusOr<std::vector<WorkFile>> ListWorkDir(const std::string& root,
+                                                  const Withheld& withheld = {},
                                                   const WorkDirLimits& limits = {});
+
+// Where HashFiles keeps what it knows of a folder, below Muster's home.
+absl::StatusOr<std::string> WorkDirCache(const std::string& home, const std::string& root);
 
 // Fills `sha256` of every file of a listing. Only files that differ from what `cache_path`
 // remembers are read (path, size, times and inode), and the cache is written anew; one that is

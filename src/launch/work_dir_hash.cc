@@ -133,6 +133,12 @@ absl::Status HashFile(const std::string& path, WorkFile& file, std::string& buff
 
 }  // namespace
 
+absl::StatusOr<std::string> WorkDirCache(const std::string& home, const std::string& root) {
+  const std::string folder = JoinPath(home, "sent");
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder));
+  return JoinPath(folder, Sha256Hex(root).substr(0, 16));
+}
+
 absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>& files,
                                   const std::string& cache_path, absl::Time now) {
   const Cache cache = ReadCache(cache_path);

@@ -152,14 +152,34 @@ TEST_F(WorkDirTest, TooMuchIsRefusedWithWhatIsLargest) {
   Write("data/raw/one", std::string(90'000, 'a'));
   Write("data/raw/two", std::string(40'000, 'a'));
   Write("data/note", "");
-  const auto refused = ListWorkDir(root_, {.max_bytes = 100'000});
+  const auto refused = ListWorkDir(root_, {}, {.max_bytes = 100'000});
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(refused), AllOf(HasSubstr("data/raw/one (88KiB), data/raw/two (39KiB)"),
                                       HasSubstr(".gitignore"), HasSubstr("98KiB")));
-  EXPECT_THAT(Message(ListWorkDir(root_, {.max_files = 3})),
+  EXPECT_THAT(Message(ListWorkDir(root_, {}, {.max_files = 3})),
               AllOf(HasSubstr("more than 3 files"), HasSubstr(".gitignore")));
   Write(".gitignore", "data/raw/one\n");
-  EXPECT_TRUE(ListWorkDir(root_, {.max_bytes = 100'000, .max_files = 4}).ok());
+  EXPECT_TRUE(ListWorkDir(root_, {}, {.max_bytes = 100'000, .max_files = 4}).ok());
+}
+
+TEST_F(WorkDirTest, KeysAndMustersHomeStayHereWhateverTheyAreCalled) {
+  Write("keep", "");
+  Write("deep/key.json", "secret");
+  Write("home/jobs/x/job.json", "");
+  Link("home", "link");
+  std::filesystem::create_hard_link(In("deep/key.json"), In("also"));
+  std::filesystem::create_symlink(In("deep/key.json"), outer_.path() + "/by-another-name");
+  std::vector<std::string> told;
+  const auto files =
+      ListWorkDir(root_, {.home = In("link"),
+                          .keys = {outer_.path() + "/by-another-name", outer_.path() + "/none"},
+                          .notice = [&told](const std::string& text) { told.push_back(text); }});
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 2U);
+  EXPECT_EQ(files->front().path, "keep");
+  EXPECT_EQ(files->back().path, "link");  // itself, as a link
+  EXPECT_THAT(told, testing::UnorderedElementsAre(HasSubstr("deep/key.json is not sent"),
+                                                  HasSubstr("also is not sent")));
 }
 
 TEST_F(WorkDirTest, AFolderThatIsNotThereOrNoFolder) {

@@ -188,6 +188,17 @@ class VertexTest(MusterTest):
         said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "four", text=JOB.replace("mnist\n", "one\n", 1))
         self.assertNotIn("MiB sent", said.stderr)
 
+    def test_the_key_is_not_sent_along(self):
+        self.serve()
+        key = self.work / "key.json"
+        self.key.rename(key)
+        self.env.update({"GOOGLE_APPLICATION_CREDENTIALS": str(key), "MUSTER_HOME": str(self.work / "home")})
+        said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
+        self.assertIn("key.json is not sent with the job", said.stderr)
+        names = [member for package in self.objects() if "muster_packages/" in package
+                 for member in tarfile.open(fileobj=io.BytesIO(self.object(package.split("/", 1)[1]))).getnames()]
+        self.assertEqual(sorted(names), ["config.yml", "hello.txt"])
+
     def test_custom_machines_and_counts(self):
         self.serve()
         self.submit("--scale-tier", "CUSTOM", "--master-type", "complex_model_m_gpu", "--worker-type", "standard_v100", "--worker-count", "5",

@@ -23,6 +23,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "base/variables.h"
 #include "cluster/address.h"
 #include "launch/job_dir.h"
 #include "launch/job_tls.h"
@@ -30,6 +31,7 @@
 #include "launch/ssh/protocol.h"
 #include "launch/work_dir.h"
 #include "process/spawn.h"
+#include "storage/gs/credentials.h"
 
 namespace muster::ssh {
 namespace {
@@ -161,23 +163,19 @@ class Preparation {
   }
 
   absl::Status List() {
-    MUSTER_ASSIGN_OR_RETURN(cargo_.files, ListWorkDir(submission_.working_dir));
-    const std::string own = absl::StrCat(options_.home, "/");
-    std::erase_if(cargo_.files, [&](const WorkFile& file) {
-      return absl::StartsWith(JoinPath(submission_.working_dir, file.path), own);
-    });
+    MUSTER_ASSIGN_OR_RETURN(cargo_.files,
+                            ListWorkDir(submission_.working_dir,
+                                        {.home = options_.home,
+                                         .keys = storage::GoogleCredentialFiles(ProcessVariables()),
+                                         .notice = options_.notice}));
     return absl::OkStatus();
   }
 
   absl::Status Gather() {
     MUSTER_RETURN_IF_ERROR(List());
-    const std::string cache = JoinPath(options_.home, "sent");
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(cache));
-    Sha256 name;
-    name.Update(absl::string_view(submission_.working_dir));
-    MUSTER_RETURN_IF_ERROR(HashFiles(submission_.working_dir, cargo_.files,
-                                     JoinPath(cache, name.Finish().substr(0, 16)))
-                               .status());
+    MUSTER_ASSIGN_OR_RETURN(const std::string cache,
+                            WorkDirCache(options_.home, submission_.working_dir));
+    MUSTER_RETURN_IF_ERROR(HashFiles(submission_.working_dir, cargo_.files, cache).status());
     if (NeedsTrainer()) {
       MUSTER_ASSIGN_OR_RETURN(const std::string program, ReadFile(submission_.trainer, 1 << 30));
       Sha256 digest;

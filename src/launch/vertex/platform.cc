@@ -20,8 +20,8 @@
 #include "launch/vertex/package.h"
 #include "launch/vertex/paths.h"
 #include "launch/vertex/run_folder.h"
-#include "launch/work_dir.h"
 #include "storage/gs/bucket.h"
+#include "storage/gs/credentials.h"
 
 namespace muster::vertex {
 namespace {
@@ -167,9 +167,17 @@ absl::Status VertexPlatform::FollowChain(Submission& submission, Place& place) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<WorkFile>> VertexPlatform::FilesOf(const Submission& submission,
+                                                              bool notice) const {
+  return ListWorkDir(submission.working_dir,
+                     {.home = options_.home,
+                      .keys = storage::GoogleCredentialFiles(ProcessVariables()),
+                      .notice = notice ? options_.note : nullptr});
+}
+
 absl::Status VertexPlatform::CheckFiles(const Submission& submission, const Place& place) const {
   if (!place.packages.empty()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const auto files, ListWorkDir(submission.working_dir));
+  MUSTER_ASSIGN_OR_RETURN(const auto files, FilesOf(submission, /*notice=*/false));
   return CheckPaths(submission.spec, submission.working_dir, [&files](absl::string_view path) {
     return std::any_of(files.begin(), files.end(), [path](const WorkFile& file) {
       return path.empty() || file.path == path ||
@@ -234,8 +242,10 @@ absl::StatusOr<TaskLaunch> VertexPlatform::LaunchOf(const Submission& submission
 
 // What was sent, in words.
 absl::StatusOr<std::string> VertexPlatform::SendFiles(Submission& submission, const Place& place) {
-  MUSTER_ASSIGN_OR_RETURN(auto files, ListWorkDir(submission.working_dir));
-  MUSTER_RETURN_IF_ERROR(HashFiles(submission.working_dir, files, options_.cache).status());
+  MUSTER_ASSIGN_OR_RETURN(auto files, FilesOf(submission, /*notice=*/true));
+  MUSTER_ASSIGN_OR_RETURN(const std::string cache,
+                          WorkDirCache(options_.home, submission.working_dir));
+  MUSTER_RETURN_IF_ERROR(HashFiles(submission.working_dir, files, cache).status());
   MUSTER_ASSIGN_OR_RETURN(
       const Sent sent,
       SendPackages(storage_,

@@ -11,13 +11,14 @@
 #include "launch/vertex/client.h"
 #include "launch/vertex/follower.h"
 #include "launch/vertex/place.h"
+#include "launch/work_dir.h"
 #include "storage/storage.h"
 
 namespace muster::vertex {
 
 struct PlatformOptions {
-  std::string version;  // of Muster, and of its image
-  std::string cache;    // a file that remembers what files of working directories hold
+  std::string version;                           // of Muster, and of its image
+  std::string home;                              // Muster's on this machine, which is never sent
   std::function<void(const std::string&)> note;  // is told what the user should know
 };
 
@@ -59,6 +60,8 @@ class VertexPlatform final : public Platform {
   // With everything that the user left open.
   absl::StatusOr<Place> Resolve(Place place);
   absl::Status FollowChain(Submission& submission, Place& place);
+  // What is sent of the working directory; `notice` is told what is kept back.
+  absl::StatusOr<std::vector<WorkFile>> FilesOf(const Submission& submission, bool notice) const;
   absl::Status CheckFiles(const Submission& submission, const Place& place) const;
   absl::StatusOr<std::string> SendFiles(Submission& submission, const Place& place);
   absl::Status MakeRoom(const Place& place, const std::string& id);

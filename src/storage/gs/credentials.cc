@@ -67,6 +67,12 @@ std::string GoogleProject(const Variables& variables) {
   return project.empty() ? TextMember(file, "quota_project_id") : project;
 }
 
+std::vector<std::string> GoogleCredentialFiles(const Variables& variables) {
+  std::vector<std::string> files = {variables(kVariable), GcloudFile(variables)};
+  std::erase(files, "");
+  return files;
+}
+
 GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClient& http,
                                              const Clock& clock)
     : variables_(std::move(variables)),

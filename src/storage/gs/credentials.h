@@ -29,6 +29,9 @@ struct GoogleToken {
 // that of the credentials' file; "" when none of them names one.
 std::string GoogleProject(const Variables& variables);
 
+// The files that credentials are looked for in, whether or not they are there.
+std::vector<std::string> GoogleCredentialFiles(const Variables& variables);
+
 // Finds credentials where Google's tools do, and has them turned into tokens: the file that
 // GOOGLE_APPLICATION_CREDENTIALS names, that of `gcloud auth application-default login`, the
 // machine's metadata server. Keeps a token until shortly before it expires. Thread-safe.
