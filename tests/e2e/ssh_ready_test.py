@@ -104,6 +104,14 @@ class TrainerTest(ReadyTestBase):
         if not pathlib.Path(MUSTER).with_name("muster-trainer").exists():
             self.skipTest("built without the trainer")
 
+    def test_doctor_asks_for_its_libraries(self):
+        hosts = self.use(2)
+        self.assertRegex(self.doctor(hosts), "host1 +ok +.*, has what muster-trainer needs\n")
+        self.bed.run("host2", ["sh", "-c", "mkdir ~/bin; printf '#!/bin/sh\necho libc.so.6\n' > ~/bin/ldconfig; chmod +x ~/bin/ldconfig"])
+        self.bed.configure_sshd("host2", "SetEnv PATH=/root/bin:/usr/bin:/bin")
+        self.forget_connections()
+        self.assertRegex(self.doctor(hosts), "host2 +ok +.*, lacks for muster-trainer: .*libtorch_cpu.so")
+
     def test_a_host_where_it_does_not_run(self):
         hosts = self.use(1)
         libraries = subprocess.run(["ldd", pathlib.Path(MUSTER).with_name("muster-trainer")], capture_output=True, text=True).stdout

@@ -18,12 +18,14 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/terminal_text.h"
 #include "base/units.h"
 #include "base/variables.h"
 #include "cluster/address.h"
 #include "launch/job_dir.h"
 #include "launch/job_tls.h"
 #include "launch/ssh/command.h"
+#include "launch/ssh/libraries.h"
 #include "launch/ssh/paths.h"
 #include "launch/ssh/protocol.h"
 #include "launch/work_dir.h"
@@ -49,6 +51,21 @@ std::string DescribeSkew(absl::Duration skew) {
   return absl::StrCat(
       DurationToString(absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
       skew > absl::ZeroDuration() ? " ahead" : " behind");
+}
+
+// What a host lacks for the trainer, as far as its linker tells. A job of commands needs none of
+// it.
+absl::StatusOr<std::string> CheckLibraries(Session& session,
+                                           const std::vector<std::string>& needed) {
+  if (needed.empty()) return "";
+  std::string script = "PATH=$PATH:/usr/sbin:/sbin; ldconfig -p | grep -F";
+  for (const std::string& name : needed) absl::StrAppend(&script, " -e ", ShellQuote(name));
+  MUSTER_ASSIGN_OR_RETURN(
+      const Json found, session.Call({{"op", "run"}, {"argv", Json::array({"sh", "-c", script})}}));
+  if (NumberAt(found, "exit_code") != 0) return ", libraries not known (no ldconfig)";
+  const std::vector<std::string> missing = NotIn(TextAt(found, "output"), needed);
+  if (missing.empty()) return ", has what muster-trainer needs";
+  return absl::StrCat(", lacks for muster-trainer: ", absl::StrJoin(missing, " "));
 }
 
 struct Cargo {
@@ -342,16 +359,19 @@ std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const Agent
   std::vector<HostFinding> findings(hosts.size());
   std::vector<std::unique_ptr<Session>> sessions(hosts.size());
   std::vector<Peer> peers(hosts.size());
+  const std::vector<std::string> needed =
+      NeededLibraries(JoinPath(FolderOf(agent.path), "muster-trainer"));
   const auto examine = [&](size_t i) -> absl::StatusOr<std::string> {
     MUSTER_ASSIGN_OR_RETURN(peers[i].address, PeerAddress(hosts[i]));
     MUSTER_ASSIGN_OR_RETURN(sessions[i], Session::Open(hosts[i], agent));
     MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions[i]));
     const auto& [skew, info] = answer;
     peers[i].session = sessions[i].get();
+    MUSTER_ASSIGN_OR_RETURN(const std::string libraries, CheckLibraries(*sessions[i], needed));
     return absl::StrCat(TextAt(info, "system"), " ", TextAt(info, "machine"), ", ",
                         NumberAt(info, "cpus"), " cpus, ", FormatBytes(NumberAt(info, "memory")),
                         " of memory, ", FormatBytes(NumberAt(info, "free")), " free in ",
-                        TextAt(info, "root"), ", clock ", DescribeSkew(skew));
+                        TextAt(info, "root"), ", clock ", DescribeSkew(skew), libraries);
   };
   ForEach(
       hosts.size(),
