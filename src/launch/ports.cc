@@ -19,9 +19,6 @@
 namespace muster {
 namespace {
 
-constexpr int kFirstPort = 20000;
-constexpr int kLastPort = 32767;  // Linux serves outgoing connections from 32768 up
-
 // Invalid when another process has it.
 UniqueFd HoldName(int port) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

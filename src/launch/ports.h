@@ -17,6 +17,10 @@ namespace muster {
 // thread-safe.
 class PortReservations {
  public:
+  // Those that Reserve() picks from.
+  static constexpr int kFirstPort = 20000;
+  static constexpr int kLastPort = 32767;  // Linux serves outgoing connections from 32768 up
+
   // ResourceExhausted when no port is free.
   absl::StatusOr<int> Reserve();
   // A port that the user chose. AlreadyExists when it is reserved or in use.

@@ -208,7 +208,8 @@ class Walk {
     const bool has_rules = !rules.empty();
     if (has_rules) levels_.push_back({std::move(rules), above_.size() + within.size()});
     for (const std::string& name : *names) {
-      if (name != ".git") MUSTER_RETURN_IF_ERROR(Entry(absl::StrCat(within, name)));
+      if (name == ".git" || name == ".ssh") continue;  // whose keys are nobody else's
+      MUSTER_RETURN_IF_ERROR(Entry(absl::StrCat(within, name)));
     }
     if (has_rules) levels_.pop_back();
     first_level_ = outer_first;

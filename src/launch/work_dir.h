@@ -24,6 +24,7 @@ struct WorkFile {
   // With size and mtime_ns, what tells that a file is still the one that was hashed.
   int64_t ctime_ns = 0;
   uint64_t inode = 0;
+  bool settled = false;  // filled by HashFiles: another change would show in its times
 
   bool is_link() const { return !link_target.empty(); }
 };
@@ -49,8 +50,8 @@ struct WorkDirLimits {
 //
 // Left out is what git would ignore by the .gitignore files in the folder, beneath it, and above it
 // as far as the repository it belongs to; a file that is tracked although a .gitignore names it is
-// left out too. So are `.git` wherever it is, folders without files, and sockets, pipes and
-// devices. A repository within has its own rules alone, as in git. git's settings
+// left out too. So are `.git` and `.ssh` wherever they are, folders without files, and sockets,
+// pipes and devices. A repository within has its own rules alone, as in git. git's settings
 // (core.excludesFile, .git/info/exclude) are not asked.
 //
 // A symbolic link is sent as a link. One that leads out of the folder, or is absolute, would lead
@@ -70,5 +71,8 @@ absl::StatusOr<std::string> WorkDirCache(const std::string& home, const std::str
 // Aborted, one that is gone NotFound. Returns how many bytes were read.
 absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>& files,
                                   const std::string& cache_path, absl::Time now = absl::Now());
+
+// Whether an open file is what HashFiles read, as its times tell; false when they cannot.
+bool IsAsHashed(int fd, const WorkFile& file);
 
 }  // namespace muster

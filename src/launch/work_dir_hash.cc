@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <tuple>
@@ -77,11 +78,10 @@ Cache ReadCache(const std::string& path) {
   return cache;
 }
 
-void WriteCache(const std::string& path, const std::vector<WorkFile>& files, absl::Time now) {
-  const int64_t settled = absl::ToUnixNanos(now - kTick);
+void WriteCache(const std::string& path, const std::vector<WorkFile>& files) {
   std::string body;
   for (const WorkFile& file : files) {
-    if (file.is_link() || file.mtime_ns >= settled || file.ctime_ns >= settled) continue;
+    if (!file.settled) continue;
     absl::StrAppend(&body, file.sha256, " ", file.size, " ", file.mtime_ns, " ", file.ctime_ns, " ",
                     file.inode, " ", file.path, absl::string_view("\0", 1));
   }
@@ -151,14 +151,21 @@ absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>
     const auto known = cache.find(file.path);
     if (known != cache.end() && known->second.identity == IdentityOf(file)) {
       file.sha256 = known->second.sha256;
+      file.settled = true;
       ++kept;
       continue;
     }
     MUSTER_RETURN_IF_ERROR(HashFile(JoinPath(root, file.path), file, buffer, bytes));
+    file.settled = std::max(file.mtime_ns, file.ctime_ns) < absl::ToUnixNanos(now - kTick);
     changed = true;
   }
-  if (!cache_path.empty() && (changed || kept != cache.size())) WriteCache(cache_path, files, now);
+  if (!cache_path.empty() && (changed || kept != cache.size())) WriteCache(cache_path, files);
   return bytes;
+}
+
+bool IsAsHashed(int fd, const WorkFile& file) {
+  WorkFile now;
+  return file.settled && Stat(fd, file.path, now).ok() && IdentityOf(now) == IdentityOf(file);
 }
 
 }  // namespace muster

@@ -182,6 +182,14 @@ TEST_F(WorkDirTest, KeysAndMustersHomeStayHereWhateverTheyAreCalled) {
                                                   HasSubstr("also is not sent")));
 }
 
+TEST_F(WorkDirTest, KeysForHostsStayHere) {
+  Write(".ssh/id_ed25519", "");
+  Write("sub/.ssh/config", "");
+  Write("sub/ssh", "");
+  Write(".gitignore", "!.ssh\n");
+  EXPECT_THAT(Paths(), ElementsAre(".gitignore", "sub/ssh"));
+}
+
 TEST_F(WorkDirTest, AFolderThatIsNotThereOrNoFolder) {
   EXPECT_EQ(ListWorkDir(In("gone")).status().code(), absl::StatusCode::kNotFound);
   Write("file", "");
@@ -254,6 +262,20 @@ TEST_F(HashFilesTest, WhatHasJustChangedIsNotRemembered) {
   EXPECT_EQ(Hash(files), 5);
   files = Listing();
   EXPECT_EQ(Hash(files), 0);
+}
+
+TEST_F(HashFilesTest, TimesTellWhetherAFileIsWhatWasHashed) {
+  Write("a", "first");
+  const UniqueFd fd(::open(In("a").c_str(), O_RDONLY | O_CLOEXEC));
+  auto files = Listing();
+  Hash(files, absl::ZeroDuration());
+  EXPECT_FALSE(IsAsHashed(fd.get(), files[0])) << "it might change within this tick of the clock";
+  Hash(files);
+  EXPECT_TRUE(IsAsHashed(fd.get(), files[0]));
+  Hash(files);  // which is now remembered
+  EXPECT_TRUE(IsAsHashed(fd.get(), files[0]));
+  ChangeUnseen("a", "again");
+  EXPECT_FALSE(IsAsHashed(fd.get(), files[0]));
 }
 
 TEST_F(HashFilesTest, ADamagedCacheIsIgnored) {

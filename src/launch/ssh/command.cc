@@ -13,16 +13,22 @@
 #include "absl/strings/strip.h"
 #include "base/crc32c.h"
 #include "base/terminal_text.h"
+#include "process/spawn.h"
 
 namespace muster::ssh {
 namespace {
 
-// For the sockets of shared connections, whose names must be short; "" when there is no safe place.
+// The name of a socket has at most 107 bytes. Behind the folder come "/", 8 digits, "-", 40 digits,
+// and 17 bytes that ssh adds while it makes the socket.
+constexpr size_t kLongestSharedFolder = 107 - 1 - 8 - 1 - 40 - 17;
+
+// For the sockets of shared connections; "" when there is no safe place.
 std::string SharedFolder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder = runtime != nullptr && runtime[0] == '/'
-                                 ? absl::StrCat(runtime, "/muster-ssh")
-                                 : absl::StrCat("/tmp/muster-ssh-", ::getuid());
+  std::string folder = absl::StrCat(runtime == nullptr ? "" : runtime, "/muster-ssh");
+  if (runtime == nullptr || runtime[0] != '/' || folder.size() > kLongestSharedFolder) {
+    folder = absl::StrCat("/tmp/muster-ssh-", ::getuid());
+  }
   ::mkdir(folder.c_str(), 0700);
   struct stat info {};
   const bool is_mine = ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
@@ -30,22 +36,58 @@ std::string SharedFolder() {
   return is_mine ? folder : "";
 }
 
-// The last thing that ssh said which is not a mere warning.
-std::string LastWords(absl::string_view said) {
+// The last line that ssh said with `part` in it and is not a mere warning.
+std::string LastWords(absl::string_view said, absl::string_view part = "") {
   std::string words;
   for (const absl::string_view line : absl::StrSplit(said, '\n', absl::SkipWhitespace())) {
     const absl::string_view text = absl::StripAsciiWhitespace(line);
-    if (!absl::StartsWith(text, "Warning:")) words = Printable(text);
+    if (absl::StrContains(text, part) && !absl::StartsWith(text, "Warning:")) {
+      words = Printable(text);
+    }
   }
   return words;
+}
+
+std::string Program() {
+  const char* set = std::getenv("MUSTER_SSH");
+  return set == nullptr ? "ssh" : set;
+}
+
+// How the user connects to the host.
+std::string ByHand(const HostSpec& host) {
+  std::string command = Program();
+  if (host.port != 0) absl::StrAppend(&command, " -p ", host.port);
+  if (!host.key.empty()) absl::StrAppend(&command, " -i ", host.key);
+  const std::string user = host.user.empty() ? "" : absl::StrCat(host.user, "@");
+  return absl::StrCat("`", command, " ", user, host.address, "`");
+}
+
+// How the user makes ssh forget the key that it knows the host by: ssh names it as known_hosts
+// does, which is by what its configuration makes of the address.
+std::string ForgetKey(const HostSpec& host, absl::string_view said) {
+  std::string name = host.port == 0 || host.port == 22
+                         ? host.address
+                         : absl::StrCat("[", host.address, "]:", host.port);
+  const std::string line = LastWords(said, " has changed and you have requested strict checking");
+  if (absl::string_view rest = line; absl::ConsumePrefix(&rest, "Host key for ")) {
+    name = std::string(rest.substr(0, rest.find(" has changed")));
+  }
+  const std::string where = LastWords(said, "Offending ");
+  const size_t begin = where.find(" key in ");
+  const size_t end = where.rfind(':');
+  if (begin == std::string::npos || end == std::string::npos || end < begin) {
+    return absl::StrCat("`ssh-keygen -R ", ShellQuote(name), "`");
+  }
+  const size_t path = begin + absl::string_view(" key in ").size();
+  return absl::StrCat("`ssh-keygen -f ", ShellQuote(where.substr(path, end - path)), " -R ",
+                      ShellQuote(name), "`");
 }
 
 }  // namespace
 
 std::vector<std::string> SshArgv(const HostSpec& host, const std::string& command,
                                  Sharing sharing) {
-  const char* set = std::getenv("MUSTER_SSH");
-  const std::string program = set == nullptr ? "ssh" : set;
+  const std::string program = Program();
   std::vector<std::string> argv = absl::StrSplit(program, ' ', absl::SkipEmpty());
   for (const char* option :
        {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3",
@@ -70,6 +112,13 @@ std::vector<std::string> SshArgv(const HostSpec& host, const std::string& comman
   return argv;
 }
 
+std::map<std::string, std::string> SshEnvironment() {
+  std::map<std::string, std::string> environment = CurrentEnvironment();
+  environment["SSH_ASKPASS"] = "/bin/false";
+  environment["SSH_ASKPASS_REQUIRE"] = "force";
+  return environment;
+}
+
 std::string ForAnyShell(absl::string_view script) {
   return absl::StrCat("exec sh -c '", absl::StrReplaceAll(script, {{"'", "'\\''"}}), "'");
 }
@@ -77,34 +126,31 @@ std::string ForAnyShell(absl::string_view script) {
 absl::Status ExplainSsh(const HostSpec& host, int exit_code, absl::string_view said) {
   const std::string words = LastWords(said);
   const std::string at = absl::StrCat(host.name, ": ");
+  // 255 is ssh's own; anything else comes from the command.
+  if (exit_code != 255) {
+    return absl::UnknownError(
+        absl::StrCat(at, words.empty() ? absl::StrCat("exit code ", exit_code) : words));
+  }
   const auto says = [&](absl::string_view text) { return absl::StrContains(said, text); };
   if (says("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
     return absl::FailedPreconditionError(absl::StrCat(
-        at,
-        "its host key is not the one that you know it by; when the machine was set up anew, "
-        "`ssh-keygen -R ",
-        host.address, "` forgets the old key, else somebody may listen"));
+        at, "its host key is not the one that you know it by; when the machine was set up anew, ",
+        ForgetKey(host, said), " forgets the old key, else somebody may listen"));
   }
   if (says("Host key verification failed")) {
-    return absl::FailedPreconditionError(absl::StrCat(at, "its host key is not known yet: `ssh ",
-                                                      host.address,
-                                                      "` once by hand, and compare the key"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        at, "its host key is not known yet: ", ByHand(host), " once by hand, and compare the key"));
   }
   if (says("Permission denied")) {
     return absl::PermissionDeniedError(
-        absl::StrCat(at, "it does not let you in (", words, "); `ssh ", host.address,
-                     "` must work without a password: see ssh-copy-id and ssh-agent"));
+        absl::StrCat(at, "it does not let you in (", LastWords(said, "Permission denied"), "); ",
+                     ByHand(host), " must work without a password: see ssh-copy-id and ssh-agent"));
   }
   if (says("Could not resolve hostname")) {
     return absl::NotFoundError(absl::StrCat(at, words, "; is the name right?"));
   }
-  // 255 is ssh's own; anything else comes from the command.
-  if (exit_code == 255) {
-    return absl::UnavailableError(absl::StrCat(
-        at, words.empty() ? "the connection was lost" : words, "; is it up, and does sshd run?"));
-  }
-  return absl::UnknownError(
-      absl::StrCat(at, words.empty() ? absl::StrCat("exit code ", exit_code) : words));
+  return absl::UnavailableError(absl::StrCat(at, words.empty() ? "the connection was lost" : words,
+                                             "; is it up, and does sshd run?"));
 }
 
 }  // namespace muster::ssh

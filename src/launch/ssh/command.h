@@ -1,6 +1,7 @@
 // The system's ssh, so that the user's configuration, agents, jump hosts and known hosts count.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ enum class Sharing {
 // The program and arguments that run `command` by a shell of the host. It never asks for anything.
 // $MUSTER_SSH names another program, with arguments: "ssh -F file".
 std::vector<std::string> SshArgv(const HostSpec& host, const std::string& command, Sharing sharing);
+
+// The environment for ssh. BatchMode does not hold for what ssh starts to get to a jump host: with
+// this, that asks nobody either.
+std::map<std::string, std::string> SshEnvironment();
 
 // A command for whatever shell the user has there.
 std::string ForAnyShell(absl::string_view script);

@@ -1,24 +1,20 @@
 #include "launch/ssh/host_side.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,17 +26,18 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
-#include "cluster/address.h"
 #include "launch/job_dir.h"
 #include "launch/ssh/protocol.h"
+#include "launch/ssh/reach.h"
 #include "launch/ssh/wire.h"
-#include "process/exit_status.h"
+#include "process/run.h"
 #include "process/spawn.h"
 
 namespace muster::ssh {
 namespace {
 
-constexpr int64_t kMostProgramOutput = 64 << 10;
+constexpr absl::Duration kRunPatience = absl::Minutes(1);
+constexpr int64_t kKeepAt = 64 << 20;  // bytes
 
 // Where everything is kept: blobs by their hash in files/, jobs in jobs/.
 std::string Root() {
@@ -84,34 +81,30 @@ absl::Status CheckRelative(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a path within a folder"));
 }
 
-// What a program prints, and its exit code.
-absl::StatusOr<std::pair<std::string, int>> RunAndRead(const std::vector<std::string>& argv) {
-  std::array<int, 2> fds;
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd read_end(fds[0]), write_end(fds[1]);
-  MUSTER_ASSIGN_OR_RETURN(
-      const pid_t pid,
-      Spawn({.argv = argv, .env = CurrentEnvironment(), .output_fd = write_end.get()}));
-  write_end.Reset();
-  std::string output = ReadAll(read_end.get(), kMostProgramOutput).value_or("");
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return std::pair{std::move(output), ExitStatus::FromWait(status).code()};
+// A member that is a list; what is something else has nothing in it.
+Json ListAt(const Json& json, absl::string_view key) {
+  const auto list = json.find(key);
+  return list != json.end() && list->is_array() ? *list : Json::array();
+}
+
+std::vector<std::string> WordsAt(const Json& json, absl::string_view key) {
+  std::vector<std::string> words;
+  for (const Json& word : ListAt(json, key)) words.push_back(word.is_string() ? word : "");
+  return words;
 }
 
 class HostSide {
  public:
   explicit HostSide(int out) : out_(out) {}
-  ~HostSide() { DropIncoming(); }
+  ~HostSide() {
+    DropIncoming();
+    KeepArrived().IgnoreError();
+  }
 
   // False when nobody listens any more.
   bool Answer(const Message& message) {
     const std::string op = TextAt(message.head, "op");
-    const auto handler = handlers_.find(op);
-    absl::StatusOr<Json> answer =
-        handler == handlers_.end()
-            ? absl::UnimplementedError(absl::StrCat("this agent knows no '", op, "'"))
-            : handler->second(message);
+    absl::StatusOr<Json> answer = Do(op, message);
     if (!answer.ok()) {
       answer = Json{{"error", std::string(answer.status().message())},
                     {"code", static_cast<int>(answer.status().code())}};
@@ -120,6 +113,15 @@ class HostSide {
   }
 
  private:
+  absl::StatusOr<Json> Do(const std::string& op, const Message& message) {
+    const auto handler = handlers_.find(op);
+    if (handler == handlers_.end()) {
+      return absl::UnimplementedError(absl::StrCat("this agent knows no '", op, "'"));
+    }
+    if (op != "put") MUSTER_RETURN_IF_ERROR(KeepArrived());
+    return handler->second(message);
+  }
+
   static absl::StatusOr<Json> Info(const Message& /*message*/) {
     utsname name{};
     ::uname(&name);
@@ -141,13 +143,17 @@ class HostSide {
         {"now", TimeToJson(absl::Now())}};
   }
 
+  // Those that are not here, or not of the size that they have at the sender's.
   static absl::StatusOr<Json> Missing(const Message& message) {
     Json missing = Json::array();
-    if (message.head.contains("files") && message.head["files"].is_array()) {
-      for (const Json& hash : message.head["files"]) {
-        if (!hash.is_string() || !IsHash(hash.get<std::string>())) continue;
-        if (!Exists(BlobPath(hash))) missing.push_back(hash);
-      }
+    const auto files = message.head.find("files");
+    if (files == message.head.end() || !files->is_object()) {
+      return absl::InvalidArgumentError("no files");
+    }
+    for (const auto& [hash, size] : files->items()) {
+      struct stat info {};
+      const bool here = IsHash(hash) && ::stat(BlobPath(hash).c_str(), &info) == 0;
+      if (!here || info.st_size != NumberAt(*files, hash)) missing.push_back(hash);
     }
     return Json{{"missing", missing}};
   }
@@ -178,13 +184,26 @@ class HostSide {
     }
     incoming_bytes_ += static_cast<int64_t>(message.body.size());
     if (!IsSet(message.head, "last")) return Json::object();
-    if (::rename(incoming_path_.c_str(), path.c_str()) != 0) {
-      const int error = errno;
-      DropIncoming();
-      return DiskError(error, path);
-    }
+    arrived_.emplace_back(incoming_path_, path);
+    arrived_bytes_ += incoming_bytes_;
     incoming_.Reset();
+    if (arrived_bytes_ >= kKeepAt) MUSTER_RETURN_IF_ERROR(KeepArrived());
     return Json::object();
+  }
+
+  // Gives blobs their names, once all of them are on the disk: waiting for each one would take
+  // long.
+  absl::Status KeepArrived() {
+    if (arrived_.empty()) return absl::OkStatus();
+    arrived_bytes_ = 0;
+    const auto arrived = std::exchange(arrived_, {});
+    const UniqueFd disk(::open(Root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    absl::Status kept = ::syncfs(disk.get()) == 0 ? absl::OkStatus() : DiskError(errno, Root());
+    for (const auto& [from, to] : arrived) {
+      if (kept.ok() && ::rename(from.c_str(), to.c_str()) != 0) kept = DiskError(errno, to);
+      if (!kept.ok()) ::unlink(from.c_str());
+    }
+    return kept;
   }
 
   void DropIncoming() {
@@ -253,38 +272,32 @@ class HostSide {
   }
 
   static absl::StatusOr<Json> RunProgram(const Message& message) {
-    std::vector<std::string> argv;
-    if (const auto list = message.head.find("argv");
-        list != message.head.end() && list->is_array()) {
-      for (const Json& word : *list) {
-        if (word.is_string()) argv.push_back(word);
-      }
-    }
-    MUSTER_ASSIGN_OR_RETURN(const auto answer, RunAndRead(argv));
-    return Json{{"output", answer.first}, {"exit_code", answer.second}};
+    MUSTER_ASSIGN_OR_RETURN(
+        const RunResult result,
+        Run({.argv = WordsAt(message.head, "argv"), .env = CurrentEnvironment()}, kRunPatience));
+    return Json{{"output", result.output}, {"exit_code", result.exit.code()}};
   }
 
-  // Listens on a free port until Unlisten, so that the other hosts can try to reach it.
-  absl::StatusOr<Json> Listen(const Message& /*message*/) {
-    listener_ = UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int off = 0;
-    ::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    sockaddr_in6 any{.sin6_family = AF_INET6};
-    socklen_t length = sizeof(any);
-    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&any), length) != 0 ||
-        ::listen(listener_.get(), 64) != 0 ||
-        ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&any), &length) != 0) {
-      return absl::ErrnoToStatus(errno, "cannot listen");
+  // Listens until Unlisten, so that the other hosts can try to reach it.
+  absl::StatusOr<Json> Listen(const Message& message) {
+    std::vector<int> fixed;
+    for (const Json& port : ListAt(message.head, "ports")) {
+      if (port.is_number_integer()) fixed.push_back(port);
     }
-    return Json{{"port", ntohs(any.sin6_port)}};
+    MUSTER_ASSIGN_OR_RETURN(listener_, Listener::Open(fixed));
+    return Json{{"ports", listener_->ports()}};
   }
   absl::StatusOr<Json> Unlisten(const Message& /*message*/) {
-    listener_.Reset();
+    listener_.reset();
     return Json::object();
   }
 
   // Whether something listens at each of some addresses: "" or why not.
-  static absl::StatusOr<Json> Reach(const Message& message);
+  static absl::StatusOr<Json> Reach(const Message& message) {
+    const absl::Duration timeout =
+        absl::Milliseconds(std::max<int64_t>(100, NumberAt(message.head, "timeout_ms")));
+    return Json{{"results", TryToReach(WordsAt(message.head, "addresses"), timeout)}};
+  }
 
   using Handler = std::function<absl::StatusOr<Json>(const Message&)>;
   const std::map<std::string, Handler> handlers_ = {
@@ -301,68 +314,13 @@ class HostSide {
       {"reach", Reach},
   };
   const int out_;
-  UniqueFd listener_;
+  std::optional<Listener> listener_;
   UniqueFd incoming_;
   int64_t incoming_bytes_ = 0;
   std::string incoming_path_;
+  std::vector<std::pair<std::string, std::string>> arrived_;  // where it is, and where it belongs
+  int64_t arrived_bytes_ = 0;
 };
-
-// An address of the host in numbers; "" when its name is not known. Asked of getent, which knows
-// what this host knows: a program without shared libraries does not.
-std::string Resolve(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> numbers;
-  if (::inet_pton(AF_INET, host.c_str(), numbers.data()) == 1 ||
-      ::inet_pton(AF_INET6, host.c_str(), numbers.data()) == 1) {
-    return host;
-  }
-  const auto answer = RunAndRead({"getent", "ahosts", host});
-  if (!answer.ok() || answer->second != 0) return "";
-  return answer->first.substr(0, answer->first.find_first_of(" \t\n"));
-}
-
-absl::StatusOr<UniqueFd> BeginToConnect(const std::string& host, int port) {
-  sockaddr_in v4{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
-  sockaddr_in6 v6{.sin6_family = AF_INET6, .sin6_port = htons(static_cast<uint16_t>(port))};
-  const bool is_v4 = ::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1;
-  if (!is_v4) ::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr);
-  UniqueFd fd(::socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int result = is_v4
-                         ? ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&v4), sizeof(v4))
-                         : ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&v6), sizeof(v6));
-  if (result != 0 && errno != EINPROGRESS) return absl::ErrnoToStatus(errno, "connect");
-  return fd;
-}
-
-// "" when something listens there, else why it cannot be reached.
-std::string TryToReach(const std::string& address, absl::Duration timeout) {
-  const auto parsed = ParseAddress(address);
-  if (!parsed.has_value()) return "no address";
-  const std::string host = Resolve(parsed->host);
-  if (host.empty()) return absl::StrCat("the name '", parsed->host, "' is not known there");
-  const auto fd = BeginToConnect(host, parsed->port);
-  if (!fd.ok()) return std::string(fd.status().message());
-  pollfd waits{fd->get(), POLLOUT, 0};
-  if (::poll(&waits, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) <= 0) {
-    return "no answer";
-  }
-  int error = 0;
-  socklen_t length = sizeof(error);
-  ::getsockopt(fd->get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  return error == 0 ? "" : std::string(absl::ErrnoToStatus(error, "connect").message());
-}
-
-absl::StatusOr<Json> HostSide::Reach(const Message& message) {
-  const absl::Duration timeout =
-      absl::Milliseconds(std::max<int64_t>(100, NumberAt(message.head, "timeout_ms")));
-  Json results = Json::array();
-  if (const auto list = message.head.find("addresses");
-      list != message.head.end() && list->is_array()) {
-    for (const Json& address : *list) {
-      results.push_back(address.is_string() ? TryToReach(address, timeout) : "no address");
-    }
-  }
-  return Json{{"results", results}};
-}
 
 }  // namespace
 

@@ -4,13 +4,16 @@
 #include <map>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "launch/ssh/place.h"
 #include "launch/ssh/placement.h"
 #include "launch/ssh/ready.h"
 #include "launch/update.h"
+#include "storage/url.h"
 
 namespace muster::ssh {
 namespace {
@@ -24,9 +27,34 @@ absl::StatusOr<std::vector<HostSpec>> HostsOf(const Submission& submission) {
       "which hosts? Name them with --hosts vm1,vm2:4, or under `hosts` in the job file");
 }
 
+// "" when all hosts find the same under that name, as far as is known here.
+std::string ManyPlaces(const JobSpec& spec) {
+  if (spec.model_dir.empty() || storage::IsRemote(spec.model_dir)) return "";
+  return absl::StrCat(spec.model_dir,
+                      " is a path: every host has a folder of its own there, unless it is one that "
+                      "they share; a URL (gs://, s3://, hdfs://) is the same place for all");
+}
+
+// A path of this machine is taken as it is written, and what is home there is not known here.
+absl::Status CheckModelDir(const Submission& submission) {
+  const std::string home = JoinPath(submission.working_dir, "~");
+  const std::string& path = submission.spec.model_dir;
+  if (path != home && !absl::StartsWith(path, absl::StrCat(home, "/"))) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "model_dir: '~' is not known to mean the same on every host; write the path out, or a URL");
+}
+
 }  // namespace
 
+std::vector<std::string> SshPlatform::Unsupported(const JobSpec& spec) const {
+  std::vector<std::string> lines = SupervisedPlatform::Unsupported(spec);
+  const std::string many = ManyPlaces(spec);
+  if (!many.empty() && spec.Tasks().size() > 1) lines.push_back(absl::StrCat("model_dir: ", many));
+  return lines;
+}
+
 absl::Status SshPlatform::Prepare(Submission& submission) {
+  MUSTER_RETURN_IF_ERROR(CheckModelDir(submission));
   // Of a job that runs, or that is resumed, it is known where its tasks are.
   const JobPlace before = JobPlace::FromJson(submission.place);
   std::map<std::string, PlacedHost> known;
@@ -92,6 +120,10 @@ absl::Status SshPlatform::Update(const JobRecord& job, const Submission& next) {
 absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
   MUSTER_ASSIGN_OR_RETURN(const ReadyOptions ready, MakeReadyOptions());
   MUSTER_ASSIGN_OR_RETURN(JobPlace place, JobPlace::Of(submission));
+  if (const std::string many = ManyPlaces(submission.spec);
+      !many.empty() && place.hosts.size() > 1) {
+    options_.notice(absl::StrCat("model_dir ", many));
+  }
   MUSTER_RETURN_IF_ERROR(MakeReady(submission, place, ready));
   Submission complete = submission;
   complete.place.update(place.ToJson());

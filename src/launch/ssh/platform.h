@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "launch/ssh/ready.h"
 #include "launch/supervised_platform.h"
@@ -22,6 +23,7 @@ class SshPlatform final : public SupervisedPlatform {
 
   absl::string_view name() const override { return "ssh"; }
   bool is_slow() const override { return true; }
+  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
   // Finds a host for every task.
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission& submission) const override;

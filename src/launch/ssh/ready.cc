@@ -1,15 +1,12 @@
 #include "launch/ssh/ready.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -19,91 +16,29 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/terminal_text.h"
 #include "base/units.h"
 #include "base/variables.h"
 #include "cluster/address.h"
 #include "launch/job_dir.h"
 #include "launch/job_tls.h"
 #include "launch/ssh/command.h"
+#include "launch/ssh/libraries.h"
+#include "launch/ssh/paths.h"
 #include "launch/ssh/protocol.h"
 #include "launch/work_dir.h"
-#include "process/spawn.h"
+#include "process/run.h"
 #include "storage/gs/credentials.h"
 
 namespace muster::ssh {
 namespace {
 
-constexpr absl::Duration kReachPatience = absl::Seconds(3);
+constexpr absl::Duration kConfigurationPatience = absl::Seconds(20);
 constexpr absl::Duration kNotableSkew = absl::Seconds(1);
 constexpr int64_t kNotableBytes = 8 << 20;
 constexpr size_t kFilesAtOnce = 2'000;  // in one message, which has a limit
-
-// Does it for every host, each in a thread of its own.
-absl::Status ForEach(size_t count, const std::function<absl::Status(size_t)>& work) {
-  std::vector<absl::Status> results(count);
-  {
-    std::vector<std::jthread> threads;
-    threads.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      threads.emplace_back([&, i] { results[i] = work(i); });
-    }
-  }
-  std::vector<std::string> messages;
-  absl::StatusCode code = absl::StatusCode::kOk;
-  for (const absl::Status& result : results) {
-    if (result.ok()) continue;
-    if (messages.empty()) code = result.code();
-    messages.emplace_back(result.message());
-  }
-  return absl::Status(code, absl::StrJoin(messages, "\n"));
-}
-
-struct Peer {
-  Session* session;
-  std::string address;  // that the others know it by
-};
-
-// Which of the others `from` cannot reach.
-absl::Status Reach(const Peer& from, const std::vector<Peer>& peers,
-                   const std::vector<std::string>& addresses) {
-  MUSTER_ASSIGN_OR_RETURN(
-      const Json answer,
-      from.session->Call({{"op", "reach"},
-                          {"addresses", addresses},
-                          {"timeout_ms", absl::ToInt64Milliseconds(kReachPatience)}}));
-  const Json results = answer.value("results", Json::array());
-  std::vector<std::string> blocked;
-  const std::string& name = from.session->host().name;
-  for (size_t to = 0; results.is_array() && to < results.size() && to < addresses.size(); ++to) {
-    if (!results[to].is_string() || results[to].get<std::string>().empty()) continue;
-    const std::string& other = peers[to].session->host().name;
-    blocked.push_back(absl::StrCat(name, " cannot reach ", other, " at ", addresses[to], " (",
-                                   results[to].get<std::string>(), "): let TCP from ", name,
-                                   " through ", other, "'s firewall, ports 1024 and up"));
-  }
-  if (blocked.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrJoin(blocked, "\n"));
-}
-
-// Every host tries to reach a port of every other.
-absl::Status CheckPaths(const std::vector<Peer>& peers) {
-  if (peers.size() < 2) return absl::OkStatus();
-  std::vector<std::string> addresses(peers.size());
-  MUSTER_RETURN_IF_ERROR(ForEach(peers.size(), [&](size_t i) -> absl::Status {
-    MUSTER_ASSIGN_OR_RETURN(const Json answer, peers[i].session->Call({{"op", "listen"}}));
-    addresses[i] = MakeAddress(peers[i].address, static_cast<int>(NumberAt(answer, "port")));
-    return absl::OkStatus();
-  }));
-  const absl::Status reached =
-      ForEach(peers.size(), [&](size_t i) { return Reach(peers[i], peers, addresses); });
-  ForEach(peers.size(), [&](size_t i) {
-    return peers[i].session->Call({{"op", "unlisten"}}).status();
-  }).IgnoreError();
-  return reached;
-}
 
 // How far a host's clock is ahead, and what it says of itself.
 absl::StatusOr<std::pair<absl::Duration, Json>> Ask(Session& session) {
@@ -118,9 +53,24 @@ std::string DescribeSkew(absl::Duration skew) {
       skew > absl::ZeroDuration() ? " ahead" : " behind");
 }
 
+// What a host lacks for the trainer, as far as its linker tells. A job of commands needs none of
+// it.
+absl::StatusOr<std::string> CheckLibraries(Session& session,
+                                           const std::vector<std::string>& needed) {
+  if (needed.empty()) return "";
+  std::string script = "PATH=$PATH:/usr/sbin:/sbin; ldconfig -p | grep -F";
+  for (const std::string& name : needed) absl::StrAppend(&script, " -e ", ShellQuote(name));
+  MUSTER_ASSIGN_OR_RETURN(
+      const Json found, session.Call({{"op", "run"}, {"argv", Json::array({"sh", "-c", script})}}));
+  if (NumberAt(found, "exit_code") != 0) return ", libraries not known (no ldconfig)";
+  const std::vector<std::string> missing = NotIn(TextAt(found, "output"), needed);
+  if (missing.empty()) return ", has what muster-trainer needs";
+  return absl::StrCat(", lacks for muster-trainer: ", absl::StrJoin(missing, " "));
+}
+
 struct Cargo {
   std::vector<WorkFile> files;
-  std::string trainer_hash;  // "": none is needed
+  WorkFile trainer;  // without a hash: none is needed
   JobTls tls;
 };
 
@@ -137,26 +87,43 @@ class Preparation {
     // Files are hashed while hosts are called.
     absl::Status gathered;
     std::jthread gathering([&] { gathered = Gather(); });
-    const absl::Status connected = ForEach(sessions_.size(), [&](size_t i) { return Connect(i); });
+    const absl::Status connected = ConnectAll();
     gathering.join();
     MUSTER_RETURN_IF_ERROR(connected);
     MUSTER_RETURN_IF_ERROR(gathered);
     MUSTER_RETURN_IF_ERROR(CheckDistinct());
     MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) { return Fill(i); }));
-    std::vector<Peer> peers;
-    for (size_t i = 0; i < sessions_.size(); ++i) {
-      peers.push_back({sessions_[i].get(), place_.hosts[i].address});
-    }
-    return CheckPaths(peers);
+    return CheckPaths(Peers());
   }
 
   absl::Status RunForChange() {
     MUSTER_RETURN_IF_ERROR(List());
-    MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) { return Connect(i); }));
+    MUSTER_RETURN_IF_ERROR(ConnectAll());
     return ForEach(sessions_.size(), [&](size_t i) { return WriteTrainSection(i); });
   }
 
  private:
+  absl::Status ConnectAll() {
+    return ForEach(
+        sessions_.size(), [&](size_t i) { return Connect(i); }, kConnectsAtOnce);
+  }
+
+  std::vector<Peer> Peers() const {
+    std::vector<Peer> peers;
+    for (size_t i = 0; i < sessions_.size(); ++i) {
+      peers.push_back({sessions_[i].get(), place_.hosts[i].address});
+    }
+    const ClusterSpec planned = PlanAddresses(submission_.spec, place_, {});
+    for (const TaskId& task : submission_.spec.Tasks()) {
+      const auto address = ParseAddress(planned.AddressOf(task));
+      if (!address.has_value() || address->port == 0) continue;
+      for (Peer& peer : peers) {
+        if (peer.address == address->host) peer.ports.push_back(address->port);
+      }
+    }
+    return peers;
+  }
+
   bool NeedsTrainer() const {
     return std::any_of(submission_.spec.roles.begin(), submission_.spec.roles.end(),
                        [](const RoleSpec& role) { return role.command.empty(); });
@@ -177,13 +144,25 @@ class Preparation {
                             WorkDirCache(options_.home, submission_.working_dir));
     MUSTER_RETURN_IF_ERROR(HashFiles(submission_.working_dir, cargo_.files, cache).status());
     if (NeedsTrainer()) {
-      MUSTER_ASSIGN_OR_RETURN(const std::string program, ReadFile(submission_.trainer, 1 << 30));
-      Sha256 digest;
-      digest.Update(absl::string_view(program));
-      cargo_.trainer_hash = digest.Finish();
+      MUSTER_ASSIGN_OR_RETURN(cargo_.trainer, HashTrainer());
     }
     MUSTER_ASSIGN_OR_RETURN(cargo_.tls, MakeJobTls(submission_.id));
     return absl::OkStatus();
+  }
+
+  // It is read only when it is not the one that was sent last.
+  absl::StatusOr<WorkFile> HashTrainer() const {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::canonical(submission_.trainer, error);
+    struct stat info {};
+    if (error || ::stat(path.c_str(), &info) != 0) {
+      return absl::ErrnoToStatus(error ? error.value() : errno, submission_.trainer);
+    }
+    std::vector<WorkFile> files = {{.path = path.filename()}};
+    TakeStat(info, files[0]);
+    MUSTER_ASSIGN_OR_RETURN(const std::string cache, WorkDirCache(options_.home, path));
+    MUSTER_RETURN_IF_ERROR(HashFiles(path.parent_path(), files, cache).status());
+    return files[0];
   }
 
   absl::Status Connect(size_t i) {
@@ -220,7 +199,7 @@ class Preparation {
     host.folder = TextAt(job, "folder");
     MUSTER_RETURN_IF_ERROR(SendMissing(session));
     MUSTER_RETURN_IF_ERROR(MakeWorkDir(session, host));
-    if (!cargo_.trainer_hash.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
+    if (!cargo_.trainer.sha256.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
     MUSTER_RETURN_IF_ERROR(WriteTrainSection(i));
     // A job of one task needs them when it is changed to have more.
     const std::string tls = JoinPath(host.folder, "tls");
@@ -245,6 +224,10 @@ class Preparation {
     }
     if (!value.is_string()) return;
     absl::string_view path = value.get_ref<const std::string&>();
+    if (path == submission_.working_dir) {
+      value = work;
+      return;
+    }
     if (!absl::ConsumePrefix(&path, absl::StrCat(submission_.working_dir, "/"))) return;
     const bool sent =
         std::any_of(cargo_.files.begin(), cargo_.files.end(), [&](const WorkFile& file) {
@@ -260,30 +243,32 @@ class Preparation {
 
   struct Source {
     std::string path;
-    int64_t size = 0;
+    const WorkFile* file;
   };
+  using Sources = std::map<std::string, Source>;  // by hash
 
-  // What the job needs, by hash.
-  std::map<std::string, Source> Sources() const {
-    std::map<std::string, Source> sources;
+  // What the job needs.
+  Sources All() const {
+    Sources sources;
     for (const WorkFile& file : cargo_.files) {
       if (file.is_link()) continue;
-      sources[file.sha256] = {JoinPath(submission_.working_dir, file.path), file.size};
+      sources[file.sha256] = {JoinPath(submission_.working_dir, file.path), &file};
     }
-    if (!cargo_.trainer_hash.empty()) sources[cargo_.trainer_hash] = {submission_.trainer, 0};
+    const WorkFile& trainer = cargo_.trainer;
+    if (!trainer.sha256.empty()) sources[trainer.sha256] = {submission_.trainer, &trainer};
     return sources;
   }
 
   // Drops what the host has already.
-  static absl::Status KeepMissing(Session& session, std::map<std::string, Source>& sources) {
-    std::map<std::string, Source> missing;
+  static absl::Status KeepMissing(Session& session, Sources& sources) {
+    Sources missing;
     for (auto next = sources.begin(); next != sources.end();) {
-      Json hashes = Json::array();
-      for (; next != sources.end() && hashes.size() < kFilesAtOnce; ++next) {
-        hashes.push_back(next->first);
+      Json sizes = Json::object();
+      for (; next != sources.end() && sizes.size() < kFilesAtOnce; ++next) {
+        sizes[next->first] = next->second.file->size;
       }
       MUSTER_ASSIGN_OR_RETURN(const Json answer,
-                              session.Call({{"op", "missing"}, {"files", hashes}}));
+                              session.Call({{"op", "missing"}, {"files", sizes}}));
       for (const Json& hash : answer.value("missing", Json::array())) {
         if (hash.is_string() && sources.contains(hash)) missing[hash] = sources[hash];
       }
@@ -293,16 +278,16 @@ class Preparation {
   }
 
   absl::Status SendMissing(Session& session) {
-    std::map<std::string, Source> wanted = Sources();
+    Sources wanted = All();
     MUSTER_RETURN_IF_ERROR(KeepMissing(session, wanted));
     int64_t bytes = 0;
-    for (const auto& [hash, source] : wanted) bytes += source.size;
+    for (const auto& [hash, source] : wanted) bytes += source.file->size;
     if (bytes >= kNotableBytes) {
       options_.notice(absl::StrCat("sending ", wanted.size(), " files (", FormatBytes(bytes),
                                    ") to ", session.host().name));
     }
     for (const auto& [hash, source] : wanted) {
-      MUSTER_RETURN_IF_ERROR(session.SendFile(source.path, hash));
+      MUSTER_RETURN_IF_ERROR(session.SendFile(source.path, *source.file));
     }
     return absl::OkStatus();
   }
@@ -332,7 +317,7 @@ class Preparation {
 
   absl::Status PlaceTrainer(Session& session, PlacedHost& host) {
     MUSTER_ASSIGN_OR_RETURN(const Json program,
-                            session.Call({{"op", "program"}, {"sha256", cargo_.trainer_hash}}));
+                            session.Call({{"op", "program"}, {"sha256", cargo_.trainer.sha256}}));
     host.trainer = TextAt(program, "path");
     MUSTER_ASSIGN_OR_RETURN(
         const Json tried,
@@ -357,19 +342,14 @@ class Preparation {
 
 absl::StatusOr<std::string> PeerAddress(const HostSpec& host) {
   std::vector<std::string> argv = SshArgv(host, "true", Sharing::kOwn);
-  argv.insert(argv.begin() + 1, "-G");  // prints the configuration, connects to nobody
-  std::array<int, 2> fds;
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd read_end(fds[0]), write_end(fds[1]);
-  auto pid = Spawn({.argv = argv, .env = CurrentEnvironment(), .output_fd = write_end.get()});
-  if (absl::IsNotFound(pid.status())) {
+  argv.insert(argv.end() - 4, "-G");  // prints the configuration, connects to nobody
+  const auto said =
+      Run({.argv = argv, .env = SshEnvironment()}, kConfigurationPatience, /*max_bytes=*/1 << 20);
+  if (absl::IsNotFound(said.status())) {
     return absl::NotFoundError("hosts are reached by ssh, which is not installed (openssh-client)");
   }
-  if (!pid.ok()) return pid.status();
-  write_end.Reset();
-  const std::string text = ReadAll(read_end.get(), 1 << 20).value_or("");
-  ::waitpid(*pid, nullptr, 0);
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+  if (!said.ok()) return Annotate(said.status(), host.name);
+  for (absl::string_view line : absl::StrSplit(said->output, '\n')) {
     if (absl::ConsumePrefix(&line, "hostname ")) return std::string(line);
   }
   return host.address;
@@ -379,24 +359,31 @@ std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const Agent
   std::vector<HostFinding> findings(hosts.size());
   std::vector<std::unique_ptr<Session>> sessions(hosts.size());
   std::vector<Peer> peers(hosts.size());
+  const std::vector<std::string> needed =
+      NeededLibraries(JoinPath(FolderOf(agent.path), "muster-trainer"));
   const auto examine = [&](size_t i) -> absl::StatusOr<std::string> {
     MUSTER_ASSIGN_OR_RETURN(peers[i].address, PeerAddress(hosts[i]));
     MUSTER_ASSIGN_OR_RETURN(sessions[i], Session::Open(hosts[i], agent));
     MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions[i]));
     const auto& [skew, info] = answer;
     peers[i].session = sessions[i].get();
+    MUSTER_ASSIGN_OR_RETURN(const std::string libraries, CheckLibraries(*sessions[i], needed));
     return absl::StrCat(TextAt(info, "system"), " ", TextAt(info, "machine"), ", ",
                         NumberAt(info, "cpus"), " cpus, ", FormatBytes(NumberAt(info, "memory")),
                         " of memory, ", FormatBytes(NumberAt(info, "free")), " free in ",
-                        TextAt(info, "root"), ", clock ", DescribeSkew(skew));
+                        TextAt(info, "root"), ", clock ", DescribeSkew(skew), libraries);
   };
-  ForEach(hosts.size(), [&](size_t i) {
-    const auto said = examine(i);
-    findings[i] = {.host = hosts[i].name,
-                   .status = said.status(),
-                   .detail = said.ok() ? *said : std::string(said.status().message())};
-    return absl::OkStatus();
-  }).IgnoreError();
+  ForEach(
+      hosts.size(),
+      [&](size_t i) {
+        const auto said = examine(i);
+        findings[i] = {.host = hosts[i].name,
+                       .status = said.status(),
+                       .detail = said.ok() ? *said : std::string(said.status().message())};
+        return absl::OkStatus();
+      },
+      kConnectsAtOnce)
+      .IgnoreError();
   std::erase_if(peers, [](const Peer& peer) { return peer.session == nullptr; });
   const absl::Status paths = CheckPaths(peers);
   findings.push_back({.host = "paths between hosts",

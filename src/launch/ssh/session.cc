@@ -2,36 +2,39 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
+#include <random>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "launch/ssh/command.h"
 #include "launch/ssh/protocol.h"
-#include "process/exit_status.h"
+#include "process/run.h"
 #include "process/spawn.h"
 
 namespace muster::ssh {
 namespace {
 
 constexpr char kNone[] = "muster-agent missing ";
+constexpr char kBrought[] = "muster-agent brought\n";
+constexpr absl::Duration kRetryFor = absl::Seconds(4);
+constexpr absl::Duration kFirstDelay = absl::Milliseconds(300);
 constexpr absl::Duration kConnectPatience = absl::Seconds(40);
 constexpr absl::Duration kBringPatience = absl::Minutes(5);
 constexpr absl::Duration kPiecePatience = absl::Minutes(2);
+constexpr absl::Duration kEndPatience = absl::Seconds(2);
 constexpr size_t kPiece = 1 << 20;
 constexpr int kMostOutstanding = 64;
 
@@ -59,60 +62,77 @@ std::string AgentProgram::RemotePath() const {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const HostSpec& host,
                                                        const AgentProgram& agent) {
-  std::unique_ptr<Session> session(new Session(host));
-  MUSTER_ASSIGN_OR_RETURN(const Found found, session->Begin(agent));
-  if (found == Found::kAgent) return session;
-  MUSTER_RETURN_IF_ERROR(session->Bring(agent));
-  MUSTER_ASSIGN_OR_RETURN(const Found again, session->Begin(agent));
-  if (again == Found::kAgent) return session;
-  return absl::UnavailableError(
-      absl::StrCat(host.name, ": the agent that was just brought there is gone"));
+  const absl::Time last_try = Clock::Real().Now() + kRetryFor;
+  std::random_device random;
+  std::uniform_real_distribution<double> jitter(0.5, 1.5);
+  // Not over a shared connection the second time: ssh does not tell then what a jump host said.
+  Sharing sharing = Sharing::kShared;
+  for (absl::Duration delay = kFirstDelay;; delay *= 2) {
+    std::unique_ptr<Session> session(new Session(host, std::exchange(sharing, Sharing::kOwn)));
+    const absl::Status opened = session->TryToOpen(agent);
+    if (opened.ok()) return session;
+    if (!absl::IsUnavailable(opened) || Clock::Real().Now() >= last_try) return opened;
+    absl::SleepFor(delay * jitter(random));
+  }
+}
+
+absl::Status Session::TryToOpen(const AgentProgram& agent) {
+  MUSTER_ASSIGN_OR_RETURN(const Found found, Begin(agent));
+  if (found == Found::kAgent) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(Bring(agent));
+  MUSTER_ASSIGN_OR_RETURN(const Found again, Begin(agent));
+  if (again == Found::kAgent) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      host_.name,
+      ": what was brought to ~/.cache/muster there cannot be executed; is it mounted with noexec? "
+      "Let XDG_CACHE_HOME name a folder there where programs may run"));
 }
 
 Session::~Session() {
   to_.Reset();
-  if (pid_ == 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  End();
+}
+
+// What is left running there may keep a connection open for long.
+void Session::End() {
+  if (pid_ != 0) WaitOrKill(std::exchange(pid_, 0), absl::ZeroDuration());
 }
 
 absl::Status Session::Start(const std::string& command, int input) {
-  std::array<int, 2> in;
-  std::array<int, 2> out;
-  if (::pipe2(in.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd child_in(in[0]);
-  to_ = UniqueFd(in[1]);
-  if (::pipe2(out.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  from_ = UniqueFd(out[0]);
-  UniqueFd child_out(out[1]);
+  MUSTER_ASSIGN_OR_RETURN(Pipe in, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
   said_ = UniqueFd(::memfd_create("ssh", MFD_CLOEXEC));
-  MUSTER_ASSIGN_OR_RETURN(pid_, Spawn({.argv = SshArgv(host_, command, Sharing::kShared),
-                                       .env = CurrentEnvironment(),
-                                       .stdin_fd = input < 0 ? child_in.get() : input,
-                                       .output_fd = child_out.get(),
+  MUSTER_ASSIGN_OR_RETURN(pid_, Spawn({.argv = SshArgv(host_, command, sharing_),
+                                       .env = SshEnvironment(),
+                                       .stdin_fd = input < 0 ? in.read.get() : input,
+                                       .output_fd = out.write.get(),
                                        .error_fd = said_.get(),
-                                       .new_group = true}));
-  ::fcntl(to_.get(), F_SETFL, O_NONBLOCK);
+                                       .new_session = true}));
+  ::fcntl(in.write.get(), F_SETFL, O_NONBLOCK);
+  from_ = std::move(out.read);
+  to_ = std::move(in.write);
   if (input >= 0) to_.Reset();
   return absl::OkStatus();
 }
 
 // ssh has ended: why.
 absl::Status Session::Ended() {
-  int status = 0;
-  ::waitpid(pid_, &status, 0);
-  pid_ = 0;
+  if (pid_ == 0) {
+    return absl::UnavailableError(absl::StrCat(host_.name, ": the connection is lost"));
+  }
+  const ExitStatus exit = WaitOrKill(std::exchange(pid_, 0), kEndPatience);
   ::lseek(said_.get(), 0, SEEK_SET);
   const std::string said = ReadAll(said_.get(), 1 << 20).value_or("");
-  const int code = ExitStatus::FromWait(status).code();
-  return ExplainSsh(host_, code == 0 ? 255 : code, said);
+  return ExplainSsh(host_, exit.ok() || exit.signal() != 0 ? 255 : exit.code(), said);
 }
 
 absl::StatusOr<Session::Found> Session::Begin(const AgentProgram& agent) {
-  MUSTER_RETURN_IF_ERROR(Start(
-      ForAnyShell(absl::StrCat("f=", agent.RemotePath(), "; if test -x \"$f\"; then exec \"$f\" ",
-                               "session; fi; echo \"", kNone, "$(uname -s) $(uname -m)\"")),
-      -1));
+  MUSTER_RETURN_IF_ERROR(
+      Start(ForAnyShell(absl::StrCat("f=", agent.RemotePath(),
+                                     "; if test -x \"$f\" && test \"$(wc -c <\"$f\")\" -eq ",
+                                     agent.size, "; then exec \"$f\" session; fi; echo \"", kNone,
+                                     "$(uname -s) $(uname -m)\"")),
+            -1));
   decoder_ = Decoder(kPreface);
   std::string heard;
   const absl::Time deadline = Clock::Real().Now() + kConnectPatience;
@@ -128,7 +148,7 @@ absl::StatusOr<Session::Found> Session::Begin(const AgentProgram& agent) {
     ::uname(&here);
     const std::string mine = absl::StrCat(here.sysname, " ", here.machine);
     const std::string its = heard.substr(at + sizeof(kNone) - 1, end - at - sizeof(kNone) + 1);
-    (void)Ended();
+    End();
     if (its == mine) return Found::kNone;
     return absl::FailedPreconditionError(absl::StrCat(host_.name, " is ", its,
                                                       ", and this muster is for ", mine,
@@ -141,19 +161,20 @@ absl::Status Session::Bring(const AgentProgram& agent) {
   if (!file.valid()) return absl::ErrnoToStatus(errno, agent.path);
   // What is cut off on its way is never taken for the whole.
   MUSTER_RETURN_IF_ERROR(
-      Start(ForAnyShell(absl::StrCat(
-                "umask 077; d=", Folder(),
-                "; t=\"$d/.agent.$(uname -n).$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
-                "test \"$(wc -c <\"$t\")\" -eq ", agent.size, " && chmod 700 \"$t\" && mv \"$t\" ",
-                agent.RemotePath(), " && echo brought")),
+      Start(ForAnyShell(
+                absl::StrCat("umask 077; d=", Folder(),
+                             "; t=\"$d/.agent.$(uname -n).$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
+                             "test \"$(wc -c <\"$t\")\" -eq ", agent.size,
+                             " && chmod 700 \"$t\" && mv \"$t\" ", agent.RemotePath(), " && echo ",
+                             absl::StripSuffix(kBrought, "\n"), " || { rm -f \"$t\"; exit 1; }")),
             file.get()));
   std::string heard;
   const absl::Time deadline = Clock::Real().Now() + kBringPatience;
-  while (!absl::StrContains(heard, "brought")) {
+  while (!absl::StrContains(heard, kBrought)) {
     MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
     absl::StrAppend(&heard, bytes);
   }
-  (void)Ended();
+  End();
   return absl::OkStatus();
 }
 
@@ -195,9 +216,7 @@ absl::Status Session::Write(absl::string_view bytes, absl::Time deadline) {
 absl::StatusOr<Json> Session::Call(const Json& head, absl::string_view body,
                                    absl::Duration patience) {
   MUSTER_RETURN_IF_ERROR(Settle(0));
-  if (pid_ == 0) {
-    return absl::UnavailableError(absl::StrCat(host_.name, ": the connection is lost"));
-  }
+  if (pid_ == 0) return Ended();
   const absl::Time deadline = Clock::Real().Now() + patience;
   MUSTER_RETURN_IF_ERROR(Write(Encode(head, body), deadline));
   return Answer(deadline);
@@ -227,29 +246,34 @@ absl::Status Session::Settle(int outstanding) {
   return absl::OkStatus();
 }
 
-absl::Status Session::SendFile(const std::string& path, const std::string& sha256) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return absl::ErrnoToStatus(errno, path);
+absl::Status Session::SendFile(const std::string& path, const WorkFile& file) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
+  const bool as_hashed = IsAsHashed(fd.get(), file);  // else it is hashed again
   Sha256 digest;
   std::string piece(kPiece, '\0');
   int64_t at = 0;
   for (bool last = false; !last;) {
     size_t size = 0;
     while (size < kPiece && !last) {
-      const ssize_t n = ::read(file.get(), piece.data() + size, kPiece - size);
+      const ssize_t n = ::read(fd.get(), piece.data() + size, kPiece - size);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return absl::ErrnoToStatus(errno, path);
       last = n == 0;
       size += static_cast<size_t>(n);
     }
     const auto bytes = absl::string_view(piece).substr(0, size);
-    digest.Update(bytes);
-    if (last && digest.Finish() != sha256) {
+    if (!as_hashed) digest.Update(bytes);
+    const bool is_whole =
+        !last || (as_hashed ? IsAsHashed(fd.get(), file) : digest.Finish() == file.sha256);
+    if (!is_whole) {
       return absl::AbortedError(absl::StrCat(path, " changed while it was sent; run again"));
     }
     MUSTER_RETURN_IF_ERROR(Settle(kMostOutstanding));
-    const Json head = {{"op", "put"}, {"sha256", sha256}, {"at", at}, {"last", last}};
-    MUSTER_RETURN_IF_ERROR(Write(Encode(head, bytes), Clock::Real().Now() + kPiecePatience));
+    const Json head = {{"op", "put"}, {"sha256", file.sha256}, {"at", at}, {"last", last}};
+    const absl::Time deadline = Clock::Real().Now() + kPiecePatience;
+    MUSTER_RETURN_IF_ERROR(Write(EncodeHead(head, size), deadline));
+    MUSTER_RETURN_IF_ERROR(Write(bytes, deadline));
     at += static_cast<int64_t>(size);
     ++outstanding_;
   }

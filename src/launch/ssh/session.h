@@ -8,7 +8,9 @@
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
 #include "job/host_spec.h"
+#include "launch/ssh/command.h"
 #include "launch/ssh/wire.h"
+#include "launch/work_dir.h"
 
 namespace muster::ssh {
 
@@ -27,7 +29,8 @@ struct AgentProgram {
 // Blocks. Not thread-safe.
 class Session {
  public:
-  // Brings the agent program when the host has another one or none.
+  // Brings the agent program when the host has another one or none. Tries for a few seconds: a
+  // server that many call at once turns some away.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const HostSpec& host,
                                                        const AgentProgram& agent);
   ~Session();
@@ -37,14 +40,15 @@ class Session {
                             absl::Duration patience = absl::Minutes(2));
   // A file that Call({"op", "missing"}) named. Aborted when it is not (any more) what was hashed.
   // Whether the host took it is told by the next Call.
-  absl::Status SendFile(const std::string& path, const std::string& sha256);
+  absl::Status SendFile(const std::string& path, const WorkFile& file);
 
   const HostSpec& host() const { return host_; }
 
  private:
   enum class Found { kAgent, kNone };
 
-  explicit Session(HostSpec host) : host_(std::move(host)) {}
+  Session(HostSpec host, Sharing sharing) : host_(std::move(host)), sharing_(sharing) {}
+  absl::Status TryToOpen(const AgentProgram& agent);
   absl::StatusOr<Found> Begin(const AgentProgram& agent);
   absl::Status Bring(const AgentProgram& agent);
   absl::Status Start(const std::string& command, int input);
@@ -53,8 +57,10 @@ class Session {
   absl::StatusOr<Json> Answer(absl::Time deadline);
   absl::Status Settle(int outstanding);  // waits until no more answers than that are to come
   absl::Status Ended();
+  void End();
 
   const HostSpec host_;
+  const Sharing sharing_;
   pid_t pid_ = 0;
   UniqueFd to_;
   UniqueFd from_;

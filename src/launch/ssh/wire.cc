@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "launch/ssh/protocol.h"
 
 namespace muster::ssh {
 namespace {
@@ -18,20 +19,19 @@ constexpr size_t kMaxMessage = 16 << 20;
 constexpr size_t kMostNoise = 1 << 20;
 constexpr size_t kMaxPerTurn = 4 << 20;  // so that one loud host does not starve the others
 
-int64_t NumberAt(const Json& head, const char* key) {
-  const auto found = head.find(key);
-  return found != head.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
-}
-
 }  // namespace
 
-std::string Encode(const Json& head, absl::string_view body) {
+std::string EncodeHead(const Json& head, size_t body_size) {
   const std::string text = head.dump(-1, ' ', false, Json::error_handler_t::replace);
-  const auto length = static_cast<uint32_t>(text.size() + 1 + body.size());
+  const auto length = static_cast<uint32_t>(text.size() + 1 + body_size);
   std::string encoded(sizeof(length), '\0');
   std::memcpy(encoded.data(), &length, sizeof(length));
-  absl::StrAppend(&encoded, text, absl::string_view("\0", 1), body);
+  absl::StrAppend(&encoded, text, absl::string_view("\0", 1));
   return encoded;
+}
+
+std::string Encode(const Json& head, absl::string_view body) {
+  return absl::StrCat(EncodeHead(head, body.size()), body);
 }
 
 absl::StatusOr<Message> Decoder::Next() {

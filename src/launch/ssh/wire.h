@@ -27,6 +27,8 @@ inline constexpr char kPreface[] = "muster-agent ready\n";
 
 // A length of four bytes, the head as text, a zero byte, the body.
 std::string Encode(const Json& head, absl::string_view body = {});
+// All of it but the body, which has so many bytes.
+std::string EncodeHead(const Json& head, size_t body_size);
 
 // Cuts a stream into messages.
 class Decoder {

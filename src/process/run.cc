@@ -1,0 +1,98 @@
+#include "process/run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxTurns = 256;  // so that a program that never stops talking meets its deadline
+
+int MillisecondsUntil(absl::Time deadline) {
+  const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
+}
+
+UniqueFd HandleOf(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+ExitStatus Reap(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return ExitStatus::FromWait(status);
+}
+
+// What is there to be read; no more than `max_bytes` are kept. False at the end.
+bool Drain(int fd, size_t max_bytes, std::string& kept) {
+  std::array<char, 16384> buffer;
+  for (size_t turns = 0; turns < kMaxTurns; ++turns) {
+    const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno == EAGAIN;
+    if (n == 0) return false;
+    kept.append(buffer.data(), std::min(static_cast<size_t>(n), max_bytes - kept.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Pipe> MakePipe() {
+  std::array<int, 2> ends;
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  return Pipe{.read = UniqueFd(ends[0]), .write = UniqueFd(ends[1])};
+}
+
+ExitStatus WaitOrKill(pid_t pid, absl::Duration patience) {
+  const UniqueFd process = HandleOf(pid);
+  const absl::Time deadline = Clock::Real().Now() + patience;
+  pollfd ended{process.get(), POLLIN, 0};
+  while (::poll(&ended, 1, MillisecondsUntil(deadline)) <= 0) {
+    if (Clock::Real().Now() < deadline) continue;
+    ::kill(pid, SIGKILL);
+    break;
+  }
+  return Reap(pid);
+}
+
+absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration patience, size_t max_bytes) {
+  MUSTER_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  options.output_fd = pipe.write.get();
+  options.new_group = true;
+  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
+  pipe.write.Reset();
+  const UniqueFd process = HandleOf(pid);
+  const absl::Time deadline = Clock::Real().Now() + patience;
+  std::string output;
+  std::array<pollfd, 2> waits = {pollfd{process.get(), POLLIN, 0},
+                                 pollfd{pipe.read.get(), POLLIN, 0}};
+  do {
+    if (Clock::Real().Now() >= deadline) {
+      ::kill(-pid, SIGKILL);
+      Reap(pid);
+      return absl::DeadlineExceededError(
+          absl::StrCat(options.argv[0], " did not end in ", absl::FormatDuration(patience)));
+    }
+    ::poll(waits.data(), waits.size(), MillisecondsUntil(deadline));
+    if (!Drain(pipe.read.get(), max_bytes, output)) waits[1].fd = -1;
+  } while ((waits[0].revents & POLLIN) == 0);
+  return RunResult{std::move(output), Reap(pid)};
+}
+
+}  // namespace muster

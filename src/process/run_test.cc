@@ -1,0 +1,63 @@
+#include "process/run.h"
+
+#include <signal.h>
+
+#include <string>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace muster {
+namespace {
+
+absl::StatusOr<RunResult> Shell(const std::string& script, absl::Duration patience,
+                                size_t max_bytes = 64 << 10) {
+  return Run({.argv = {"sh", "-c", script}, .env = CurrentEnvironment()}, patience, max_bytes);
+}
+
+TEST(RunTest, TellsWhatWasPrintedAndHowItEnded) {
+  const auto result = Shell("echo out; echo error >&2; exit 3", absl::Seconds(20));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->output, "out\nerror\n");
+  EXPECT_EQ(result->exit.code(), 3);
+}
+
+TEST(RunTest, WhatIsMoreThanAskedForIsReadAndDropped) {
+  const auto result = Shell("head -c 1000000 /dev/zero; echo end", absl::Seconds(20), 1000);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->output.size(), 1000);
+  EXPECT_TRUE(result->exit.ok());
+}
+
+TEST(RunTest, WhatIsLeftRunningIsNotWaitedFor) {
+  const absl::Time start = absl::Now();
+  const auto result = Shell("sleep 30 & echo $!", absl::Seconds(20));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  ::kill(std::stoi(result->output), SIGKILL);
+}
+
+TEST(RunTest, WhatDoesNotEndIsKilled) {
+  const absl::Time start = absl::Now();
+  const auto result = Shell("sleep 30; true", absl::Milliseconds(200));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+}
+
+TEST(RunTest, AProgramThatIsNotThereIsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(
+      muster::Run({.argv = {"/no/such/program"}, .env = {}}, absl::Seconds(1)).status()));
+}
+
+TEST(WaitOrKillTest, EndsWhatDoesNot) {
+  const auto pid = Spawn({.argv = {"sleep", "30"}, .env = CurrentEnvironment()});
+  ASSERT_TRUE(pid.ok()) << pid.status();
+  EXPECT_EQ(WaitOrKill(*pid, absl::ZeroDuration()).signal(), SIGKILL);
+  const auto quick = Spawn({.argv = {"false"}, .env = CurrentEnvironment()});
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(WaitOrKill(*quick, absl::Seconds(20)).code(), 1);
+}
+
+}  // namespace
+}  // namespace muster
