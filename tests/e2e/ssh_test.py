@@ -6,7 +6,9 @@ import re
 import subprocess
 import time
 import unittest
+from unittest import mock
 
+import support
 from hosts import own_hosts
 from support import MusterTest, is_alive, kill, wait_until
 
@@ -56,6 +58,14 @@ class SshTestBase(MusterTest):
         """Guard and agent, without what connects to them."""
         pids = [pid for pid, words in self.bed.processes(host).items() if "muster/agent-" in words[0]]
         return sorted(pid for pid in pids if os.readlink(f"/proc/{pid}/fd/0").endswith("/null"))
+
+    @staticmethod
+    def kill_supervisor(job):
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().decode().split("\0")
+                if "supervise" in words and any(job in word for word in words):
+                    kill(int(folder.name))
 
     def wait_left_alone(self, *hosts):
         for host in hosts or self.bed.hosts:
@@ -258,12 +268,36 @@ class SshTest(SshTestBase):
         hosts = self.use(2)
         job = self.submit("{name: x, command: 'sleep 1000', roles: {worker: {replicas: 2}}, policies: {host_timeout: 3s}}", hosts)
         self.wait_state(job, "Running")
-        for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = (folder / "cmdline").read_bytes().decode().split("\0")
-                if "supervise" in words and any(job in word for word in words):
-                    kill(int(folder.name))
+        self.kill_supervisor(job)
         self.wait_left_alone()
+
+    def test_resume_ends_what_a_killed_supervisor_left_on_the_hosts(self):
+        hosts = self.use(1)
+        # In a process namespace of its own muster does not see the hosts' processes, as on another machine.
+        anchor = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", "echo; exec sleep 600"],
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(anchor.communicate)
+        self.addCleanup(anchor.kill)
+        anchor.stdout.readline()
+        child = pathlib.Path(f"/proc/{anchor.pid}/task/{anchor.pid}/children").read_text().split()[0]
+        inside = self.dir / "muster"
+        inside.write_text(f'#!/bin/sh\nexec nsenter --target={child} --pid --mount --wd="$PWD" {support.MUSTER} "$@"\n')
+        inside.chmod(0o755)
+        with mock.patch("support.MUSTER", str(inside)):
+            job = self.submit("{name: x, command: 'exec sleep 1000', roles: {worker: {}}, policies: {host_timeout: 5m}}", hosts)
+            self.wait_state(job, "Running")
+            self.kill_supervisor(job)
+            self.wait_state(job, "Failed")
+            self.assertEqual(len(self.sleepers()), 1)
+            before = self.sleepers()
+            self.muster("resume", "-d", job)
+            self.wait_state(self.jobs()[0]["id"], "Running")
+            self.assertEqual(len(self.sleepers()), 1)
+            self.assertNotEqual(self.sleepers(), before)
+            self.muster("stop", "--yes", "--now", self.jobs()[0]["id"])
+
+    def sleepers(self):
+        return [pid for pid, words in self.bed.processes("host1").items() if words[:2] == ["sleep", "1000"]]
 
     def test_show_lists_the_machines(self):
         hosts = self.use(2)

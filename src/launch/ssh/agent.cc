@@ -112,6 +112,11 @@ void Agent::Receive(const Json& head) {
     channel_->Send({{"op", "pong"}, {"sent", NumberAt(head, "sent")}, {"now", TimeToJson(heard_)}});
     return;
   }
+  if (op == "give_up") {
+    closing_ = true;
+    why_closing_ = absl::AbortedError("another run takes the place of this one");
+    return;
+  }
   if (ledger_.Take(head)) Act(op, head);
 }
 

@@ -23,13 +23,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "launch/job_dir.h"
+#include "launch/ssh/agent.h"
 #include "launch/ssh/protocol.h"
 #include "launch/ssh/reach.h"
 #include "launch/ssh/wire.h"
+#include "launch/unix_socket.h"
 #include "process/run.h"
 #include "process/spawn.h"
 
@@ -38,6 +41,8 @@ namespace {
 
 constexpr absl::Duration kRunPatience = absl::Minutes(1);
 constexpr int64_t kKeepAt = 64 << 20;  // bytes
+constexpr absl::Duration kEndPatience = absl::Seconds(30);
+constexpr absl::Duration kKeysOfTheAbsent = absl::Hours(24);
 
 // Where everything is kept: blobs by their hash in files/, jobs in jobs/.
 std::string Root() {
@@ -69,6 +74,41 @@ bool IsHash(absl::string_view text) {
 
 std::string BlobPath(const std::string& hash) {
   return absl::StrCat(Root(), "/files/", hash.substr(0, 2), "/", hash);
+}
+
+// Hosts may share a home.
+std::string JobFolder(const std::string& id) {
+  return absl::StrCat(Root(), "/jobs/", id, "@", NodeName());
+}
+
+// Returns when neither it nor its tasks are there any more.
+absl::Status EndAgent(const std::string& folder) {
+  const absl::Time give_up = Clock::Real().Now() + kEndPatience;
+  for (auto agent = ConnectTo(folder, kAgentSocket); agent.ok();
+       agent = ConnectTo(folder, kAgentSocket)) {
+    if (Clock::Real().Now() > give_up) {
+      return absl::UnavailableError(
+          absl::StrCat("the run before this one does not end; see ", folder, "/agent.log"));
+    }
+    WriteAll(agent->get(), Encode({{"op", "give_up"}})).IgnoreError();
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(JoinPath(folder, "tls"), ignored);
+  return absl::OkStatus();
+}
+
+// Those of jobs that ended while this host was away.
+void RemoveOldKeys() {
+  std::error_code ignored;
+  for (const auto& job : std::filesystem::directory_iterator(JoinPath(Root(), "jobs"), ignored)) {
+    const std::string keys = JoinPath(job.path().string(), "tls");
+    struct stat info {};
+    if (::stat(keys.c_str(), &info) != 0) continue;
+    const bool old = absl::Now() - absl::FromTimeT(info.st_mtime) > kKeysOfTheAbsent;
+    if (!old || ConnectTo(job.path().string(), kAgentSocket).ok()) continue;
+    std::filesystem::remove_all(keys, ignored);
+  }
 }
 
 bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
@@ -212,11 +252,17 @@ class HostSide {
     ::unlink(incoming_path_.c_str());
   }
 
+  // The one whose place it takes, if any, may still run: its supervisor may be dead, and its agent
+  // not know it yet.
   static absl::StatusOr<Json> CreateJob(const Message& message) {
     const std::string id = TextAt(message.head, "job");
     MUSTER_RETURN_IF_ERROR(CheckRelative(id));
-    // Hosts may share a home.
-    const JobDir dir(absl::StrCat(Root(), "/jobs/", id, "@", NodeName()));
+    if (const std::string former = TextAt(message.head, "former"); !former.empty()) {
+      MUSTER_RETURN_IF_ERROR(CheckRelative(former));
+      MUSTER_RETURN_IF_ERROR(EndAgent(JobFolder(former)));
+    }
+    RemoveOldKeys();
+    const JobDir dir(JobFolder(id));
     if (absl::Status made = dir.Create(); !made.ok() && !absl::IsAlreadyExists(made)) return made;
     return Json{{"folder", dir.path()}};
   }

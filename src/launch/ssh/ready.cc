@@ -195,7 +195,9 @@ class Preparation {
   absl::Status Fill(size_t i) {
     PlacedHost& host = place_.hosts[i];
     Session& session = *sessions_[i];
-    MUSTER_ASSIGN_OR_RETURN(const Json job, session.Call({{"op", "job"}, {"job", submission_.id}}));
+    MUSTER_ASSIGN_OR_RETURN(const Json job, session.Call({{"op", "job"},
+                                                          {"job", submission_.id},
+                                                          {"former", submission_.resumed_from}}));
     host.folder = TextAt(job, "folder");
     MUSTER_RETURN_IF_ERROR(SendMissing(session));
     MUSTER_RETURN_IF_ERROR(MakeWorkDir(session, host));
