@@ -302,6 +302,13 @@ HeldInterrupts::HeldInterrupts() {
   ::sigprocmask(SIG_BLOCK, &set, &previous_);
 }
 
+bool HeldInterrupts::Any() {
+  sigset_t pending;
+  ::sigemptyset(&pending);
+  ::sigpending(&pending);
+  return ::sigismember(&pending, SIGINT) == 1;
+}
+
 HeldInterrupts::~HeldInterrupts() { ::sigprocmask(SIG_SETMASK, &previous_, nullptr); }
 
 int Attach(Context& context, const JobRecord& job, const AttachOptions& options,

@@ -29,6 +29,9 @@ class HeldInterrupts {
   HeldInterrupts(const HeldInterrupts&) = delete;
   HeldInterrupts& operator=(const HeldInterrupts&) = delete;
 
+  // Whether one waits.
+  static bool Any();
+
  private:
   sigset_t previous_{};
 };

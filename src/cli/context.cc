@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "cli/attach.h"
 #include "cli/cluster.h"
 #include "launch/kubernetes/platform.h"
 #include "launch/local/platform.h"
@@ -83,11 +84,15 @@ absl::StatusOr<Platform*> Context::platform(const std::string& name) {
   }
   if (name == "ssh") {
     if (ssh_ == nullptr) {
-      ssh_ = std::make_unique<ssh::SshPlatform>(ssh::SshOptions{
-          .program = program_, .home = home_, .notice = [this](const std::string& text) {
-            const absl::MutexLock lock(&notice_mutex_);
-            err_.Note(text);
-          }});
+      ssh_ = std::make_unique<ssh::SshPlatform>(
+          ssh::SshOptions{.program = program_,
+                          .home = home_,
+                          .notice =
+                              [this](const std::string& text) {
+                                const absl::MutexLock lock(&notice_mutex_);
+                                err_.Note(text);
+                              },
+                          .interrupted = HeldInterrupts::Any});
     }
     return ssh_.get();
   }

@@ -3,6 +3,7 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 import unittest
@@ -433,6 +434,21 @@ class SshTest(SshTestBase):
         self.bed.mend("host2")
         # Nothing of it is in the way of the next try.
         self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {replicas: 2}}}", hosts), "Succeeded")
+
+    def test_an_interrupt_while_files_are_sent(self):
+        hosts = self.use(1)
+        self.write("work/big", "0123456789" * 3_000_000)
+        self.bed.limit("host1", "8mbit")
+        runs = self.start("run", "--on", "ssh", "--hosts", hosts, self.write("job.yaml", "{name: x, command: 'true', roles: {worker: {}}}"),
+                          cwd=self.dir / "work")
+        wait_until(lambda: self.bed.run("host1", ["sh", "-c", "ls ~/.cache/muster/files"], check=False).stdout, "files are on their way")
+        runs.send_signal(signal.SIGINT)
+        runs.communicate(timeout=10)
+        self.assertNotEqual(runs.returncode, 0)
+        record = self.show(self.jobs()[0]["id"])
+        self.assertEqual((record["state"], record["reason"]), ("Failed", "interrupted"))
+        self.bed.limit("host1", "")
+        self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {}}}", hosts), "Succeeded")
 
     def test_a_switched_off_host_comes_back_without_its_processes(self):
         hosts = self.use(2)

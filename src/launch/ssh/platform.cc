@@ -104,7 +104,10 @@ absl::StatusOr<TaskLaunch> SshPlatform::LaunchOf(const Submission& submission,
 
 absl::StatusOr<ReadyOptions> SshPlatform::MakeReadyOptions() const {
   MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(options_.program));
-  return ReadyOptions{.agent = std::move(agent), .home = options_.home, .notice = options_.notice};
+  return ReadyOptions{.agent = std::move(agent),
+                      .home = options_.home,
+                      .notice = options_.notice,
+                      .interrupted = options_.interrupted};
 }
 
 absl::Status SshPlatform::Update(const JobRecord& job, const Submission& next) {

@@ -14,6 +14,7 @@ struct SshOptions {
   std::string program;  // the muster binary
   std::string home;
   std::function<void(const std::string&)> notice;  // what takes a while; called in any thread
+  std::function<bool()> interrupted;  // whether to give up what takes a while; the same
 };
 
 class SshPlatform final : public SupervisedPlatform {

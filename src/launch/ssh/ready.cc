@@ -167,7 +167,8 @@ class Preparation {
 
   absl::Status Connect(size_t i) {
     PlacedHost& host = place_.hosts[i];
-    MUSTER_ASSIGN_OR_RETURN(sessions_[i], Session::Open(host.spec, options_.agent));
+    MUSTER_ASSIGN_OR_RETURN(sessions_[i],
+                            Session::Open(host.spec, options_.agent, options_.interrupted));
     MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions_[i]));
     const auto& [skew, info] = answer;
     host.cpus = static_cast<int>(NumberAt(info, "cpus"));
@@ -365,7 +366,7 @@ std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const Agent
       NeededLibraries(JoinPath(FolderOf(agent.path), "muster-trainer"));
   const auto examine = [&](size_t i) -> absl::StatusOr<std::string> {
     MUSTER_ASSIGN_OR_RETURN(peers[i].address, PeerAddress(hosts[i]));
-    MUSTER_ASSIGN_OR_RETURN(sessions[i], Session::Open(hosts[i], agent));
+    MUSTER_ASSIGN_OR_RETURN(sessions[i], Session::Open(hosts[i], agent, [] { return false; }));
     MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions[i]));
     const auto& [skew, info] = answer;
     peers[i].session = sessions[i].get();

@@ -18,6 +18,8 @@ struct ReadyOptions {
   std::string home;  // Muster's on this machine, which is never sent
   // What takes a while, and what is odd, told from any thread.
   std::function<void(const std::string&)> notice;
+  // Asked from any thread; then Cancelled.
+  std::function<bool()> interrupted;
 };
 
 // Fills in what is where. All hosts at once; an error names every host that has one. Nothing runs

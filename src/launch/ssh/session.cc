@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <random>
@@ -31,6 +32,7 @@ constexpr char kNone[] = "muster-agent missing ";
 constexpr char kBrought[] = "muster-agent brought\n";
 constexpr absl::Duration kRetryFor = absl::Seconds(4);
 constexpr absl::Duration kFirstDelay = absl::Milliseconds(300);
+constexpr absl::Duration kInterruptInterval = absl::Milliseconds(200);
 constexpr absl::Duration kConnectPatience = absl::Seconds(40);
 constexpr absl::Duration kBringPatience = absl::Minutes(5);
 constexpr absl::Duration kPiecePatience = absl::Minutes(2);
@@ -61,14 +63,16 @@ std::string AgentProgram::RemotePath() const {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const HostSpec& host,
-                                                       const AgentProgram& agent) {
+                                                       const AgentProgram& agent,
+                                                       std::function<bool()> interrupted) {
   const absl::Time last_try = Clock::Real().Now() + kRetryFor;
   std::random_device random;
   std::uniform_real_distribution<double> jitter(0.5, 1.5);
   // Not over a shared connection the second time: ssh does not tell then what a jump host said.
   Sharing sharing = Sharing::kShared;
   for (absl::Duration delay = kFirstDelay;; delay *= 2) {
-    std::unique_ptr<Session> session(new Session(host, std::exchange(sharing, Sharing::kOwn)));
+    std::unique_ptr<Session> session(
+        new Session(host, std::exchange(sharing, Sharing::kOwn), interrupted));
     const absl::Status opened = session->TryToOpen(agent);
     if (opened.ok()) return session;
     if (!absl::IsUnavailable(opened) || Clock::Real().Now() >= last_try) return opened;
@@ -178,15 +182,26 @@ absl::Status Session::Bring(const AgentProgram& agent) {
   return absl::OkStatus();
 }
 
+absl::Status Session::Wait(int fd, short events, absl::Time deadline,
+                           absl::string_view too_late) const {
+  for (;;) {
+    if (interrupted_()) return absl::CancelledError("interrupted");
+    const absl::Duration left = deadline - Clock::Real().Now();
+    if (left <= absl::ZeroDuration()) {
+      return absl::UnavailableError(absl::StrCat(host_.name, ": ", too_late));
+    }
+    pollfd waits{fd, events, 0};
+    const absl::Duration slice = std::min(left, kInterruptInterval);
+    if (::poll(&waits, 1, static_cast<int>(absl::ToInt64Milliseconds(slice)) + 1) > 0) {
+      return absl::OkStatus();
+    }
+  }
+}
+
 absl::StatusOr<std::string> Session::Read(absl::Time deadline) {
   std::array<char, 65536> buffer;
   for (;;) {
-    const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
-    if (left <= 0) {
-      return absl::UnavailableError(absl::StrCat(host_.name, ": no answer in time; is it up?"));
-    }
-    pollfd waits{from_.get(), POLLIN, 0};
-    if (::poll(&waits, 1, static_cast<int>(left)) <= 0) continue;
+    MUSTER_RETURN_IF_ERROR(Wait(from_.get(), POLLIN, deadline, "no answer in time; is it up?"));
     const ssize_t n = ::read(from_.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return Ended();
@@ -200,12 +215,7 @@ absl::Status Session::Write(absl::string_view bytes, absl::Time deadline) {
     if (n > 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
-      const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
-      if (left <= 0) {
-        return absl::UnavailableError(absl::StrCat(host_.name, ": it takes nothing any more"));
-      }
-      pollfd waits{to_.get(), POLLOUT, 0};
-      ::poll(&waits, 1, static_cast<int>(left));
+      MUSTER_RETURN_IF_ERROR(Wait(to_.get(), POLLOUT, deadline, "it takes nothing any more"));
     } else if (errno != EINTR) {
       return Ended();
     }

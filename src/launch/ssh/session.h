@@ -1,6 +1,7 @@
 // A host that is asked one thing after the other, before a job starts there.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -31,8 +32,10 @@ class Session {
  public:
   // Brings the agent program when the host has another one or none. Tries for a few seconds: a
   // server that many call at once turns some away.
+  // Whenever it waits, then and later, it asks whether to give up: then Cancelled.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const HostSpec& host,
-                                                       const AgentProgram& agent);
+                                                       const AgentProgram& agent,
+                                                       std::function<bool()> interrupted);
   ~Session();
 
   // An answer, or the error that the host answers with. Unavailable when the host is gone.
@@ -47,7 +50,8 @@ class Session {
  private:
   enum class Found { kAgent, kNone };
 
-  Session(HostSpec host, Sharing sharing) : host_(std::move(host)), sharing_(sharing) {}
+  Session(HostSpec host, Sharing sharing, std::function<bool()> interrupted)
+      : host_(std::move(host)), sharing_(sharing), interrupted_(std::move(interrupted)) {}
   absl::Status TryToOpen(const AgentProgram& agent);
   absl::StatusOr<Found> Begin(const AgentProgram& agent);
   absl::Status Bring(const AgentProgram& agent);
@@ -55,12 +59,15 @@ class Session {
   absl::Status Write(absl::string_view bytes, absl::Time deadline);
   absl::StatusOr<std::string> Read(absl::Time deadline);
   absl::StatusOr<Json> Answer(absl::Time deadline);
+  // Until something may have happened to the descriptor.
+  absl::Status Wait(int fd, short events, absl::Time deadline, absl::string_view too_late) const;
   absl::Status Settle(int outstanding);  // waits until no more answers than that are to come
   absl::Status Ended();
   void End();
 
   const HostSpec host_;
   const Sharing sharing_;
+  const std::function<bool()> interrupted_;
   pid_t pid_ = 0;
   UniqueFd to_;
   UniqueFd from_;
