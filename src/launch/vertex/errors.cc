@@ -105,6 +105,7 @@ absl::Status Forbidden(const Attempt& attempt, const Refusal& refusal) {
 absl::Status ErrorOf(const Attempt& attempt, const net::Response& response) {
   const Refusal refusal = ReadRefusal(response.body);
   const absl::Status plain = net::StatusOf(response);
+  const absl::Status forbidden = Forbidden(attempt, refusal);
   const auto error = [&](absl::StatusCode code, absl::string_view what) {
     return absl::Status(
         code, absl::StrCat(attempt.service, ": ", what, refusal.message.empty() ? "" : " (",
@@ -117,7 +118,7 @@ absl::Status ErrorOf(const Attempt& attempt, const net::Response& response) {
           "the credentials are not taken; make a new key of the service account, or sign in "
           "with `gcloud auth application-default login`");
     case 403:
-      return error(Forbidden(attempt, refusal).code(), Forbidden(attempt, refusal).message());
+      return error(forbidden.code(), forbidden.message());
     case 404:
       if (IsOfTheJob(attempt, refusal)) {
         return error(absl::StatusCode::kNotFound, "there is no such job");
