@@ -80,6 +80,20 @@ class VertexTest(GoogleTest):
         self.assertIn(f"muster-project/muster_{job}/job.json", self.objects())
         self.assertIn("/locations/europe-west4/", self.vertex()["jobs"][0]["name"])
 
+    def test_a_changed_file_is_sent_with_few_others(self):
+        self.serve()
+        for number in range(40):
+            (self.work / f"{number}").write_bytes(os.urandom(600_000))
+
+        def packages():
+            return {name for name in self.objects() if "muster_packages/" in name}
+        self.become(self.submit(), "SUCCEEDED")
+        before = packages()
+        self.assertGreater(len(before), 2)
+        (self.work / "7").write_bytes(b"changed")
+        self.submit("--job-id", "again")
+        self.assertEqual(len(packages() - before), 1)
+
     def test_files_that_are_there_are_not_sent_again(self):
         self.serve()
         (self.work / ".gitignore").write_text("secret\n")

@@ -1,8 +1,11 @@
 #include "launch/vertex/package.h"
 
 #include <algorithm>
+#include <bit>
 #include <thread>
+#include <tuple>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/digest.h"
@@ -13,15 +16,28 @@ namespace muster::vertex {
 namespace {
 
 constexpr int64_t kLarge = 4 << 20;
-constexpr size_t kSenders = 4;  // at once
+constexpr int64_t kShare = 8 << 20;  // of the small ones, about
+constexpr size_t kSenders = 4;       // at once
 constexpr char kFolder[] = "muster_packages";
 constexpr char kFormat[] = "1\n";  // another one is another package
 
+// The same for a path wherever and whenever it is asked.
+uint64_t HashOf(const std::string& path) {
+  uint64_t hash = 0;
+  std::ignore = absl::SimpleHexAtoi(absl::string_view(Sha256Hex(path)).substr(0, 16), &hash);
+  return hash;
+}
+
+// Which share a small file is in depends on its path and on roughly how much there is, so that
+// files that come, go and change leave the other shares as they are.
 std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
-  std::vector<std::vector<WorkFile>> parts(1);
+  int64_t small = 0;
+  for (const WorkFile& file : files) small += file.size < kLarge ? file.size : 0;
+  const size_t shares = std::bit_ceil(static_cast<size_t>(small / kShare + 1));
+  std::vector<std::vector<WorkFile>> parts(shares);
   for (const WorkFile& file : files) {
     if (file.size < kLarge) {
-      parts.front().push_back(file);
+      parts[HashOf(file.path) % shares].push_back(file);
     } else {
       parts.push_back({file});
     }

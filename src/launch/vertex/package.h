@@ -10,7 +10,7 @@
 
 namespace muster::vertex {
 
-// Small files share an archive, and each larger one has its own: who changes one file sends little
+// Small files share archives, and each larger one has its own: who changes one file sends little
 // more than that. An archive is called after what is in it, so that one look tells whether to send
 // it:
 //   gs://BUCKET/muster_packages/SHA256.tar.gz
