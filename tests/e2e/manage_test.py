@@ -220,15 +220,16 @@ class FollowTest(MusterTest):
         wait_until(lambda: self.muster("logs", job).stdout.count("before") == 2, "both have spoken")
         follower = self.start("logs", "-f", "--tail", "0", job, "worker:1")
         self.addCleanup(self.write, "go", "")
-        wait_until(lambda: self.listens(job), "it follows")
+        wait_until(lambda: self.listens(follower), "it follows")
         self.write("go", "")
         output, _ = follower.communicate(timeout=60)
         self.assertEqual(output, "worker:1 | after 1\nworker:1 | tail\n")
 
-    def listens(self, job):
-        # The follower holds a connection to the supervisor's socket once it has read where to begin.
-        rows = subprocess.run(["ss", "-xH"], capture_output=True, text=True).stdout
-        return any("control.sock" in row and "ESTAB" in row for row in rows.splitlines())
+    def listens(self, follower):
+        # It holds a connection to the supervisor's socket once it has read where to begin.
+        rows = [row.split() for row in subprocess.run(["ss", "-xHp"], capture_output=True, text=True).stdout.splitlines()]
+        own = {row[5] for row in rows if f"pid={follower.pid}," in row[-1]}
+        return any("control.sock" in row[4] and row[7] in own for row in rows)
 
     def test_interrupting_follow_leaves_the_job_alone(self):
         job = self.run_detached(self.WAITING)
