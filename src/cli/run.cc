@@ -191,7 +191,12 @@ absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& op
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
   MUSTER_RETURN_IF_ERROR(
       ApplyVertexOptions(context, options.place.platform, options.vertex, submission));
-  MUSTER_ASSIGN_OR_RETURN(const auto running, FindRunning(context, submission));
+  std::optional<Running> running;
+  {
+    // Who starts a job on this machine keeps it until all of the job is known.
+    MUSTER_ASSIGN_OR_RETURN(const UniqueFd lock, LockSubmissions(context));
+    MUSTER_ASSIGN_OR_RETURN(running, FindRunning(context, submission));
+  }
   if (running.has_value() && running->job.platform == platform->name()) {
     if (!options.vertex.job_id.empty()) return NotNow(*running, "--job-id");
     FillIn(*running, submission);
