@@ -64,7 +64,7 @@ std::string AgentProgram::RemotePath() const {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const HostSpec& host,
                                                        const AgentProgram& agent,
-                                                       std::function<bool()> interrupted) {
+                                                       const std::function<bool()>& interrupted) {
   const absl::Time last_try = Clock::Real().Now() + kRetryFor;
   std::random_device random;
   std::uniform_real_distribution<double> jitter(0.5, 1.5);

@@ -35,7 +35,7 @@ class Session {
   // Whenever it waits, then and later, it asks whether to give up: then Cancelled.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const HostSpec& host,
                                                        const AgentProgram& agent,
-                                                       std::function<bool()> interrupted);
+                                                       const std::function<bool()>& interrupted);
   ~Session();
 
   // An answer, or the error that the host answers with. Unavailable when the host is gone.
