@@ -3,8 +3,10 @@
 #include <openssl/evp.h>
 
 #include <cstdlib>
+#include <tuple>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 
 namespace muster {
 namespace {
@@ -50,6 +52,12 @@ std::string Sha256Hex(absl::string_view bytes) {
   Sha256 hash;
   hash.Update(bytes);
   return hash.Finish();
+}
+
+uint64_t Fingerprint(absl::string_view bytes) {
+  uint64_t number = 0;
+  std::ignore = absl::SimpleHexAtoi(absl::string_view(Sha256Hex(bytes)).substr(0, 16), &number);
+  return number;
 }
 
 std::string Md5Hex(absl::string_view bytes) {

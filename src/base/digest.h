@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -47,5 +48,7 @@ class Md5 final : public Digest {
 
 std::string Sha256Hex(absl::string_view bytes);
 std::string Md5Hex(absl::string_view bytes);
+// The first eight bytes of the SHA-256: the same wherever and whenever it is asked.
+uint64_t Fingerprint(absl::string_view bytes);
 
 }  // namespace muster

@@ -304,7 +304,6 @@ HeldInterrupts::HeldInterrupts() {
 
 bool HeldInterrupts::Any() {
   sigset_t pending;
-  ::sigemptyset(&pending);
   ::sigpending(&pending);
   return ::sigismember(&pending, SIGINT) == 1;
 }

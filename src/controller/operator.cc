@@ -260,7 +260,7 @@ Json Operator::JobOf(const std::string& key) {
   return *cached;
 }
 
-std::set<std::pair<Kind, std::string>> Operator::UnderWay(const std::string& key) {
+ObjectNames Operator::UnderWay(const std::string& key) {
   absl::MutexLock lock(&mutex_);
   const Pending& pending = pending_[key];
   if (!pending.creations.empty()) queue_.AddAt(key, pending.since + 2 * kForgetful);

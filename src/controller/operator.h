@@ -61,9 +61,9 @@ class Operator {
  private:
   // What was done and has not shown in the copies yet: it is not done again.
   struct Pending {
-    std::set<std::pair<Kind, std::string>> creations;  // by name
-    std::set<std::string> deletions;                   // uids
-    Json written;                                      // the job, as it was last written
+    ObjectNames creations;
+    std::set<std::string> deletions;  // uids
+    Json written;                     // the job, as it was last written
     absl::Time since;
   };
 
@@ -88,7 +88,7 @@ class Operator {
   absl::Status Reconcile(const std::string& key);
   Json JobOf(const std::string& key);  // null when there is none any more
   // What is asked for and may not show yet, looked for again in a while.
-  std::set<std::pair<Kind, std::string>> UnderWay(const std::string& key);
+  ObjectNames UnderWay(const std::string& key);
   absl::Status WriteStatus(const std::string& key, const Json& job, const Plan& plan);
   // Carries all out, in order but for pods and services, which are made at once. The first error.
   absl::Status Carry(const std::string& key, const Json& job, const std::vector<Action>& actions);

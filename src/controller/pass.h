@@ -66,7 +66,7 @@ class Pass {
   const Json before_;  // the status
   Claims pods_;
   const Claims services_;
-  const std::set<std::pair<Kind, std::string>>& under_way_;
+  const ObjectNames& under_way_;
   const Json* pod_group_ = nullptr;
   std::vector<Child> former_;
   Plan plan_;

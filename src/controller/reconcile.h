@@ -15,6 +15,8 @@
 namespace muster::controller {
 
 enum class Kind { kPod, kService, kPodGroup };
+// Objects of a job, by their names.
+using ObjectNames = std::set<std::pair<Kind, std::string>>;
 
 // All that is known of a job, at one time.
 struct Observed {
@@ -23,8 +25,7 @@ struct Observed {
   std::vector<k8s::Object> pods;                  // with the job's labels
   std::vector<k8s::Object> services;              // the same
   std::vector<k8s::Object> pod_groups = {};       // the same
-  // What has been asked for, by kind and name, and may not show yet: it is not made again.
-  std::set<std::pair<Kind, std::string>> under_way = {};
+  ObjectNames under_way = {};  // what has been asked for and may not show yet: it is not made again
 };
 
 struct Create {

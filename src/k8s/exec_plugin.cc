@@ -23,6 +23,7 @@
 #include "k8s/resource.h"
 #include "net/http.h"
 #include "process/exit_status.h"
+#include "process/run.h"
 #include "process/spawn.h"
 
 namespace muster::k8s {
@@ -31,19 +32,6 @@ namespace {
 constexpr size_t kMaxOutput = 1 << 20;
 constexpr size_t kErrorTail = 4 << 10;
 constexpr absl::Duration kForPeople = absl::Minutes(5);
-
-struct Pipe {
-  UniqueFd in;   // to write to
-  UniqueFd out;  // to read from
-};
-
-absl::StatusOr<Pipe> MakePipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  Pipe pipe{.in = UniqueFd(ends[1]), .out = UniqueFd(ends[0])};
-  ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
-  return pipe;
-}
 
 // Reads what is there. False at the end.
 bool Drain(int fd, std::string& into, bool tee) {
@@ -96,15 +84,16 @@ struct Output {
 bool Collect(pid_t pid, const Pipe& out, const Pipe& error, absl::Time end, Output& output) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   const bool tee = ::isatty(STDERR_FILENO) == 1;
-  std::array<pollfd, 3> waits = {pollfd{process.get(), POLLIN, 0}, pollfd{out.out.get(), POLLIN, 0},
-                                 pollfd{error.out.get(), POLLIN, 0}};
+  std::array<pollfd, 3> waits = {pollfd{process.get(), POLLIN, 0},
+                                 pollfd{out.read.get(), POLLIN, 0},
+                                 pollfd{error.read.get(), POLLIN, 0}};
   for (;;) {
     const int64_t left = absl::ToInt64Milliseconds(end - absl::Now());
     if (left <= 0) return false;
     ::poll(waits.data(), waits.size(), static_cast<int>(std::min<int64_t>(left, 1000)));
     const bool ended = (waits[0].revents & POLLIN) != 0;
-    if (!Drain(out.out.get(), output.out, false)) waits[1].fd = -1;
-    if (!Drain(error.out.get(), output.error, tee)) waits[2].fd = -1;
+    if (!Drain(out.read.get(), output.out, false)) waits[1].fd = -1;
+    if (!Drain(error.read.get(), output.error, tee)) waits[2].fd = -1;
     if (ended) return true;
     if (output.out.size() > kMaxOutput || output.error.size() > kMaxOutput) return false;
   }
@@ -172,18 +161,19 @@ absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cl
   }
   MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
   MUSTER_ASSIGN_OR_RETURN(Pipe error, MakePipe());
+  for (const Pipe* pipe : {&out, &error}) ::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK);
   SpawnOptions options{.argv = plugin.args, .env = CurrentEnvironment()};
   options.argv.insert(options.argv.begin(), plugin.command);
   for (const auto& [name, value] : plugin.env) options.env[name] = value;
   options.env["KUBERNETES_EXEC_INFO"] = ExecInfo(plugin, cluster, interactive);
   options.stdin_fd = interactive ? STDIN_FILENO : -1;
-  options.output_fd = out.in.get();
-  options.error_fd = error.in.get();
+  options.output_fd = out.write.get();
+  options.error_fd = error.write.get();
   options.new_group = !interactive;  // one that is not in the foreground may not read a terminal
   MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
   Running running(pid, options.new_group);
-  out.in.Reset();
-  error.in.Reset();
+  out.write.Reset();
+  error.write.Reset();
   const absl::Duration patience = interactive ? std::max(timeout, kForPeople) : timeout;
   Output output;
   if (!Collect(pid, out, error, absl::Now() + patience, output)) {

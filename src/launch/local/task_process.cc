@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "process/run.h"
 #include "process/spawn.h"
 
 namespace muster::local {
@@ -44,22 +45,20 @@ std::optional<AttemptMark> ReadMark(pid_t pid) {
 absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
     const TaskLaunch& launch, const std::map<std::string, std::string>& environment, LogWriter& log,
     EventLoop& loop) {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd read_end(fds[0]), write_end(fds[1]);
-  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(read_end.get(), F_SETPIPE_SZ, kPipeBytes);
+  MUSTER_ASSIGN_OR_RETURN(Pipe output, MakePipe());
+  ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(output.read.get(), F_SETPIPE_SZ, kPipeBytes);
 
   std::map<std::string, std::string> env = environment;
   for (const auto& [name, value] : launch.env) env[name] = value;
   MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn({.argv = launch.argv,
                                                   .env = std::move(env),
                                                   .working_dir = launch.working_dir,
-                                                  .output_fd = write_end.get(),
+                                                  .output_fd = output.write.get(),
                                                   .parent_death_signal = SIGKILL,
                                                   .new_group = true}));
   std::unique_ptr<TaskProcess> process(
-      new TaskProcess(launch, pid, std::move(read_end), log, loop));
+      new TaskProcess(launch, pid, std::move(output.read), log, loop));
   MUSTER_RETURN_IF_ERROR(loop.AddFd(process->output_.get(), EPOLLIN,
                                     [self = process.get()](uint32_t) { self->ReadOutput(); }));
   return process;

@@ -23,6 +23,7 @@
 #include "launch/ssh/host_side.h"
 #include "launch/ssh/wire.h"
 #include "launch/unix_socket.h"
+#include "process/run.h"
 
 namespace muster::ssh {
 namespace {
@@ -67,19 +68,17 @@ int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd read
 
 // Returns when it serves.
 absl::Status StartAgent(const std::string& folder, const std::string& job) {
-  std::array<int, 2> fds;
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  MUSTER_ASSIGN_OR_RETURN(Pipe ready, MakePipe());
   const pid_t child = ::fork();
   if (child < 0) return absl::ErrnoToStatus(errno, "fork");
   if (child == 0) {
-    read_end.Reset();
+    ready.read.Reset();
     if (::fork() != 0) ::_exit(0);
-    ::_exit(BecomeAgent(folder, job, std::move(write_end)));
+    ::_exit(BecomeAgent(folder, job, std::move(ready.write)));
   }
-  write_end.Reset();
+  ready.write.Reset();
   ::waitpid(child, nullptr, 0);
-  MUSTER_ASSIGN_OR_RETURN(const std::string answer, ReadAll(read_end.get(), 1 << 16));
+  MUSTER_ASSIGN_OR_RETURN(const std::string answer, ReadAll(ready.read.get(), 1 << 16));
   if (answer == "ok") return absl::OkStatus();
   return absl::UnavailableError(answer.empty() ? "the agent died at its start" : answer);
 }

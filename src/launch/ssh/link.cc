@@ -3,11 +3,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -20,6 +18,7 @@
 #include "launch/ssh/command.h"
 #include "launch/ssh/protocol.h"
 #include "process/exit_status.h"
+#include "process/run.h"
 #include "process/spawn.h"
 
 namespace muster::ssh {
@@ -40,9 +39,11 @@ Link::Link(EventLoop& loop, LinkOptions options, Handler handler)
 
 Link::~Link() {
   channel_.reset();
-  if (pid_ == 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  EndSsh();
+}
+
+void Link::EndSsh() {
+  if (pid_ != 0) WaitOrKill(std::exchange(pid_, 0), absl::ZeroDuration());
 }
 
 void Link::Connect() {
@@ -68,12 +69,8 @@ absl::Duration Link::Patience() const {
 }
 
 absl::Status Link::Start() {
-  std::array<int, 2> in;
-  std::array<int, 2> out;
-  if (::pipe2(in.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd child_in(in[0]), to(in[1]);
-  if (::pipe2(out.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  UniqueFd from(out[0]), child_out(out[1]);
+  MUSTER_ASSIGN_OR_RETURN(Pipe in, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
   said_ = UniqueFd(::memfd_create("ssh", MFD_CLOEXEC));
   const std::string command =
       ForAnyShell(absl::StrCat("exec ", options_.agent, " attach \"$0\" \"$1\""));
@@ -84,13 +81,13 @@ absl::Status Link::Start() {
                                    was_up_ || failures_ > 0 ? Sharing::kOwn : Sharing::kShared),
                    .env = CurrentEnvironment(),
                    .working_dir = "/",
-                   .stdin_fd = child_in.get(),
-                   .output_fd = child_out.get(),
+                   .stdin_fd = in.read.get(),
+                   .output_fd = out.write.get(),
                    .error_fd = said_.get(),
                    .parent_death_signal = SIGKILL,
                    .new_group = true}));
   MUSTER_ASSIGN_OR_RETURN(
-      channel_, Channel::Open(loop_, std::move(from), std::move(to),
+      channel_, Channel::Open(loop_, std::move(out.read), std::move(in.write),
                               {.received = [this](const Message& message) { Receive(message); },
                                .closed = [] {}},  // its process ends, which tells why
                               kPreface));
@@ -142,11 +139,7 @@ void Link::GiveUp(const std::string& why) {
 void Link::Down(const absl::Status& why) {
   ledger_.Detach();
   channel_.reset();
-  if (pid_ != 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
+  EndSsh();
   if (up_) give_up_at_ = heard_ + options_.host_timeout + kEndPatience;
   up_ = false;
   status_ = why;

@@ -64,6 +64,7 @@ class Link {
 
  private:
   absl::Status Start();
+  void EndSsh();
   void Receive(const Message& message);
   void Hello(const Json& head);
   void NoteClock(const Json& head);

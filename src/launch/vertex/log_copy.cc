@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <tuple>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -34,10 +32,7 @@ constexpr char kServiceMark[] = "[Vertex AI] ";
 
 // Of two entries of one time the insert id tells.
 uint64_t FingerprintOf(const LogEntry& entry) {
-  uint64_t fingerprint = 0;
-  const std::string sum = Sha256Hex(absl::StrCat(entry.timestamp, " ", entry.insert_id));
-  std::ignore = absl::SimpleHexAtoi(absl::string_view(sum).substr(0, 16), &fingerprint);
-  return fingerprint;
+  return Fingerprint(absl::StrCat(entry.timestamp, " ", entry.insert_id));
 }
 
 absl::string_view BytesOf(const std::vector<uint64_t>& numbers) {

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <thread>
-#include <tuple>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/digest.h"
@@ -21,13 +19,6 @@ constexpr size_t kSenders = 4;       // at once
 constexpr char kFolder[] = "muster_packages";
 constexpr char kFormat[] = "1\n";  // another one is another package
 
-// The same for a path wherever and whenever it is asked.
-uint64_t HashOf(const std::string& path) {
-  uint64_t hash = 0;
-  std::ignore = absl::SimpleHexAtoi(absl::string_view(Sha256Hex(path)).substr(0, 16), &hash);
-  return hash;
-}
-
 // Which share a small file is in depends on its path and on roughly how much there is, so that
 // files that come, go and change leave the other shares as they are.
 std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
@@ -37,7 +28,7 @@ std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
   std::vector<std::vector<WorkFile>> parts(shares);
   for (const WorkFile& file : files) {
     if (file.size < kLarge) {
-      parts[HashOf(file.path) % shares].push_back(file);
+      parts[Fingerprint(file.path) % shares].push_back(file);
     } else {
       parts.push_back({file});
     }
