@@ -89,7 +89,8 @@ class SyncTest(Determinism):
         self.assertIn("restored step", self.text(job, "chief:0"))
 
     def test_a_ps_is_killed_before_the_first_checkpoint(self):
-        job = self.compare(self.kill_at("ps:0", 10), **PAIR, train={"checkpoint": {"every_steps": 1000}})
+        # Without checkpoints on the way a step takes less than a millisecond: there must be some left to kill at.
+        job = self.compare(self.kill_at("ps:0", 10), **PAIR, train={"steps": 2000, "checkpoint": {"every_steps": 10000}})
         self.assertEqual(self.restarts(job, "ps:0"), 1)
 
     def test_the_chief_is_killed_while_the_last_step_waits_to_be_saved(self):
