@@ -73,7 +73,6 @@ void Saver::Run(std::unique_ptr<Snapshot> snapshot, bool final) {
   folder_ = *folder;
 }
 
-// The last one must arrive: a storage that is away is waited for.
 absl::Status Saver::Publish(const std::string& folder, bool final) {
   const absl::Time deadline = absl::Now() + (final ? kLastPatience : absl::ZeroDuration());
   for (;;) {

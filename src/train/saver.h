@@ -39,6 +39,9 @@ class Saver {
   absl::Status Wait();
   // Waits only until it is whole on this machine.
   absl::Status AwaitWritten();
+  // Sends a checkpoint that is whole on this machine, unless it is there already. The last one must
+  // arrive: a storage that is away is waited for.
+  absl::Status Publish(const std::string& folder, bool final);
   // The newest that was written, or 0; and where.
   int64_t saved_step() const;
   std::string folder() const;
@@ -46,7 +49,6 @@ class Saver {
  private:
   void Run(std::unique_ptr<Snapshot> snapshot, bool final);
   absl::StatusOr<std::string> Write(Snapshot& snapshot, bool final);
-  absl::Status Publish(const std::string& folder, bool final);
   bool IsWritten() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return written_ || !busy_; }
 
   const Options options_;

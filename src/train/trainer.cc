@@ -439,12 +439,14 @@ absl::Status Trainer::SaveLast() {
   if (saver_ == nullptr) return absl::OkStatus();
   saver_->Wait().IgnoreError();  // an earlier one's: it was said
   const std::vector<checkpoint::Entry> entries = checkpoint::List(environment_.model_dir);
-  const bool is_saved = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+  const auto saved = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
     return entry.status.ok() && entry.step == progress_.step && entry.final;
   });
-  if (is_saved && progress_.step == first_step_) {
+  if (saved != entries.end() && progress_.step == first_step_) {
     log_(absl::StrCat("trained to step ", progress_.step, " already; nothing to do"));
-    return absl::OkStatus();
+    // An earlier attempt may have ended while it sent it.
+    return Annotate(saver_->Publish(saved->folder, /*final=*/true),
+                    "the last checkpoint could not be sent");
   }
   absl::Status status = Save(/*final=*/true);
   if (status.ok()) status = saver_->Wait();

@@ -125,6 +125,11 @@ class RecordTest(RemoteTest):
 
 
 class FaultTest(RemoteTest):
+    def whole_here(self):
+        """The steps of checkpoints that are whole on this machine."""
+        found = (self.dir / "cache" / "runs").glob("*-chief-0/checkpoints/step-*/manifest.json")
+        return {int(path.parent.name[5:]) for path in found if path.parent.name[5:].isdigit()}
+
     def test_a_storage_that_goes_away_and_comes_back(self):
         """Training goes on; what could not be saved is said; the last checkpoint is there."""
         place = f"{self.use('s3')}/run"
@@ -137,6 +142,19 @@ class FaultTest(RemoteTest):
         self.succeed(job)
         self.assertEqual(max(self.entries(place)), 600)
 
+    def test_the_chief_is_killed_while_the_last_checkpoint_is_sent(self):
+        """The servers hold the last step then, and the next chief has nothing to train."""
+        place = f"{self.use('s3')}/run"
+        job = self.launch("job", roles=PAIR, model_dir=place, train={"steps": 2000, "checkpoint": {"every_steps": 10000}})
+        self.wait_step(job, 10)
+        kill(self.servers[0], signal.SIGSTOP)
+        wait_until(lambda: self.whole_here() == {2000}, "the last checkpoint is whole here")
+        self.kill_task(job, "chief:0")
+        kill(self.servers[0], signal.SIGCONT)
+        self.succeed(job)
+        self.assertEqual(set(self.entries(place)), {2000})
+        self.assertEqual(self.left_here(), [])
+
     def test_what_could_not_be_sent_is_sent_by_the_next_run(self):
         place = f"{self.use('s3')}/run"
         endless = {"steps": 10 ** 7}
@@ -145,17 +163,11 @@ class FaultTest(RemoteTest):
         there = max(self.entries(place))
         kill(self.servers[0], signal.SIGKILL)
         self.wait_text(job, "chief:0", r"could not be saved: .*(\n.*)*could not be saved: ", timeout=90)
-
-        def waiting():
-            """Steps that are whole here."""
-            found = (self.dir / "cache" / "runs").glob("*-chief-0/checkpoints/step-*/manifest.json")
-            return {int(path.parent.name[5:]) for path in found if path.parent.name[5:].isdigit()}
-
         self.muster("stop", job)
-        unsent = max(waiting())
+        unsent = max(self.whole_here())
         self.assertLess(there, unsent)
         self.fails("job", roles={"chief": {}}, model_dir=place, train=endless)  # nothing answers yet
-        self.assertEqual(max(waiting()), unsent)
+        self.assertEqual(max(self.whole_here()), unsent)
         storages.use_s3(self, port=int(self.env["AWS_ENDPOINT_URL"].rsplit(":", 1)[1]))
         resumed = self.launch("job", roles=PAIR, model_dir=place, train=endless)
         self.wait_text(resumed, "chief:0", f"sending step {unsent}, which an earlier run could not")
