@@ -126,8 +126,9 @@ void Operator::FollowOwned(Kind kind) {
   k8s::InformerOptions options = Follow(ResourceOf(kind));
   options.selection.labels = OwnedSelector();
   options.index = JobKeyOf;
-  options.watch.metadata_only = kind == Kind::kService;
-  if (kind == Kind::kPod) options.watch.without = {"spec"};
+  options.watch.detail = kind == Kind::kService ? k8s::Detail::kMetadata
+                         : kind == Kind::kPod   ? k8s::Detail::kStatus
+                                                : k8s::Detail::kAll;
   options.transform = [kind](Json& object) {
     if (kind == Kind::kPodGroup) {
       if (object.contains("metadata")) object["metadata"].erase("managedFields");

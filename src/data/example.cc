@@ -1,108 +1,19 @@
 #include "data/example.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "base/wire_reader.h"
 
 namespace muster::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
-
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
-
-// A message, field by field. Every method returns false for bytes that are no message, and nothing
-// may be asked afterwards.
-class Wire {
- public:
-  explicit Wire(absl::string_view bytes) : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
-
-  bool done() const { return next_ == end_; }
-
-  // The fields' numbers have 29 bits; 0 is none.
-  bool Tag(uint32_t& field, uint32_t& type) {
-    uint64_t tag = 0;
-    if (!Varint(tag) || tag > std::numeric_limits<uint32_t>::max()) return false;
-    field = static_cast<uint32_t>(tag) >> 3;
-    type = static_cast<uint32_t>(tag) & 7;
-    return field != 0;
-  }
-
-  bool Varint(uint64_t& value) {
-    if (next_ != end_ && static_cast<signed char>(*next_) >= 0) {
-      value = static_cast<unsigned char>(*next_++);
-      return true;
-    }
-    return LongVarint(value);
-  }
-
-  bool Bytes(absl::string_view& bytes) {
-    uint64_t length = 0;
-    const char* start = next_;
-    // Others read lengths of five bytes at most, however they are padded.
-    if (!Varint(length) || next_ - start > 5) return false;
-    if (length > static_cast<uint64_t>(end_ - next_)) return false;
-    bytes = {next_, static_cast<size_t>(length)};
-    next_ += length;
-    return true;
-  }
-
-  bool Float(float& value) {
-    if (end_ - next_ < static_cast<ptrdiff_t>(sizeof(value))) return false;
-    std::memcpy(&value, next_, sizeof(value));
-    next_ += sizeof(value);
-    return true;
-  }
-
-  // Groups, which nobody writes any more, are not skipped.
-  bool Skip(uint32_t type) {
-    uint64_t number = 0;
-    absl::string_view bytes;
-    switch (type) {
-      case kVarint:
-        return Varint(number);
-      case kLengthDelimited:
-        return Bytes(bytes);
-      case kFixed64:
-        return Advance(8);
-      case kFixed32:
-        return Advance(4);
-      default:
-        return false;
-    }
-  }
-
- private:
-  bool LongVarint(uint64_t& value) {
-    value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (next_ == end_) return false;
-      const auto byte = static_cast<unsigned char>(*next_++);
-      if (shift == 63 && byte > 1) return false;
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
-  bool Advance(ptrdiff_t bytes) {
-    if (end_ - next_ < bytes) return false;
-    next_ += bytes;
-    return true;
-  }
-
-  const char* next_;
-  const char* end_;
-};
-
 // A list that comes in two pieces, and two lists of which the last would count, are refused: the
 // format allows them, and nobody writes them.
 bool ParseFeature(absl::string_view bytes, FeatureView& feature) {
-  Wire wire(bytes);
+  WireReader wire(bytes);
   uint32_t field = 0;
   uint32_t type = 0;
   while (!wire.done()) {
@@ -119,7 +30,7 @@ bool ParseFeature(absl::string_view bytes, FeatureView& feature) {
 }
 
 bool ParseEntry(absl::string_view bytes, FeatureView& feature) {
-  Wire wire(bytes);
+  WireReader wire(bytes);
   uint32_t field = 0;
   uint32_t type = 0;
   bool has_value = false;
@@ -141,7 +52,7 @@ bool ParseEntry(absl::string_view bytes, FeatureView& feature) {
 // The content of each field 1 of a message, length-delimited, in turn.
 template <typename Visit>
 absl::Status VisitMessages(absl::string_view message, Visit visit) {
-  Wire wire(message);
+  WireReader wire(message);
   uint32_t field = 0;
   uint32_t type = 0;
   while (!wire.done()) {
@@ -169,7 +80,7 @@ bool UnpackFloats(absl::string_view packed, absl::Span<float> out, int64_t& coun
 }
 
 bool UnpackInts(absl::string_view packed, absl::Span<int64_t> out, int64_t& count) {
-  Wire wire(packed);
+  WireReader wire(packed);
   uint64_t value = 0;
   while (!wire.done()) {
     if (!wire.Varint(value)) return false;
@@ -231,7 +142,7 @@ absl::Status FindFeatures(absl::string_view example, absl::Span<const absl::stri
 }
 
 absl::StatusOr<int64_t> ReadFloats(absl::string_view list, absl::Span<float> out) {
-  Wire wire(list);
+  WireReader wire(list);
   uint32_t field = 0;
   uint32_t type = 0;
   int64_t count = 0;
@@ -253,7 +164,7 @@ absl::StatusOr<int64_t> ReadFloats(absl::string_view list, absl::Span<float> out
 }
 
 absl::StatusOr<int64_t> ReadInts(absl::string_view list, absl::Span<int64_t> out) {
-  Wire wire(list);
+  WireReader wire(list);
   uint32_t field = 0;
   uint32_t type = 0;
   int64_t count = 0;
@@ -277,7 +188,7 @@ absl::StatusOr<int64_t> ReadInts(absl::string_view list, absl::Span<int64_t> out
 }
 
 absl::StatusOr<int64_t> ReadBytes(absl::string_view list, absl::Span<absl::string_view> out) {
-  Wire wire(list);
+  WireReader wire(list);
   uint32_t field = 0;
   uint32_t type = 0;
   int64_t count = 0;

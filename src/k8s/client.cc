@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "k8s/encoding.h"
 #include "k8s/error.h"
 
 namespace muster::k8s {
@@ -16,8 +17,8 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-absl::StatusOr<Json> ParseObject(const ApiRequest& request, const net::Response& response) {
-  Json json = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+absl::StatusOr<Json> AnswerOf(const ApiRequest& request, const net::Response& response) {
+  Json json = ParseObject(response.body);
   if (json.is_object()) return json;
   return absl::DataLossError(absl::StrCat("cannot ", request.Describe(),
                                           ": the server answers with what is no object; is it a "
@@ -68,17 +69,17 @@ ObjectKey Client::Placed(const ResourceKind& kind, ObjectKey key) const {
 absl::StatusOr<Json> Client::Write(ApiRequest request, const Json& body) {
   const std::string text = Dump(body);
   request.body = text;
-  request.metadata_only = request.call.without_answer;
+  if (request.call.without_answer) request.detail = Detail::kMetadata;
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
   if (request.call.without_answer) return Json();
-  return ParseObject(request, response);
+  return AnswerOf(request, response);
 }
 
 absl::StatusOr<Json> Client::Get(const ResourceKind& kind, const ObjectKey& key,
                                  const CallOptions& call) {
   const ApiRequest request{.verb = "get", .kind = kind, .key = Placed(kind, key), .call = call};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
-  return ParseObject(request, response);
+  return AnswerOf(request, response);
 }
 
 absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const ListOptions& options,
@@ -90,12 +91,12 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
                        .kind = kind,
                        .key = {.name_space = options.selection.name_space},
                        .query = options.selection.Query(),
-                       .metadata_only = options.metadata_only,
+                       .detail = options.detail,
                        .call = options.call};
     if (page_size > 0) request.query.emplace_back("limit", absl::StrCat(page_size));
     if (!next.empty()) request.query.emplace_back("continue", next);
     MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
-    MUSTER_ASSIGN_OR_RETURN(Json json, ParseObject(request, response));
+    MUSTER_ASSIGN_OR_RETURN(Json json, AnswerOf(request, response));
     list.resource_version = ResourceVersionOf(json);
     for (Json& item : json["items"]) {
       if (!item.is_object()) continue;
@@ -204,7 +205,7 @@ absl::StatusOr<Json> Client::GetPath(const std::string& path, const CallOptions&
   const ApiRequest request{
       .verb = "get", .kind = {.plural = path, .namespaced = false}, .call = call};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.SendTo(path, request));
-  return ParseObject(request, response);
+  return AnswerOf(request, response);
 }
 
 }  // namespace muster::k8s

@@ -30,7 +30,7 @@ struct Selection {
 struct ListOptions {
   Selection selection = {};
   int64_t page_size = 500;
-  bool metadata_only = false;                 // neither spec nor status is sent
+  Detail detail = Detail::kAll;
   std::function<void(Json&)> transform = {};  // drops what the caller has no use for
   CallOptions call = {};
 };

@@ -205,19 +205,22 @@ TEST_F(ClusterTest, AnInformerFollows) {
 TEST_F(ClusterTest, MetadataAloneIsSent) {
   ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("a"), {.without_answer = true}).ok());
   const Selection selection{.name_space = space_, .labels = "app=test"};
-  const auto list = client_->List(kConfigMaps, {.selection = selection, .metadata_only = true});
+  const auto list =
+      client_->List(kConfigMaps, {.selection = selection, .detail = Detail::kMetadata});
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_THAT(list->items, SizeIs(1));
   std::vector<Json> seen{list->items[0]};
   ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("b")).ok());
-  const absl::Status watched = Watch(
-      *client_, kConfigMaps,
-      {.selection = selection, .metadata_only = true, .resource_version = list->resource_version},
-      [&](WatchEvent event) {
-        if (event.type == WatchEvent::Type::kBookmark) return absl::OkStatus();
-        seen.push_back(std::move(event.object));
-        return absl::AbortedError("that is enough");
-      });
+  const absl::Status watched = Watch(*client_, kConfigMaps,
+                                     {.selection = selection,
+                                      .detail = Detail::kMetadata,
+                                      .resource_version = list->resource_version},
+                                     [&](WatchEvent event) {
+                                       if (event.type == WatchEvent::Type::kBookmark)
+                                         return absl::OkStatus();
+                                       seen.push_back(std::move(event.object));
+                                       return absl::AbortedError("that is enough");
+                                     });
   EXPECT_TRUE(absl::IsAborted(watched)) << watched;
   ASSERT_THAT(seen, SizeIs(2));
   EXPECT_EQ(NameOf(seen[1]), "b");
@@ -226,6 +229,87 @@ TEST_F(ClusterTest, MetadataAloneIsSent) {
     EXPECT_EQ(LabelOf(object, "app"), "test");
     EXPECT_FALSE(object.contains("data"));
   }
+}
+
+// What is read from protobuf is what JSON says, of the members that are read.
+TEST_F(ClusterTest, PodsWithoutTheirSpec) {
+  const auto owner = client_->Create(kConfigMaps, ConfigMap("owner"));
+  ASSERT_TRUE(owner.ok()) << owner.status();
+  const Json pod = {{"apiVersion", "v1"},
+                    {"kind", "Pod"},
+                    {"metadata",
+                     {{"name", "a"},
+                      {"namespace", space_},
+                      {"labels", {{"app", "test"}, {"none", ""}}},
+                      {"annotations", {{"about", "ü"}}},
+                      {"ownerReferences", Json::array({{{"apiVersion", "v1"},
+                                                        {"kind", "ConfigMap"},
+                                                        {"name", "owner"},
+                                                        {"uid", UidOf(*owner)},
+                                                        {"controller", true}}})}}},
+                    {"spec",
+                     {{"automountServiceAccountToken", false},
+                      {"schedulerName", "nobody"},
+                      {"containers", Json::array({{{"name", "main"}, {"image", "i"}}})}}}};
+  const auto created = client_->Create(kPods, pod);
+  ASSERT_TRUE(created.ok()) << created.status();
+  const Selection selection{.name_space = space_};
+  const auto list = client_->List(kPods, {.selection = selection, .detail = Detail::kStatus});
+  ASSERT_TRUE(list.ok()) << list.status();
+  const Json ended = {{"exitCode", 137},
+                      {"reason", "OOMKilled"},
+                      {"startedAt", "2024-05-01T12:00:00Z"},
+                      {"finishedAt", "2024-05-01T12:00:01Z"}};
+  const Json status = {
+      {"phase", "Running"},
+      {"startTime", "2024-05-01T12:00:00Z"},
+      {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+      {"containerStatuses",
+       Json::array({{{"name", "main"},
+                     {"image", "i"},
+                     {"imageID", "i"},
+                     {"ready", true},
+                     {"restartCount", 1},
+                     {"state", {{"running", {{"startedAt", "2024-05-01T12:00:02Z"}}}}},
+                     {"lastState", {{"terminated", ended}}}}})}};
+  ASSERT_TRUE(
+      client_->Patch(kPods, Key("a"), {{"status", status}}, {.subresource = "status"}).ok());
+  Json seen;
+  const absl::Status watched = Watch(*client_, kPods,
+                                     {.selection = selection,
+                                      .detail = Detail::kStatus,
+                                      .resource_version = list->resource_version},
+                                     [&](WatchEvent event) {
+                                       EXPECT_EQ(event.type, WatchEvent::Type::kModified);
+                                       seen = std::move(event.object);
+                                       return absl::AbortedError("that is enough");
+                                     });
+  EXPECT_TRUE(absl::IsAborted(watched)) << watched;
+
+  auto expected = client_->Get(kPods, Key("a"));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  expected->erase("spec");
+  (*expected)["metadata"].erase("managedFields");
+  Json& container = (*expected)["status"]["containerStatuses"][0];
+  for (const char* member : {"image", "imageID"}) container.erase(member);
+  (*expected)["status"].erase("qosClass");
+  for (Json* object : {&*expected, &seen}) {  // null or not at all, and zero or not at all
+    (*object)["status"]["conditions"][0].erase("lastTransitionTime");
+    (*object)["status"]["conditions"][0].erase("lastProbeTime");
+    (*object)["metadata"].erase("generation");
+    (*object)["metadata"]["ownerReferences"][0].erase("blockOwnerDeletion");
+    (*object)["status"]["containerStatuses"][0]["lastState"]["terminated"].erase("signal");
+  }
+  EXPECT_EQ(seen, *expected);
+  ASSERT_THAT(list->items, SizeIs(1));
+  EXPECT_EQ(TextAt(list->items[0], "/status/phase"), "Pending");
+}
+
+TEST_F(ClusterTest, ARefusalIsReadFromProtobuf) {
+  const auto refused =
+      client_->Create(kConfigMaps, ConfigMap("Not A Name"), {.without_answer = true});
+  EXPECT_TRUE(IsInvalid(refused.status())) << refused.status();
+  EXPECT_THAT(refused.status().message(), HasSubstr("metadata.name"));
 }
 
 TEST_F(ClusterTest, OneLeads) {

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/terminal_text.h"
+#include "k8s/encoding.h"
 
 namespace muster::k8s {
 namespace {
@@ -148,7 +149,7 @@ absl::Status ErrorOf(const ApiRequest& request, int code, const nlohmann::json& 
 }
 
 absl::Status ErrorOf(const ApiRequest& request, const net::Response& response) {
-  const Json status = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  const Json status = ParseObject(response.body);
   ApiError error = Read(response.status, status);
   const auto asked = net::ParseRetryAfter(response.Header("Retry-After"), absl::UnixEpoch());
   if (asked.has_value()) error.retry_after = std::min(*asked, absl::Seconds(kMaxSeconds));

@@ -116,11 +116,11 @@ void Informer::Run(const std::stop_token& stop) {
 }
 
 absl::Status Informer::ListAndWatch(const std::stop_token& stop) {
-  MUSTER_ASSIGN_OR_RETURN(
-      ObjectList list, client_.List(options_.kind, {.selection = options_.selection,
-                                                    .metadata_only = options_.watch.metadata_only,
-                                                    .transform = options_.transform,
-                                                    .call = {.stop = stop}}));
+  MUSTER_ASSIGN_OR_RETURN(ObjectList list,
+                          client_.List(options_.kind, {.selection = options_.selection,
+                                                       .detail = options_.watch.detail,
+                                                       .transform = options_.transform,
+                                                       .call = {.stop = stop}}));
   Replace(std::move(list.items));
   {
     absl::MutexLock lock(&mutex_);

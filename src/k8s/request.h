@@ -14,6 +14,13 @@
 
 namespace muster::k8s {
 
+// How much of the objects comes back, from servers that can leave things out.
+enum class Detail {
+  kAll,
+  kStatus,  // metadata and status, as far as encoding.h reads them: of pods; of other kinds all
+  kMetadata,
+};
+
 // What may be said about any call.
 struct CallOptions {
   std::string subresource;  // "status", "scale" …; "": the object itself
@@ -36,8 +43,7 @@ struct ApiRequest {
   net::BodySink* sink = nullptr;
   std::optional<absl::Duration> idle_timeout = std::nullopt;  // of an answer that goes on and on
   bool repeatable = true;  // also when it may have been carried out already
-  // Nothing but the metadata of objects comes back, from servers that can do so.
-  bool metadata_only = false;
+  Detail detail = Detail::kAll;
   CallOptions call = {};
 
   std::string Resource() const;  // "pods/status"

@@ -23,13 +23,17 @@ std::string MethodOf(absl::string_view verb) {
   return "GET";
 }
 
+// Protobuf for what can be read from it, where the server knows it.
 std::string AcceptOf(const ApiRequest& request) {
-  if (request.metadata_only) {
-    return absl::StrCat("application/json;as=PartialObjectMetadata",
-                        request.verb == "list" ? "List" : "",
-                        ";v=v1;g=meta.k8s.io,application/json");
+  constexpr char kJson[] = "application/json", kProtobuf[] = "application/vnd.kubernetes.protobuf";
+  if (request.detail == Detail::kMetadata) {
+    const std::string partial = absl::StrCat(
+        ";as=PartialObjectMetadata", request.verb == "list" ? "List" : "", ";v=v1;g=meta.k8s.io,");
+    return absl::StrCat(kProtobuf, partial, kJson, partial, kJson);
   }
-  return request.sink != nullptr ? "*/*" : "application/json";
+  const bool is_pod = request.kind.group.empty() && request.kind.kind == kPods.kind;
+  if (request.detail == Detail::kStatus && is_pod) return absl::StrCat(kProtobuf, ",", kJson);
+  return request.sink != nullptr ? "*/*" : kJson;
 }
 
 // The same status with more to its message.

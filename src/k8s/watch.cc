@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "k8s/encoding.h"
 #include "k8s/error.h"
 
 namespace muster::k8s {
@@ -25,30 +26,15 @@ std::optional<WatchEvent::Type> TypeOf(const std::string& word) {
   return std::nullopt;
 }
 
-// An event without what nobody asks for: its objects are mostly that.
-Json ParseEvent(absl::string_view line, const std::vector<std::string>& without) {
-  constexpr int kMember = 2, kMetadata = 3;  // how deep {"object": {"metadata": {…}}} is
-  const auto keep = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    if (event != Json::parse_event_t::key) return true;
-    if (depth == kMetadata) return parsed != "managedFields";
-    return depth != kMember || std::find(without.begin(), without.end(), parsed) == without.end();
-  };
-  return Json::parse(line.begin(), line.end(), keep, /*allow_exceptions=*/false);
-}
-
 // Takes the events of one connection.
 class EventSink final : public net::BodySink {
  public:
-  EventSink(const ApiRequest& request, const WatchOptions& options,
-            const std::function<absl::Status(WatchEvent)>& handler, std::string& version)
-      : request_(request),
-        options_(options),
-        handler_(handler),
-        version_(version),
-        lines_(kMaxEvent) {}
+  EventSink(const ApiRequest& request, const std::function<absl::Status(WatchEvent)>& handler,
+            std::string& version)
+      : request_(request), handler_(handler), version_(version), events_(kMaxEvent) {}
 
   absl::Status Write(absl::string_view bytes) override {
-    status_ = lines_.Feed(bytes, [this](absl::string_view line) { return Take(line); });
+    status_ = events_.Feed(bytes, [this](absl::string_view event) { return Take(event); });
     if (absl::IsResourceExhausted(status_) && !ApiErrorOf(status_)) {
       status_ = Annotate(status_, absl::StrCat("cannot ", request_.Describe()));
     }
@@ -60,9 +46,9 @@ class EventSink final : public net::BodySink {
   bool any() const { return any_; }
 
  private:
-  absl::Status Take(absl::string_view line) {
-    if (line.empty()) return absl::OkStatus();
-    Json json = ParseEvent(line, options_.without);
+  absl::Status Take(absl::string_view event) {
+    if (event.empty()) return absl::OkStatus();
+    Json json = ParseEvent(event);
     const std::string word = TextAt(json, "/type");
     const Json* object = Find(json, "/object");
     if (word == "ERROR" && object != nullptr) {
@@ -75,9 +61,10 @@ class EventSink final : public net::BodySink {
     if (!type.has_value() || version.empty()) {
       return absl::DataLossError(absl::StrCat(
           "cannot ", request_.Describe(),
-          ": the server sends what is no event: ", net::ServerWords(line.substr(0, 400))));
+          ": the server sends what is no event: ", net::ServerWords(event.substr(0, 400))));
     }
-    if (options_.metadata_only) {  // then the kind that is sent is PartialObjectMetadata
+    if (request_.detail ==
+        Detail::kMetadata) {  // then the kind that is sent is PartialObjectMetadata
       json["object"]["apiVersion"] = request_.kind.ApiVersion();
       json["object"]["kind"] = std::string(request_.kind.kind);
     }
@@ -88,10 +75,9 @@ class EventSink final : public net::BodySink {
   }
 
   const ApiRequest& request_;
-  const WatchOptions& options_;
   const std::function<absl::Status(WatchEvent)>& handler_;
   std::string& version_;
-  LineSplitter lines_;
+  EventSplitter events_;
   absl::Status status_;
   bool any_ = false;
 };
@@ -103,7 +89,7 @@ ApiRequest RequestFor(const ResourceKind& kind, const WatchOptions& options,
                      .key = {.name_space = options.selection.name_space},
                      .query = options.selection.Query(),
                      .idle_timeout = options.idle_timeout,
-                     .metadata_only = options.metadata_only,
+                     .detail = options.detail,
                      .call = {.stop = options.stop}};
   request.query.emplace_back("watch", "true");
   request.query.emplace_back("allowWatchBookmarks", "true");
@@ -126,35 +112,12 @@ bool MayPass(const absl::Status& status) {
 
 }  // namespace
 
-absl::Status LineSplitter::Feed(absl::string_view bytes,
-                                const std::function<absl::Status(absl::string_view)>& take) {
-  for (;;) {
-    const size_t end = bytes.find('\n');
-    const absl::string_view piece = bytes.substr(0, end);
-    if (begun_.size() + piece.size() > max_line_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a line has more than ", max_line_, " bytes"));
-    }
-    if (end == absl::string_view::npos) {
-      absl::StrAppend(&begun_, piece);
-      return absl::OkStatus();
-    }
-    bytes.remove_prefix(end + 1);
-    if (begun_.empty()) {
-      MUSTER_RETURN_IF_ERROR(take(piece));
-    } else {
-      absl::StrAppend(&begun_, piece);
-      MUSTER_RETURN_IF_ERROR(take(std::exchange(begun_, "")));
-    }
-  }
-}
-
 absl::Status Watch(Client& client, const ResourceKind& kind, const WatchOptions& options,
                    const std::function<absl::Status(WatchEvent)>& handler) {
   std::string version = options.resource_version;
   for (int failures = 0;;) {
     ApiRequest request = RequestFor(kind, options, version);
-    EventSink sink(request, options, handler, version);
+    EventSink sink(request, handler, version);
     request.sink = &sink;
     const absl::Time begin = absl::Now();
     absl::Status status = client.transport().Send(request).status();

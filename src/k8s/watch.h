@@ -4,10 +4,8 @@
 #include <functional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "k8s/client.h"
 
@@ -21,9 +19,8 @@ struct WatchEvent {
 
 struct WatchOptions {
   Selection selection;
-  std::vector<std::string> without = {};  // members of objects that are not even read: "spec"
-  bool metadata_only = false;             // nor sent, and no status either
-  std::string resource_version;           // of a list or an object: what comes after it is told
+  Detail detail = Detail::kAll;
+  std::string resource_version;  // of a list or an object: what comes after it is told
   absl::Duration duration = absl::Minutes(5);      // of one connection; the server ends it then
   absl::Duration idle_timeout = absl::Minutes(3);  // a server sends a bookmark each minute
   int tries = 5;                                   // in a row that lead nowhere
@@ -43,19 +40,5 @@ struct WatchOptions {
 // Blocks.
 absl::Status Watch(Client& client, const ResourceKind& kind, const WatchOptions& options,
                    const std::function<absl::Status(WatchEvent)>& handler);
-
-// Cuts a stream into lines, wherever its pieces end.
-class LineSplitter {
- public:
-  explicit LineSplitter(size_t max_line) : max_line_(max_line) {}
-
-  // ResourceExhausted when a line is too long; else the first error of `take`.
-  absl::Status Feed(absl::string_view bytes,
-                    const std::function<absl::Status(absl::string_view line)>& take);
-
- private:
-  const size_t max_line_;
-  std::string begun_;
-};
 
 }  // namespace muster::k8s

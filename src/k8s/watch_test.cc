@@ -26,24 +26,6 @@ std::string EventLine(const std::string& type, const std::string& name, int vers
   return absl::StrCat(Json{{"type", type}, {"object", pod}}.dump(), "\n");
 }
 
-TEST(LineSplitterTest, LinesWhereverThePiecesEnd) {
-  const std::string text = "one\n\ntwo\nthree";
-  for (size_t piece = 1; piece <= text.size(); ++piece) {
-    LineSplitter splitter(5);
-    std::vector<std::string> lines;
-    for (size_t at = 0; at < text.size(); at += piece) {
-      ASSERT_TRUE(splitter
-                      .Feed(absl::string_view(text).substr(at, piece),
-                            [&](absl::string_view line) {
-                              lines.emplace_back(line);
-                              return absl::OkStatus();
-                            })
-                      .ok());
-    }
-    EXPECT_THAT(lines, ElementsAre("one", "", "two"));
-  }
-}
-
 class WatchTest : public testing::Test {
  protected:
   WatchTest() {
@@ -98,30 +80,6 @@ TEST_F(WatchTest, GoesOnAfterTheLastEventWhenItIsCut) {
               HasSubstr("/namespaces/b/pods?labelSelector=x%3Dy&watch=true"));
   EXPECT_THAT(server_.requests()[0], HasSubstr("resourceVersion=5&timeoutSeconds=300"));
   EXPECT_THAT(server_.requests()[1], HasSubstr("resourceVersion=8&"));
-}
-
-TEST_F(WatchTest, ReadsNothingThatNobodyAskedFor) {
-  options_.without = {"spec"};
-  Json pod = MakePod("a");
-  pod["metadata"]["resourceVersion"] = "6";
-  pod["metadata"]["managedFields"] = Json::array({{{"manager", "kubelet"}}});
-  pod["metadata"]["labels"] = {{"spec", "of a label"}};
-  pod["spec"] = {{"containers", Json::array({{{"name", "x"}}})}};
-  pod["status"] = {{"phase", "Running"}, {"spec", "of a status"}};
-  Answer([&](int, Exchange& exchange) {
-    BeginStream(exchange);
-    SendChunk(exchange, absl::StrCat(Json{{"type", "ADDED"}, {"object", pod}}.dump(), "\n"));
-    exchange.Stall();
-  });
-  Json seen;
-  EXPECT_TRUE(absl::IsCancelled(Watch(*client_, kPods, options_, [&](WatchEvent event) {
-    seen = std::move(event.object);
-    source_.request_stop();
-    return absl::OkStatus();
-  })));
-  pod.erase("spec");
-  pod["metadata"].erase("managedFields");
-  EXPECT_EQ(seen, pod);
 }
 
 TEST_F(WatchTest, TooOldBeforeItBegins) {
