@@ -59,6 +59,14 @@ bool MayBeMadeAtOnce(const Action& a, const Action& b) {
          second->kind != Kind::kPodGroup;
 }
 
+// Whether all there is to do is to make a new job's objects: nothing has been counted yet, nor
+// judged.
+bool IsBeginning(const Json& job, const Plan& plan) {
+  return StatusOf(job).empty() && !IsFinished(plan.status) && !plan.actions.empty() &&
+         std::all_of(plan.actions.begin(), plan.actions.end(),
+                     [](const Action& action) { return std::holds_alternative<Create>(action); });
+}
+
 // Versions are numbers that grow, in every server there is.
 bool IsOlder(const Json& a, const Json& b) {
   uint64_t first = 0, second = 0;
@@ -281,9 +289,15 @@ absl::Status Operator::Reconcile(const std::string& key) {
   collect(Kind::kService, observed.services);
   collect(Kind::kPodGroup, observed.pod_groups);
   const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
+  const bool begins = IsBeginning(job, plan);
+  absl::Status carried = begins ? Carry(key, job, plan.actions) : absl::OkStatus();
+  if (begins && carried.ok()) {
+    queue_.Add(key);  // its status can wait until other new jobs have what they need
+    return carried;
+  }
   if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
   for (const Event& event : plan.events) teller_.Tell(job, event);
-  const absl::Status carried = Carry(key, job, plan.actions);
+  if (!begins) carried = Carry(key, job, plan.actions);
   if (plan.wake != absl::InfiniteFuture()) queue_.AddAt(key, plan.wake);
   // What the verdict leaves to be done is done at once, not when the copy shows it.
   if (plan.status_changed && IsFinished(plan.status)) queue_.Add(key);

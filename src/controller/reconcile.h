@@ -57,7 +57,8 @@ struct Event {
 
 // In this order: the status is written, and only then the rest is done. What is counted is counted
 // before the pod is gone, and a verdict stands before anything is cleaned up: whoever is killed in
-// between and starts again comes to the same end.
+// between and starts again comes to the same end. Only a new job, of which nothing is to be
+// counted, may get its objects first.
 struct Plan {
   Json status;  // as it should be
   bool status_changed = false;

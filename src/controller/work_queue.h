@@ -25,7 +25,8 @@ class WorkQueue {
   explicit WorkQueue(Options options, const Clock* clock = &Clock::Real())
       : options_(options), clock_(*clock) {}
 
-  void Add(const std::string& key) { AddAt(key, absl::InfinitePast()); }
+  // In the order in which they come.
+  void Add(const std::string& key) { AddAt(key, clock_.Now()); }
   // Not before that; what asks for an earlier time wins.
   void AddAt(const std::string& key, absl::Time time);
   // After a delay that grows each time, until Forget().

@@ -19,6 +19,19 @@ TEST(WorkQueueTest, AKeyWaitsOnce) {
   EXPECT_EQ(queue.size(), 0);
 }
 
+// So that one about which there is always news keeps nobody waiting.
+TEST(WorkQueueTest, InTheOrderInWhichTheyCome) {
+  FakeClock clock;
+  WorkQueue queue({}, &clock);
+  for (const char* key : {"b", "c", "a", "b"}) {
+    queue.Add(key);
+    clock.Advance(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(queue.Take(), "b");
+  EXPECT_EQ(queue.Take(), "c");
+  EXPECT_EQ(queue.Take(), "a");
+}
+
 TEST(WorkQueueTest, WhatIsAddedMeanwhileComesAfterwards) {
   WorkQueue queue({});
   queue.Add("a");
