@@ -9,7 +9,7 @@ namespace muster::controller {
 namespace {
 
 constexpr char kComponent[] = "muster-operator";
-constexpr size_t kMostWaiting = 10'000;
+constexpr size_t kMostWaiting = 2'000;  // some minutes' worth, and little memory
 constexpr absl::Duration kLastWords = absl::Seconds(2);
 // How long work keeps one event waiting, and how often it is asked whether it still does.
 constexpr absl::Duration kMostDelay = absl::Milliseconds(500);

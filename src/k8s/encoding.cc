@@ -17,7 +17,8 @@ constexpr absl::string_view kMagic("k8s\0", 4);
 
 // The messages of k8s.io/api and k8s.io/apimachinery (generated.proto), as far as they are read:
 // the name that a field has in JSON, and what it holds.
-enum class Holds { kText, kNumber, kFlag, kTime, kTexts, kMessage, kMessages };
+// In JSON empty texts are left out, and zeros of numbers that need not be there.
+enum class Holds { kText, kNumber, kMaybeNumber, kFlag, kTime, kTexts, kMessage, kMessages };
 struct Field {
   uint32_t number = 0;
   const char* name = nullptr;
@@ -37,7 +38,7 @@ constexpr Field kMetadata[] = {{1, "name"},
                                {3, "namespace"},
                                {5, "uid"},
                                {6, "resourceVersion"},
-                               {7, "generation", Holds::kNumber},
+                               {7, "generation", Holds::kMaybeNumber},
                                {8, "creationTimestamp", Holds::kTime},
                                {9, "deletionTimestamp", Holds::kTime},
                                {10, "deletionGracePeriodSeconds", Holds::kNumber},
@@ -46,9 +47,12 @@ constexpr Field kMetadata[] = {{1, "name"},
                                {13, "ownerReferences", Holds::kMessages, kOwner}};
 constexpr Field kWaiting[] = {{1, "reason"}, {2, "message"}};
 constexpr Field kRunning[] = {{1, "startedAt", Holds::kTime}};
-constexpr Field kTerminated[] = {
-    {1, "exitCode", Holds::kNumber}, {2, "signal", Holds::kNumber},  {3, "reason"}, {4, "message"},
-    {5, "startedAt", Holds::kTime},  {6, "finishedAt", Holds::kTime}};
+constexpr Field kTerminated[] = {{1, "exitCode", Holds::kNumber},
+                                 {2, "signal", Holds::kMaybeNumber},
+                                 {3, "reason"},
+                                 {4, "message"},
+                                 {5, "startedAt", Holds::kTime},
+                                 {6, "finishedAt", Holds::kTime}};
 constexpr Field kState[] = {{1, "waiting", Holds::kMessage, kWaiting},
                             {2, "running", Holds::kMessage, kRunning},
                             {3, "terminated", Holds::kMessage, kTerminated}};
@@ -72,7 +76,7 @@ constexpr Field kPod[] = {{1, "metadata", Holds::kMessage, kMetadata},
                           {3, "status", Holds::kMessage, kPodStatus}};
 constexpr Field kPartial[] = {{1, "metadata", Holds::kMessage, kMetadata}};
 constexpr Field kListMetadata[] = {
-    {2, "resourceVersion"}, {3, "continue"}, {4, "remainingItemCount", Holds::kNumber}};
+    {2, "resourceVersion"}, {3, "continue"}, {4, "remainingItemCount", Holds::kMaybeNumber}};
 constexpr Field kPodList[] = {{1, "metadata", Holds::kMessage, kListMetadata},
                               {2, "items", Holds::kMessages, kPod}};
 constexpr Field kPartialList[] = {{1, "metadata", Holds::kMessage, kListMetadata},
@@ -82,7 +86,7 @@ constexpr Field kDetails[] = {{1, "name"},
                               {2, "group"},
                               {3, "kind"},
                               {4, "causes", Holds::kMessages, kCause},
-                              {5, "retryAfterSeconds", Holds::kNumber}};
+                              {5, "retryAfterSeconds", Holds::kMaybeNumber}};
 constexpr Field kStatus[] = {{2, "status"},
                              {3, "message"},
                              {4, "reason"},
@@ -165,20 +169,22 @@ bool ReadMessage(absl::string_view message, Fields fields, Json& object) {
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const Field& one) { return one.number == number; });
     if (field == fields.end()) return reader.Skip(type);
-    const bool is_number = field->holds == Holds::kNumber || field->holds == Holds::kFlag;
-    if (type != (is_number ? kVarint : kLengthDelimited)) return false;
-    if (!is_number) {
-      absl::string_view bytes;
-      return reader.Bytes(bytes) && ReadBytes(*field, bytes, object);
-    }
     uint64_t value = 0;
-    if (!reader.Varint(value)) return false;
-    if (field->holds == Holds::kFlag) {
-      object[field->name] = value != 0;
-    } else {
-      object[field->name] = static_cast<int64_t>(value);
+    absl::string_view bytes;
+    switch (field->holds) {
+      case Holds::kFlag:
+        if (type != kVarint || !reader.Varint(value)) return false;
+        object[field->name] = value != 0;
+        return true;
+      case Holds::kNumber:
+      case Holds::kMaybeNumber:
+        if (type != kVarint || !reader.Varint(value)) return false;
+        if (value == 0 && field->holds == Holds::kMaybeNumber) return true;
+        object[field->name] = static_cast<int64_t>(value);
+        return true;
+      default:
+        return type == kLengthDelimited && reader.Bytes(bytes) && ReadBytes(*field, bytes, object);
     }
-    return true;
   });
 }
 
