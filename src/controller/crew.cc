@@ -18,8 +18,14 @@ void Crew::Share(size_t count, const std::function<void(size_t)>& work) {
   if (count > 1) batches_.push_back(&batch);
   while (DoOne(batch)) {
   }
-  const auto all = [&batch] { return batch.done == batch.count; };
-  mutex_.Await(absl::Condition(&all));
+  const auto wanted = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return batch.done == batch.count || !batches_.empty();
+  };
+  for (;;) {
+    mutex_.Await(absl::Condition(&wanted));
+    if (batch.done == batch.count) return;
+    DoOne(*batches_.front());  // of others', while the last parts are with them
+  }
 }
 
 bool Crew::DoOne(Batch& batch) {

@@ -19,8 +19,9 @@ class Crew {
   // Nobody may be sharing anything any more.
   ~Crew();
 
-  // Calls `work` for each number below `count`, once, in the caller's thread and those of the crew
-  // that are free. Returns when all are done.
+  // Calls `work` for each number below `count`, once, in the caller's thread and those that are
+  // free: of the crew, and of other callers who wait for their last parts. Returns when all are
+  // done.
   void Share(size_t count, const std::function<void(size_t)>& work);
 
  private:

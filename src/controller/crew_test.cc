@@ -32,6 +32,20 @@ TEST(CrewTest, PartsAreDoneAtOnce) {
   crew.Share(4, [&](size_t) { all_at_work.arrive_and_wait(); });  // for ever, were they fewer
 }
 
+TEST(CrewTest, WhoWaitsForTheLastPartHelpsOthers) {
+  Crew crew(1);
+  std::latch at_work(2), helped(2);
+  std::jthread waiting([&] {
+    const auto own = std::this_thread::get_id();
+    crew.Share(2, [&](size_t) {
+      at_work.arrive_and_wait();
+      if (std::this_thread::get_id() != own) helped.wait();  // the crew is busy until then
+    });
+  });
+  at_work.wait();
+  crew.Share(2, [&](size_t) { helped.arrive_and_wait(); });  // for ever, were nobody there
+}
+
 TEST(CrewTest, WithoutAnybodyTheCallerDoesAll) {
   Crew crew(0);
   std::set<size_t> done;

@@ -33,14 +33,10 @@ EventTeller::~EventTeller() {
 }
 
 void EventTeller::Tell(const Json& job, const Event& event) {
-  const Json object = k8s::MakeEvent(job, {.warning = event.warning,
-                                           .reason = event.reason,
-                                           .message = event.message,
-                                           .component = kComponent,
-                                           .time = absl::Now()});
+  News news{.job = k8s::ReferenceTo(job), .event = event, .time = absl::Now()};
   absl::MutexLock lock(&mutex_);
   if (waiting_.size() >= kMostWaiting) waiting_.pop_front();
-  waiting_.push_back(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  waiting_.push_back(std::move(news));
 }
 
 void EventTeller::Yield(const std::stop_token& stop) const {
@@ -51,18 +47,22 @@ void EventTeller::Yield(const std::stop_token& stop) const {
 
 void EventTeller::Work(const std::stop_token& stop) {
   for (;;) {
-    std::string text;
+    News news;
     {
       absl::MutexLock lock(&mutex_);
-      const auto news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      const auto any = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return closed_ || !waiting_.empty();
       };
-      mutex_.Await(absl::Condition(&news));
+      mutex_.Await(absl::Condition(&any));
       if (waiting_.empty() || stop.stop_requested()) return;
-      text = waiting_.front();
+      news = waiting_.front();
     }
     Yield(stop);
-    const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const Json object = k8s::MakeEvent(news.job, {.warning = news.event.warning,
+                                                  .reason = news.event.reason,
+                                                  .message = news.event.message,
+                                                  .component = kComponent,
+                                                  .time = news.time});
     const auto told = client_.Create(k8s::kEvents, object, {.stop = stop, .without_answer = true});
     if (!told.ok() && !absl::IsCancelled(told.status())) {
       log_(absl::StrCat("an event could not be told: ", told.status().message()));

@@ -26,6 +26,12 @@ class EventTeller {
   void Tell(const Json& job, const Event& event);
 
  private:
+  struct News {
+    k8s::Reference job;
+    Event event;
+    absl::Time time;
+  };
+
   void Work(const std::stop_token& stop);
   void Yield(const std::stop_token& stop) const;
 
@@ -33,7 +39,7 @@ class EventTeller {
   const std::function<void(const std::string&)> log_;
   const std::function<bool()> is_work_;
   absl::Mutex mutex_;
-  std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);  // as text, which is small
+  std::deque<News> waiting_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };

@@ -129,10 +129,11 @@ TEST_F(ClusterTest, APodsStatusLogAndEvent) {
                                       {.subresource = "status"});
   ASSERT_TRUE(running.ok()) << running.status();
   EXPECT_EQ(TextAt(*running, "/status/phase"), "Running");
-  const auto event = client_->Create(kEvents, MakeEvent(*created, {.reason = "Tested",
-                                                                   .message = "m",
-                                                                   .component = "k8s_test",
-                                                                   .time = absl::Now()}));
+  const auto event = client_->Create(
+      kEvents,
+      MakeEvent(
+          ReferenceTo(*created),
+          {.reason = "Tested", .message = "m", .component = "k8s_test", .time = absl::Now()}));
   ASSERT_TRUE(event.ok()) << event.status();
   const absl::Status log = client_->ReadLog(Key("p"), {.container = "no"},
                                             [](absl::string_view) { return absl::OkStatus(); });

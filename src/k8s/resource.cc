@@ -136,8 +136,16 @@ std::string MicroTimestamp(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
 }
 
-Json MakeEvent(const Json& object, const Occurrence& occurrence) {
-  const ObjectKey key = KeyOf(object);
+Reference ReferenceTo(const Json& object) {
+  return {.api_version = TextAt(object, "/apiVersion"),
+          .kind = TextAt(object, "/kind"),
+          .key = KeyOf(object),
+          .uid = UidOf(object),
+          .resource_version = ResourceVersionOf(object)};
+}
+
+Json MakeEvent(const Reference& object, const Occurrence& occurrence) {
+  const ObjectKey& key = object.key;
   // Events of objects without a namespace are kept in this one.
   const std::string name_space = key.name_space.empty() ? "default" : key.name_space;
   const std::string time = Timestamp(occurrence.time);
@@ -146,12 +154,12 @@ Json MakeEvent(const Json& object, const Occurrence& occurrence) {
       {"kind", "Event"},
       {"metadata", {{"generateName", key.name + "."}, {"namespace", name_space}}},
       {"involvedObject",
-       {{"apiVersion", TextAt(object, "/apiVersion")},
-        {"kind", TextAt(object, "/kind")},
+       {{"apiVersion", object.api_version},
+        {"kind", object.kind},
         {"namespace", key.name_space},
         {"name", key.name},
-        {"uid", UidOf(object)},
-        {"resourceVersion", ResourceVersionOf(object)}}},
+        {"uid", object.uid},
+        {"resourceVersion", object.resource_version}}},
       {"type", occurrence.warning ? "Warning" : "Normal"},
       {"reason", occurrence.reason},
       {"message", Shortened(occurrence.message, kMaxMessage)},

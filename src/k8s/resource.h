@@ -94,7 +94,16 @@ struct Occurrence {
   std::string component;  // who reports: "muster-operator"
   absl::Time time;
 };
-// The Event that tells of what happened to `object`, to be created.
-Json MakeEvent(const Json& object, const Occurrence& occurrence);
+// One version of an object, without the object.
+struct Reference {
+  std::string api_version;
+  std::string kind;
+  ObjectKey key;
+  std::string uid;
+  std::string resource_version;
+};
+Reference ReferenceTo(const Json& object);
+// The Event that tells of what happened to an object, to be created.
+Json MakeEvent(const Reference& object, const Occurrence& occurrence);
 
 }  // namespace muster::k8s
