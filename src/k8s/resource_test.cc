@@ -39,7 +39,8 @@ TEST(ResourceTest, AnEventNamesItsObjectAndFitsTheLimit) {
                     {"metadata", {{"name", "a"}, {"namespace", "b"}, {"uid", "u"}}}};
   std::string message(1020, 'x');
   for (int i = 0; i < 10; ++i) message += "\u00e4";
-  const Json event = MakeEvent(pod, {.warning = true, .reason = "Failed", .message = message});
+  const Json event =
+      MakeEvent(ReferenceTo(pod), {.warning = true, .reason = "Failed", .message = message});
   EXPECT_EQ(TextAt(event, "/involvedObject/uid"), "u");
   EXPECT_EQ(TextAt(event, "/metadata/namespace"), "b");
   EXPECT_EQ(TextAt(event, "/type"), "Warning");
