@@ -1,5 +1,7 @@
 #include "controller/event_teller.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s/rate_limit.h"
@@ -27,7 +29,9 @@ EventTeller::EventTeller(k8s::Client& client, std::function<void(const std::stri
 EventTeller::~EventTeller() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
-  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return waiting_.empty(); };
+  const auto told = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return waiting_.empty() && !telling_;
+  };
   mutex_.AwaitWithTimeout(absl::Condition(&told), kLastWords);
   thread_.request_stop();
 }
@@ -35,7 +39,12 @@ EventTeller::~EventTeller() {
 void EventTeller::Tell(const Json& job, const Event& event) {
   News news{.job = k8s::ReferenceTo(job), .event = event, .time = absl::Now()};
   absl::MutexLock lock(&mutex_);
-  if (waiting_.size() >= kMostWaiting) waiting_.pop_front();
+  if (waiting_.size() >= kMostWaiting) {
+    waiting_.pop_front();
+    if (!std::exchange(dropping_, true)) {
+      log_(absl::StrCat("more than ", kMostWaiting, " events wait: the oldest are not told"));
+    }
+  }
   waiting_.push_back(std::move(news));
 }
 
@@ -55,7 +64,10 @@ void EventTeller::Work(const std::stop_token& stop) {
       };
       mutex_.Await(absl::Condition(&any));
       if (waiting_.empty() || stop.stop_requested()) return;
-      news = waiting_.front();
+      news = std::move(waiting_.front());
+      waiting_.pop_front();
+      telling_ = true;
+      if (waiting_.empty()) dropping_ = false;
     }
     Yield(stop);
     const Json object = k8s::MakeEvent(news.job, {.warning = news.event.warning,
@@ -68,7 +80,7 @@ void EventTeller::Work(const std::stop_token& stop) {
       log_(absl::StrCat("an event could not be told: ", told.status().message()));
     }
     absl::MutexLock lock(&mutex_);
-    if (!waiting_.empty()) waiting_.pop_front();
+    telling_ = false;
   }
 }
 

@@ -40,6 +40,8 @@ class EventTeller {
   const std::function<bool()> is_work_;
   absl::Mutex mutex_;
   std::deque<News> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool telling_ ABSL_GUARDED_BY(mutex_) = false;   // one that waits no more
+  bool dropping_ ABSL_GUARDED_BY(mutex_) = false;  // which was said
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };

@@ -93,6 +93,7 @@ bool KeepGang(Pass& pass) {
   const Json* there = pass.pod_group();
   const Json spec = GroupSpec(pass);
   if (there == nullptr) {
+    if (pass.IsUnderWay(Kind::kPodGroup, job.GroupName())) return false;
     const k8s::ResourceKind& kind = PodGroupKind(scheduler);
     pass.Do(Create{Kind::kPodGroup,
                    {{"apiVersion", kind.ApiVersion()},

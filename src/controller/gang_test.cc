@@ -40,6 +40,18 @@ TEST(GangTest, TheGroupComesBeforeThePods) {
   EXPECT_EQ(pod["spec"]["schedulerName"], "volcano");
 }
 
+TEST(GangTest, AGroupThatIsUnderWayIsNotMadeAgain) {
+  Json job = GangJob();
+  job["metadata"]["uid"] = "uid-job";
+  job["metadata"]["namespace"] = "default";
+  const Plan plan = Reconcile({.job = job, .under_way = {{Kind::kPodGroup, "j"}}},
+                              With(GangScheduler::kVolcano), absl::Now());
+  EXPECT_THAT(plan.actions, SizeIs(3));
+  for (const Action& action : plan.actions) {
+    EXPECT_EQ(std::get<Create>(action).kind, Kind::kService);
+  }
+}
+
 TEST(GangTest, WhatThePolicySaysGoesThere) {
   const Json policy = {{"minAvailable", 2},
                        {"queue", "q"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -57,14 +58,6 @@ bool MayBeMadeAtOnce(const Action& a, const Action& b) {
   const auto* second = std::get_if<Create>(&b);
   return first != nullptr && second != nullptr && first->kind != Kind::kPodGroup &&
          second->kind != Kind::kPodGroup;
-}
-
-// Whether all there is to do is to make a new job's objects: nothing has been counted yet, nor
-// judged.
-bool IsBeginning(const Json& job, const Plan& plan) {
-  return StatusOf(job).empty() && !IsFinished(plan.status) && !plan.actions.empty() &&
-         std::all_of(plan.actions.begin(), plan.actions.end(),
-                     [](const Action& action) { return std::holds_alternative<Create>(action); });
 }
 
 // Versions are numbers that grow, in every server there is.
@@ -272,8 +265,21 @@ Json Operator::JobOf(const std::string& key) {
 ObjectNames Operator::UnderWay(const std::string& key) {
   absl::MutexLock lock(&mutex_);
   const Pending& pending = pending_[key];
-  if (!pending.creations.empty()) queue_.AddAt(key, pending.since + 2 * kForgetful);
+  if (!pending.creations.empty()) queue_.AddAfter(key, 2 * kForgetful);
   return pending.creations;
+}
+
+bool Operator::Begins(const std::string& key, const Observed& observed, const Plan& plan) {
+  const auto creates = [](const Action& action) { return std::holds_alternative<Create>(action); };
+  // Then nothing has been counted yet, nor judged.
+  const bool is_new =
+      observed.pods.empty() && StatusOf(observed.job).empty() && !IsFinished(plan.status);
+  if (!is_new || plan.actions.empty() ||
+      !std::all_of(plan.actions.begin(), plan.actions.end(), creates)) {
+    return false;
+  }
+  absl::MutexLock lock(&mutex_);
+  return !std::exchange(pending_[key].begun, true);
 }
 
 absl::Status Operator::Reconcile(const std::string& key) {
@@ -288,17 +294,17 @@ absl::Status Operator::Reconcile(const std::string& key) {
   collect(Kind::kPod, observed.pods);
   collect(Kind::kService, observed.services);
   collect(Kind::kPodGroup, observed.pod_groups);
-  const Plan plan = controller::Reconcile(observed, options_.job, absl::Now());
-  const bool begins = IsBeginning(job, plan);
-  absl::Status carried = begins ? Carry(key, job, plan.actions) : absl::OkStatus();
-  if (begins && carried.ok()) {
+  const absl::Time now = absl::Now();
+  const Plan plan = controller::Reconcile(observed, options_.job, now);
+  if (Begins(key, observed, plan)) {
+    MUSTER_RETURN_IF_ERROR(Carry(key, job, plan.actions));
     queue_.Add(key);  // its status can wait until other new jobs have what they need
-    return carried;
+    return absl::OkStatus();
   }
   if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
   for (const Event& event : plan.events) teller_.Tell(job, event);
-  if (!begins) carried = Carry(key, job, plan.actions);
-  if (plan.wake != absl::InfiniteFuture()) queue_.AddAt(key, plan.wake);
+  const absl::Status carried = Carry(key, job, plan.actions);
+  if (plan.wake != absl::InfiniteFuture()) queue_.AddAfter(key, plan.wake - now);
   // What the verdict leaves to be done is done at once, not when the copy shows it.
   if (plan.status_changed && IsFinished(plan.status)) queue_.Add(key);
   return carried;
@@ -373,7 +379,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Create&
     absl::MutexLock lock(&mutex_);
     Pending& pending = pending_[key];
     if (!pending.creations.insert({create.kind, name}).second) {
-      queue_.AddAt(key, pending.since + 2 * kForgetful);  // should it never show
+      queue_.AddAfter(key, 2 * kForgetful);  // should it never show
       return absl::OkStatus();
     }
     pending.since = absl::Now();
@@ -413,7 +419,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
     absl::MutexLock lock(&mutex_);
     Pending& pending = pending_[key];
     if (!removal.at_once && !pending.deletions.insert(removal.uid).second) {
-      queue_.AddAt(key, pending.since + 2 * kForgetful);
+      queue_.AddAfter(key, 2 * kForgetful);
       return absl::OkStatus();
     }
     pending.since = absl::Now();

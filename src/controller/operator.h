@@ -64,6 +64,7 @@ class Operator {
     ObjectNames creations;
     std::set<std::string> deletions;  // uids
     Json written;                     // the job, as it was last written
+    bool begun = false;               // its first objects have been asked for
     absl::Time since;
   };
 
@@ -87,6 +88,8 @@ class Operator {
   void Look(const std::string& key);
   absl::Status Reconcile(const std::string& key);
   Json JobOf(const std::string& key);  // null when there is none any more
+  // Whether a new job's objects are to be made now, before its status is written: once.
+  bool Begins(const std::string& key, const Observed& observed, const Plan& plan);
   // What is asked for and may not show yet, looked for again in a while.
   ObjectNames UnderWay(const std::string& key);
   absl::Status WriteStatus(const std::string& key, const Json& job, const Plan& plan);

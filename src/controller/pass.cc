@@ -87,8 +87,7 @@ void Pass::AdoptOrphans() {
 void Pass::Make(Kind kind, const TaskId& task,
                 const std::function<absl::StatusOr<Json>()>& object) {
   const Claims& claims = kind == Kind::kPod ? pods_ : services_;
-  if (claims.slots.contains(task) || under_way_.contains({kind, job_.NameOf(task)}) ||
-      !IsFree(claims, task)) {
+  if (claims.slots.contains(task) || IsUnderWay(kind, job_.NameOf(task)) || !IsFree(claims, task)) {
     return;
   }
   auto made = object();

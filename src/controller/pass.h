@@ -40,6 +40,9 @@ class Pass {
   // Unless that is under way. A pod whose node is lost does not go by itself.
   void Remove(Kind kind, const Child& child, const std::string& why = "");
   void AdoptOrphans();
+  bool IsUnderWay(Kind kind, const std::string& name) const {
+    return under_way_.contains({kind, name});
+  }
   // Makes the object of a task, unless it is there or on its way, or its name is another's.
   void Make(Kind kind, const TaskId& task, const std::function<absl::StatusOr<Json>()>& object);
 

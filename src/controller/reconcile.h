@@ -58,7 +58,7 @@ struct Event {
 // In this order: the status is written, and only then the rest is done. What is counted is counted
 // before the pod is gone, and a verdict stands before anything is cleaned up: whoever is killed in
 // between and starts again comes to the same end. Only a new job, of which nothing is to be
-// counted, may get its objects first.
+// counted, may get its objects first: should it be gone meanwhile, they go with it.
 struct Plan {
   Json status;  // as it should be
   bool status_changed = false;

@@ -30,7 +30,7 @@ void WorkQueue::AddAfterFailure(const std::string& key) {
   }
   const absl::Duration delay =
       std::min(options_.max_delay, options_.first_delay * std::exp2(std::min(failures, 40)));
-  AddAt(key, clock_.Now() + delay);
+  AddAfter(key, delay);
 }
 
 void WorkQueue::Forget(const std::string& key) {

@@ -1,6 +1,7 @@
 // Keys of what is to be looked at, each by one worker at a time.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,9 +27,11 @@ class WorkQueue {
       : options_(options), clock_(*clock) {}
 
   // In the order in which they come.
-  void Add(const std::string& key) { AddAt(key, clock_.Now()); }
-  // Not before that; what asks for an earlier time wins.
-  void AddAt(const std::string& key, absl::Time time);
+  void Add(const std::string& key) { AddAfter(key, absl::ZeroDuration()); }
+  // Not earlier; what asks for an earlier time wins.
+  void AddAfter(const std::string& key, absl::Duration delay) {
+    AddAt(key, clock_.Now() + std::max(delay, absl::ZeroDuration()));
+  }
   // After a delay that grows each time, until Forget().
   void AddAfterFailure(const std::string& key);
   void Forget(const std::string& key);
@@ -41,6 +44,8 @@ class WorkQueue {
   int size() const;  // of those that wait, whenever they are due
 
  private:
+  // By this clock, which nobody sets.
+  void AddAt(const std::string& key, absl::Time time);
   // When the next one is due.
   absl::Time Due() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -296,11 +296,15 @@ TEST_F(ClusterTest, PodsWithoutTheirSpec) {
   EXPECT_EQ(Comparable(seen), Comparable(*patched));
 }
 
-TEST_F(ClusterTest, ARefusalIsReadFromProtobuf) {
-  const auto refused =
+TEST_F(ClusterTest, RefusalsInEitherEncoding) {
+  const auto written =
       client_->Create(kConfigMaps, ConfigMap("Not A Name"), {.without_answer = true});
-  EXPECT_TRUE(IsInvalid(refused.status())) << refused.status();
-  EXPECT_THAT(refused.status().message(), HasSubstr("metadata.name"));
+  EXPECT_TRUE(IsInvalid(written.status())) << written.status();
+  EXPECT_THAT(written.status().message(), HasSubstr("metadata.name"));
+  const auto read = client_->List(
+      kPods, {.selection = {.name_space = space_, .labels = "!!"}, .detail = Detail::kStatus});
+  EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << read.status();
+  EXPECT_THAT(read.status().message(), HasSubstr("unable to parse requirement"));
 }
 
 TEST_F(ClusterTest, OneLeads) {

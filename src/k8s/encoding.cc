@@ -91,7 +91,7 @@ constexpr Field kStatus[] = {{2, "status"},
                              {3, "message"},
                              {4, "reason"},
                              {5, "details", Holds::kMessage, kDetails},
-                             {6, "code", Holds::kNumber}};
+                             {6, "code", Holds::kMaybeNumber}};
 
 constexpr std::pair<absl::string_view, Fields> kKinds[] = {
     {"Pod", kPod},

@@ -11,8 +11,8 @@
 namespace muster::k8s {
 
 // Any object from JSON; from protobuf pods without their spec, the metadata of any kind, lists of
-// both, and refusals. Members are named and shaped as in JSON, but there are no empty texts, no
-// managedFields, and nothing of a status but what tells how tasks fare.
+// both, and refusals. Members are named and shaped as in JSON, but there are no empty texts,
+// neither managedFields nor finalizers, and nothing of a status but what tells how tasks fare.
 //
 // A value that is_discarded() when the bytes are none of those.
 Json ParseObject(absl::string_view bytes);

@@ -63,8 +63,8 @@ class EventSink final : public net::BodySink {
           "cannot ", request_.Describe(),
           ": the server sends what is no event: ", net::ServerWords(event.substr(0, 400))));
     }
-    if (request_.detail ==
-        Detail::kMetadata) {  // then the kind that is sent is PartialObjectMetadata
+    // The kind that is sent is PartialObjectMetadata then.
+    if (request_.detail == Detail::kMetadata) {
       json["object"]["apiVersion"] = request_.kind.ApiVersion();
       json["object"]["kind"] = std::string(request_.kind.kind);
     }

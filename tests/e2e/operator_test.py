@@ -33,6 +33,24 @@ class LifeTest(OperatorTest):
         wait_until(lambda: {"SuccessfulCreatePod", "SuccessfulCreateService", "SuccessfulDeletePod", "TFJobSucceeded"} <= self.reasons(),
                    "all of it is told")
 
+    def test_pods_come_before_the_first_status(self):
+        self.operate()
+        self.create("job", {"Worker": replicas(2)})
+        self.wait_conditions("job", "Created")
+        made = [*self.all("pods").values(), *self.all("services").values()]
+        self.assertEqual(len(made), 4)
+        versions = [int(object["metadata"]["resourceVersion"]) for object in made]
+        self.assertLess(max(versions), int(self.job("job")["metadata"]["resourceVersion"]))
+
+    def test_a_job_whose_pods_are_refused_says_so(self):
+        self.operate()
+        refused = replicas(1)
+        refused["template"]["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
+        self.create("job", {"Worker": refused})
+        self.wait_conditions("job", "Created")
+        wait_until(lambda: "FailedCreatePod" in self.reasons(), "the refusal is told")
+        self.assertEqual(set(self.all("services")), {"job-worker-0"})
+
     def test_restarts_and_their_limit(self):
         self.operate()
         self.create("job", {"Worker": replicas(2, "ExitCode")}, {"backoffLimit": 1})
@@ -85,7 +103,7 @@ class LifeTest(OperatorTest):
 class FaultTest(OperatorTest):
     def test_killed_between_any_two_writes(self):
         """The proxy kills the operator when the server has carried out its Nth write; the next one comes to the same end."""
-        writes = 10  # the first status, two services and pods; the verdict, and all four deleted
+        writes = 10  # two services and pods, the first status; the verdict, and all four deleted
         ends = set()
         for skip in range(writes):
             name = f"job{skip}"
