@@ -62,11 +62,16 @@ class SshTestBase(MusterTest):
 
     @staticmethod
     def kill_supervisor(job):
+        """And its guard, at the same moment: each would notice that the other has died."""
+        found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (folder / "cmdline").read_bytes().decode().split("\0")
                 if "supervise" in words and any(job in word for word in words):
-                    kill(int(folder.name))
+                    found.append(int(folder.name))
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                kill(pid, number)
 
     def wait_left_alone(self, *hosts):
         for host in hosts or self.bed.hosts:
@@ -289,12 +294,11 @@ class SshTest(SshTestBase):
             self.wait_state(job, "Running")
             self.kill_supervisor(job)
             self.wait_state(job, "Failed")
-            self.assertEqual(len(self.sleepers()), 1)
+            wait_until(lambda: len(self.sleepers()) == 1, "the task runs on")
             before = self.sleepers()
             self.muster("resume", "-d", job)
             self.wait_state(self.jobs()[0]["id"], "Running")
-            self.assertEqual(len(self.sleepers()), 1)
-            self.assertNotEqual(self.sleepers(), before)
+            wait_until(lambda: len(self.sleepers()) == 1 and self.sleepers() != before, "another runs in its place")
             self.muster("stop", "--yes", "--now", self.jobs()[0]["id"])
 
     def sleepers(self):
