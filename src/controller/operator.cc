@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -279,7 +278,7 @@ bool Operator::Begins(const std::string& key, const Observed& observed, const Pl
     return false;
   }
   absl::MutexLock lock(&mutex_);
-  return !std::exchange(pending_[key].begun, true);
+  return pending_[key].since == absl::InfinitePast();
 }
 
 absl::Status Operator::Reconcile(const std::string& key) {

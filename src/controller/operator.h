@@ -62,10 +62,9 @@ class Operator {
   // What was done and has not shown in the copies yet: it is not done again.
   struct Pending {
     ObjectNames creations;
-    std::set<std::string> deletions;  // uids
-    Json written;                     // the job, as it was last written
-    bool begun = false;               // its first objects have been asked for
-    absl::Time since;
+    std::set<std::string> deletions;          // uids
+    Json written;                             // the job, as it was last written
+    absl::Time since = absl::InfinitePast();  // the last of it; InfinitePast: nothing was done yet
   };
 
   const k8s::ResourceKind& ResourceOf(Kind kind) const;
