@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/digest.h"
 #include "train/ps/client.h"
 #include "train/ps/coordinator.h"
 #include "train/ps/server.h"
@@ -61,7 +62,9 @@ void RunServer(const Setting& setting, int index) {
   wire::GrpcTransport transport;
   ParameterServer server({{"ps", index}, setting.Tasks(), "bench", Quiet});
   auto listener = transport.Listen(setting.Address(index),
-                                   [&](wire::Connection& connection) { server.Serve(connection); });
+                                   [&](wire::Connection& connection, const wire::Caller& caller) {
+                                     server.Serve(connection, caller);
+                                   });
   if (!listener.ok()) std::abort();
   (void)server.Run(absl::Minutes(1), absl::Seconds(10));
 }
@@ -90,7 +93,7 @@ struct Shared {
 
 wire::Frame HelloOf(const Setting& setting, int rank) {
   wire::Frame hello;
-  hello.set_cluster("bench");
+  hello.set_cluster(Sha256Hex("bench"));
   const TaskId self = setting.Tasks()[rank];
   hello.mutable_peer()->set_role(self.role);
   hello.mutable_peer()->set_index(self.index);

@@ -44,7 +44,7 @@ endfunction()
 # muster_test(NAME name SRCS … LIBS …): a program of unit tests.
 function(muster_test)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;LIBS" ${ARGN})
-  if(NOT BUILD_TESTING)
+  if(NOT BUILD_TESTING OR NOT MUSTER_UNIT_TESTS)
     return()
   endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})

@@ -127,8 +127,9 @@ class OperatorTest(MusterTest):
         answer, body = self.ask("PATCH", "pods/status", pod, {"status": status}, PATCH)
         self.assertEqual(answer, 200, body)
 
-    def set_phase(self, pod, phase, code=None):
-        status = {"phase": phase}
+    def set_phase(self, pod, phase, code=None, **more):
+        """`more` are other members of the status, set by the same write."""
+        status = {"phase": phase, **more}
         if code is not None:
             status["containerStatuses"] = [{"name": "tensorflow", "image": "tf:1", "imageID": "", "ready": False, "restartCount": 0,
                                             "state": {"terminated": {"exitCode": code}}}]

@@ -136,7 +136,7 @@ class TrainTest(MusterTest):
         return int(folder.name[5:]), hashes
 
     def restarts(self, job, task):
-        return self.task(job, task)["attempt"]
+        return self.task(job, task)["attempt"] - 1
 
     def kill_task(self, job, task):
         pid = self.pids(job)[task]
@@ -173,11 +173,11 @@ class TrainTest(MusterTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
-    def by_hand(self, env, *args):
-        """A task of the trainer as a user starts it; ended at the end of the test."""
+    def by_hand(self, env, *args, within=()):
+        """A task of the trainer as a user starts it; ended at the end of the test. `within`: words before the command, such as nsenter's."""
         output = self.dir / f"by-hand-{time.monotonic_ns()}.log"
         with open(output, "wb") as file:
-            process = subprocess.Popen([TRAINER, *args], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen([*within, TRAINER, *args], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
                                        stdout=file, stderr=subprocess.STDOUT)
         process.output = output.read_text
 

@@ -96,12 +96,18 @@ class GoogleTest(MusterTest):
     def nonce(self, job):
         return json.loads(self.object(f"muster_{job}/job.json"))["place"]["tries"][-1]
 
+    def task_arguments(self, job):
+        """What the CustomJob gives to each container of the job."""
+        created = [made for made in self.vertex()["created"] if made["displayName"] == job][-1]
+        return created["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["args"]
+
     def task_process(self, job, pool, index, cluster, **more):
         """What the container of a replica runs. With Popen's options."""
         spec = {"cluster": cluster, "environment": "cloud", "task": {"type": pool, "index": index}}
         scratch = Path(tempfile.mkdtemp(dir=self.dir))
+        folder, nonce, sha256 = more.pop("arguments", None) or self.task_arguments(job)
         return subprocess.Popen(
-            [MUSTER, "vertex-task", f"gs://bucket/muster_{job}", more.pop("nonce", None) or self.nonce(job)], text=True, cwd="/",
+            [MUSTER, "vertex-task", folder, more.pop("nonce", nonce), sha256], text=True, cwd="/",
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(self.env, CLUSTER_SPEC=json.dumps(spec), TMPDIR=str(scratch), TF_CONFIG="Vertex' own"), **more)
 
     def run_task(self, *arguments, **more):

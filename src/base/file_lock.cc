@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 
@@ -23,11 +24,11 @@ absl::StatusOr<std::optional<FileLock>> FileLock::Try(const std::string& path) {
 }
 
 absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path, absl::Duration patience) {
-  const absl::Time deadline = absl::Now() + patience;
+  const absl::Time deadline = Clock::Real().Now() + patience;
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<FileLock> lock, Try(path));
     if (lock.has_value()) return *std::move(lock);
-    if (absl::Now() >= deadline) {
+    if (Clock::Real().Now() >= deadline) {
       return absl::UnavailableError(absl::StrCat(path, ": another process has held this lock for ",
                                                  absl::FormatDuration(patience),
                                                  "; look for one that hangs"));

@@ -11,6 +11,7 @@ namespace muster {
 namespace {
 
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr absl::string_view kReset = "\x1b[0m";
 
 // Length of a colour sequence at the start of `bytes`, or 0.
 size_t ColourSequence(absl::string_view bytes) {
@@ -18,6 +19,18 @@ size_t ColourSequence(absl::string_view bytes) {
   size_t i = 2;
   while (i < bytes.size() && ((bytes[i] >= '0' && bytes[i] <= '9') || bytes[i] == ';')) ++i;
   return i < bytes.size() && bytes[i] == 'm' ? i + 1 : 0;
+}
+
+bool IsBasic(absl::string_view sequence) {
+  constexpr absl::string_view kBasic[] = {"\x1b[0m",  "\x1b[1m",  "\x1b[2m",
+                                          "\x1b[31m", "\x1b[32m", "\x1b[33m",
+                                          "\x1b[34m", "\x1b[35m", "\x1b[36m"};
+  return std::find(std::begin(kBasic), std::end(kBasic), sequence) != std::end(kBasic);
+}
+
+// Whether a terminal would show the text after it in another order than it is read.
+bool Reorders(uint32_t code) {
+  return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 int CellWidth(uint32_t code) {
@@ -50,15 +63,22 @@ void ForEachPiece(absl::string_view text, Visitor visit) {
 
 }  // namespace
 
-std::string Printable(absl::string_view bytes) {
+std::string Printable(absl::string_view bytes, Colours colours, LineEnds line_ends) {
   std::string result;
   result.reserve(bytes.size());
+  bool coloured = false;
   while (!bytes.empty()) {
-    const size_t colour = ColourSequence(bytes);
+    size_t colour = colours == Colours::kNone ? 0 : ColourSequence(bytes);
+    if (colours == Colours::kBasic && !IsBasic(bytes.substr(0, colour))) colour = 0;
     const CodePoint code = colour > 0 ? CodePoint{0, colour} : DecodeUtf8(bytes);
     if (colour > 0) {
       absl::StrAppend(&result, bytes.substr(0, colour));
-    } else if (code.bytes == 0 || (code.value >= 0x80 && code.value < 0xA0)) {
+      coloured = bytes.substr(0, colour) != kReset;
+    } else if (code.value == '\n' && line_ends == LineEnds::kKept) {
+      absl::StrAppend(&result, coloured ? kReset : "", "\n");
+      coloured = false;
+    } else if (code.bytes == 0 || (code.value >= 0x80 && code.value < 0xA0) ||
+               Reorders(code.value)) {
       absl::StrAppend(&result, kReplacement);
     } else if ((code.value < 0x20 && code.value != '\t') || code.value == 0x7F) {
       result.push_back('^');
@@ -91,6 +111,22 @@ std::string Ellipsize(absl::string_view text, int width) {
     return true;
   });
   return result + "…";
+}
+
+std::string EllipsizeMiddle(absl::string_view text, int width) {
+  const int total = DisplayWidth(text);
+  if (total <= width) return std::string(text);
+  const int head = (width - 1) / 2;
+  const int tail_from = total - (width - 1 - head);
+  std::string before, after;
+  int used = 0;
+  ForEachPiece(text, [&](absl::string_view piece, int cells) {
+    if (used + cells <= head && after.empty()) absl::StrAppend(&before, piece);
+    if (used >= tail_from) absl::StrAppend(&after, piece);
+    used += cells;
+    return true;
+  });
+  return absl::StrCat(before, "…", after);
 }
 
 std::string ShellQuote(absl::string_view word) {

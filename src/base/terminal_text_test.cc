@@ -16,6 +16,27 @@ TEST(PrintableTest, DefusesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable(absl::string_view("a\0b\x7f", 4)), "a^@b^?");
 }
 
+TEST(PrintableTest, ReplacesWhatReordersText) {
+  EXPECT_EQ(Printable("a\u202Eb\u2066c\u2069"), "a\uFFFDb\uFFFDc\uFFFD");
+  EXPECT_EQ(Printable("\u009B2J"), "\uFFFD2J");
+  EXPECT_EQ(Printable("שלום"), "שלום");
+}
+
+TEST(PrintableTest, BasicColoursCannotHideText) {
+  const auto basic = [](absl::string_view text) { return Printable(text, Colours::kBasic); };
+  EXPECT_EQ(basic("\x1b[31mred\x1b[0m"), "\x1b[31mred\x1b[0m");
+  EXPECT_EQ(basic("\x1b[8mhidden"), "^[[8mhidden");
+  EXPECT_EQ(basic("\x1b[30;40mblack"), "^[[30;40mblack");
+  EXPECT_EQ(Printable("\x1b[31mred", Colours::kNone), "^[[31mred");
+}
+
+TEST(PrintableTest, KeepsLineEndsWhereTheyAreWanted) {
+  EXPECT_EQ(Printable("a\nb\r\n"), "a^Jb^M^J");
+  EXPECT_EQ(Printable("a\nb\r\n", Colours::kAll, LineEnds::kKept), "a\nb^M\n");
+  EXPECT_EQ(Printable("\x1b[31mred\nplain", Colours::kBasic, LineEnds::kKept),
+            "\x1b[31mred\x1b[0m\nplain");
+}
+
 TEST(PrintableTest, ReplacesBrokenUtf8) {
   EXPECT_EQ(Printable("a\xff"
                       "b"),
@@ -33,6 +54,10 @@ TEST(WidthTest, CountsCells) {
   EXPECT_EQ(Ellipsize("abcdef", 4), "abc…");
   EXPECT_EQ(Ellipsize("abc", 4), "abc");
   EXPECT_EQ(Ellipsize("日本語", 4), "日…");
+  EXPECT_EQ(EllipsizeMiddle("abcdefgh", 5), "ab…gh");
+  EXPECT_EQ(EllipsizeMiddle("abcdefgh", 4), "a…gh");
+  EXPECT_EQ(EllipsizeMiddle("abcdefgh", 8), "abcdefgh");
+  EXPECT_EQ(EllipsizeMiddle("日本語日本語", 6), "日…語");
 }
 
 TEST(ShellTest, QuotesOnlyWhatNeedsIt) {

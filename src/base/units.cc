@@ -121,6 +121,11 @@ std::string FormatBytes(int64_t bytes) {
   return absl::StrCat(number, std::string(1, "KMGTP"[power]), "iB");
 }
 
+std::string Plural(int64_t count, absl::string_view noun) {
+  const absl::string_view ending = count == 1 ? "" : absl::EndsWith(noun, "s") ? "es" : "s";
+  return absl::StrCat(count, " ", noun, ending);
+}
+
 std::string FormatElapsed(absl::Duration duration) {
   const int64_t s = std::max<int64_t>(0, absl::ToInt64Seconds(duration));
   if (s < 10) return absl::StrFormat("%.1fs", std::max(0.0, absl::ToDoubleSeconds(duration)));
@@ -133,7 +138,7 @@ std::string FormatElapsed(absl::Duration duration) {
 std::string FormatAge(absl::Duration age) {
   const int64_t s = absl::ToInt64Seconds(age);
   const auto count = [](int64_t n, const char* unit) {
-    return absl::StrCat(n, " ", unit, n == 1 ? "" : "s", " ago");
+    return absl::StrCat(Plural(n, unit), " ago");
   };
   if (s < 2) return "just now";
   if (s < 60) return count(s, "second");

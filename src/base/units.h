@@ -20,6 +20,9 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
 // Three figures at most: "1.5GiB".
 std::string FormatBytes(int64_t bytes);
 
+// "1 task", "2 tasks", "3 processes".
+std::string Plural(int64_t count, absl::string_view noun);
+
 // For people: "1.4s", "12s", "3m05s", "2h14m", "5d03h".
 std::string FormatElapsed(absl::Duration duration);
 // "2 minutes ago", "just now".

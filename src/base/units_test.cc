@@ -42,6 +42,14 @@ TEST(BytesTest, ReadsAndFormats) {
   EXPECT_EQ(FormatBytes(int64_t{256} << 20), "256MiB");
 }
 
+TEST(PluralTest, OneIsOne) {
+  EXPECT_EQ(Plural(1, "task"), "1 task");
+  EXPECT_EQ(Plural(0, "task"), "0 tasks");
+  EXPECT_EQ(Plural(2, "task"), "2 tasks");
+  EXPECT_EQ(Plural(1, "process"), "1 process");
+  EXPECT_EQ(Plural(3, "process"), "3 processes");
+}
+
 TEST(ElapsedTest, IsShort) {
   EXPECT_EQ(FormatElapsed(absl::Milliseconds(5340)), "5.3s");
   EXPECT_EQ(FormatElapsed(absl::Seconds(15)), "15s");

@@ -9,34 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "checkpoint/format.h"
 
 namespace muster::checkpoint {
-namespace {
-
-// The JSON library's copies and texts recurse; a hostile file must not exhaust the stack.
-bool NestsTooDeep(absl::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxJsonDepth) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -64,10 +41,10 @@ absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::str
 }
 
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text) {
-  if (NestsTooDeep(text)) {
+  auto json = ParseJson(text, kMaxJsonDepth);
+  if (json.is_discarded() && NestsDeeperThan(text, kMaxJsonDepth)) {
     return absl::DataLossError(absl::StrCat("nests deeper than ", kMaxJsonDepth, " levels"));
   }
-  auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return absl::DataLossError("is not valid JSON");
   if (!json.is_object()) return absl::DataLossError("is not a JSON object");
   return json;

@@ -57,6 +57,10 @@ std::optional<ShardName> ParseShardFile(absl::string_view name) {
   return std::nullopt;
 }
 
+bool IsRunOutput(absl::string_view name) {
+  return name == "eval" || name == "export" || absl::StartsWith(name, "events.out.tfevents.");
+}
+
 bool IsPlainFileName(absl::string_view name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' && !absl::StrContains(name, '/') &&
          !absl::StrContains(name, absl::string_view("\0", 1));

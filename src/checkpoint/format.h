@@ -51,6 +51,10 @@ struct ShardName {
 // Only what ShardFile writes, of the two kinds.
 std::optional<ShardName> ParseShardFile(absl::string_view name);
 
+// Whether a name in a model dir is what a run leaves beside its checkpoints: evaluations, exports,
+// TensorBoard's event files.
+bool IsRunOutput(absl::string_view name);
+
 // A name that stays within its folder: no separator, not hidden, not empty.
 bool IsPlainFileName(absl::string_view name);
 

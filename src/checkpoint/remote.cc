@@ -204,19 +204,24 @@ absl::Status RemoteStore::Move(int64_t step, const Url& to) {
   return Remove(step);
 }
 
-absl::Status RemoteStore::SetAside(int64_t after_step) {
+absl::StatusOr<Url> RemoteStore::FreeAside() {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  for (int n = 1;; ++n) {
+    Url aside = model_dir_.Child(absl::StrCat(kSupersededPrefix, n));
+    MUSTER_ASSIGN_OR_RETURN(const auto taken, there->List(aside.AsFolder(), Depth::kHere));
+    if (taken.empty()) return aside;
+  }
+}
+
+absl::StatusOr<std::string> RemoteStore::MoveAside(int64_t after_step,
+                                                   const std::vector<FileInfo>& others) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   MUSTER_ASSIGN_OR_RETURN(std::vector<int64_t> steps, Steps());
   steps.erase(steps.begin(), std::upper_bound(steps.begin(), steps.end(), after_step));
   const auto best = ReadBest();
   const bool best_goes = best.ok() && best->step > after_step;
-  if (steps.empty() && !best_goes) return absl::OkStatus();
-  Url aside;
-  for (int n = 1;; ++n) {
-    aside = model_dir_.Child(absl::StrCat(kSupersededPrefix, n));
-    MUSTER_ASSIGN_OR_RETURN(const auto taken, there->List(aside.AsFolder(), Depth::kHere));
-    if (taken.empty()) break;
-  }
+  if (steps.empty() && !best_goes && others.empty()) return "";
+  MUSTER_ASSIGN_OR_RETURN(const Url aside, FreeAside());
   if (best_goes) {
     MUSTER_ASSIGN_OR_RETURN(const FileInfo record, there->Stat(BestUrl()));
     MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, {{record, aside.Child(kBestFile)}}));
@@ -226,7 +231,29 @@ absl::Status RemoteStore::SetAside(int64_t after_step) {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     MUSTER_RETURN_IF_ERROR(Move(*step, aside.Child(StepFolder(*step))));
   }
-  return absl::OkStatus();
+  std::vector<CopyPair> pairs;
+  for (const FileInfo& info : others) {
+    const absl::string_view name = absl::StripPrefix(info.url.name, model_dir_.AsFolder().name);
+    pairs.push_back({info, aside.Child(std::string(name))});
+  }
+  MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
+  for (const FileInfo& info : others) MUSTER_RETURN_IF_ERROR(there->Delete(info.url));
+  return aside.ToString();
+}
+
+absl::Status RemoteStore::SetAside(int64_t after_step) {
+  return MoveAside(after_step, {}).status();
+}
+
+absl::StatusOr<std::string> RemoteStore::SetRunAside() {
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
+  const Url folder = model_dir_.AsFolder();
+  MUSTER_ASSIGN_OR_RETURN(auto found, there->List(folder, Depth::kAll));
+  std::erase_if(found, [&](const FileInfo& info) {
+    const absl::string_view name = absl::StripPrefix(info.url.name, folder.name);
+    return !IsRunOutput(name.substr(0, name.find('/')));
+  });
+  return MoveAside(/*after_step=*/-1, found);
 }
 
 }  // namespace muster::checkpoint

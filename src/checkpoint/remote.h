@@ -40,6 +40,7 @@ class RemoteStore {
   // As for a model dir of this machine: see store.h. What dead writers left is removed, too.
   absl::Status Retain(int keep);
   absl::Status SetAside(int64_t after_step);
+  absl::StatusOr<std::string> SetRunAside();
   absl::StatusOr<Best> ReadBest();
 
  private:
@@ -54,6 +55,9 @@ class RemoteStore {
   absl::StatusOr<nlohmann::json> ReadObject(const storage::Url& url);
   absl::StatusOr<storage::FileSystem*> files() { return storage_.For(model_dir_); }
   absl::Status Remove(int64_t step);
+  absl::StatusOr<storage::Url> FreeAside();
+  absl::StatusOr<std::string> MoveAside(int64_t after_step,
+                                        const std::vector<storage::FileInfo>& others);
   absl::Status Move(int64_t step, const storage::Url& to);
   storage::Url BestUrl() const;
 

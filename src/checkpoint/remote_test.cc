@@ -147,5 +147,23 @@ TEST_F(RemoteTest, WhatCameLaterIsSetAside) {
   EXPECT_THAT(Steps(), ElementsAre(1));
 }
 
+TEST_F(RemoteTest, AWholeRunIsSetAside) {
+  EXPECT_EQ(*store_.SetRunAside(), "");
+  SendSteps({1, 2});
+  WriteBestStep(2);
+  for (const char* name : {"eval/latest.json", "events.out.tfevents.1.train", "notes.txt"}) {
+    ASSERT_TRUE(WriteWhole(files_, remote_.Child(name), name).ok());
+  }
+  EXPECT_EQ(*store_.SetRunAside(), remote_.Child("superseded-1").ToString());
+  EXPECT_THAT(Steps(), testing::IsEmpty());
+  for (const char* name : {"best.json", "step-000000002/manifest.json", "eval/latest.json",
+                           "events.out.tfevents.1.train"}) {
+    EXPECT_TRUE(files_.Stat(remote_.Child("superseded-1").Child(name)).ok()) << name;
+  }
+  EXPECT_FALSE(files_.Stat(remote_.Child("eval/latest.json")).ok());
+  EXPECT_TRUE(files_.Stat(remote_.Child("notes.txt")).ok());
+  EXPECT_EQ(*store_.SetRunAside(), "");
+}
+
 }  // namespace
 }  // namespace muster::checkpoint

@@ -139,6 +139,35 @@ absl::StatusOr<std::vector<Member>> NewerThan(const std::string& store, int64_t 
   return newer;
 }
 
+// Moves the checkpoints after that step, the record of the best if it is one of them, and `others`
+// into superseded-N, which is returned; "": there was nothing to move.
+absl::StatusOr<std::string> MoveAside(const std::string& model_dir, int64_t after_step,
+                                      const std::vector<std::string>& others) {
+  const std::string store = StoreOf(model_dir);
+  if (!Exists(store) && others.empty()) return "";
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(store, 0755));
+  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
+                          FileLock::Acquire(JoinPath(store, kStoreLock), kPatience));
+  MUSTER_ASSIGN_OR_RETURN(const auto newer, NewerThan(store, after_step));
+  const auto best = ReadBest(model_dir);
+  const bool best_goes = best.ok() && best->step > after_step;
+  if (newer.empty() && !best_goes && others.empty()) return "";
+  MUSTER_ASSIGN_OR_RETURN(const std::string aside, MakeSuperseded(model_dir));
+  const auto move = [&](const std::string& path) {
+    return Rename(path, JoinPath(aside, std::filesystem::path(path).filename().string()));
+  };
+  if (best_goes) MUSTER_RETURN_IF_ERROR(move(JoinPath(store, kBestFile)));
+  // Newest first: whenever this is interrupted, what remains is a run that went less far.
+  for (auto member = newer.rbegin(); member != newer.rend(); ++member) {
+    MUSTER_RETURN_IF_ERROR(move(member->path));
+  }
+  for (const std::string& path : others) MUSTER_RETURN_IF_ERROR(move(path));
+  MUSTER_RETURN_IF_ERROR(SyncFolder(aside));
+  MUSTER_RETURN_IF_ERROR(SyncFolder(store));
+  MUSTER_RETURN_IF_ERROR(SyncFolder(model_dir));
+  return aside;
+}
+
 }  // namespace
 
 void Entry::Fill(const Manifest& manifest) {
@@ -245,26 +274,25 @@ absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const st
 }
 
 absl::Status SetAside(const std::string& model_dir, int64_t after_step) {
-  const std::string store = StoreOf(model_dir);
-  if (!Exists(store)) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(store, kStoreLock), kPatience));
-  MUSTER_ASSIGN_OR_RETURN(const auto newer, NewerThan(store, after_step));
-  const auto best = ReadBest(model_dir);
-  const bool best_goes = best.ok() && best->step > after_step;
-  if (newer.empty() && !best_goes) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::string aside, MakeSuperseded(model_dir));
-  const auto move = [&](const std::string& path) {
-    return Rename(path, JoinPath(aside, std::filesystem::path(path).filename().string()));
-  };
-  if (best_goes) MUSTER_RETURN_IF_ERROR(move(JoinPath(store, kBestFile)));
-  // Newest first: whenever this is interrupted, what remains is a run that went less far.
-  for (auto member = newer.rbegin(); member != newer.rend(); ++member) {
-    MUSTER_RETURN_IF_ERROR(move(member->path));
+  return MoveAside(model_dir, after_step, {}).status();
+}
+
+absl::StatusOr<std::string> SetRunAside(const std::string& model_dir) {
+  std::vector<std::string> outputs;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(model_dir, error), end; !error && it != end;
+       it.increment(error)) {
+    if (IsRunOutput(it->path().filename().string())) outputs.push_back(it->path().string());
   }
-  MUSTER_RETURN_IF_ERROR(SyncFolder(aside));
-  MUSTER_RETURN_IF_ERROR(SyncFolder(store));
-  return SyncFolder(model_dir);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return DiskError(error.value(), model_dir);
+  }
+  return MoveAside(model_dir, /*after_step=*/-1, outputs);
+}
+
+std::string JobOf(const nlohmann::json& state) {
+  const auto job = state.find("job");
+  return job != state.end() && job->is_string() ? job->get<std::string>() : "";
 }
 
 absl::StatusOr<Best> BestOf(const nlohmann::json& json) {

@@ -54,6 +54,12 @@ absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64
 // <model_dir>/superseded-<n>, so that a run resumed from that step never sees them.
 // FailedPrecondition when one of them is being written.
 absl::Status SetAside(const std::string& model_dir, int64_t after_step);
+// The same with all checkpoints and whatever else IsRunOutput, for a run that starts anew. Returns
+// the folder; "" when there was nothing to move.
+absl::StatusOr<std::string> SetRunAside(const std::string& model_dir);
+
+// Which job saved a checkpoint, from its state; "" when that is not known.
+std::string JobOf(const nlohmann::json& state);
 
 // One job at a time trains in a model dir: this is held as long as it does. `who` is what others
 // are told. FailedPrecondition, with who it is, when another job trains there.

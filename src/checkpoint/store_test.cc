@@ -147,6 +147,25 @@ TEST_F(StoreTest, SetAsideHidesWhatIsNewer) {
   EXPECT_THAT(Steps(), IsEmpty());
 }
 
+TEST_F(StoreTest, AWholeRunIsSetAside) {
+  EXPECT_THAT(*SetRunAside(model_dir()), IsEmpty());
+  SaveSteps({1, 2});
+  ASSERT_TRUE(WriteBest(model_dir(), {.step = 2, .metric = "accuracy", .value = 0.9}).ok());
+  std::filesystem::create_directories(model_dir() + "/eval");
+  Spill(model_dir() + "/eval/latest.json", "{}");
+  Spill(model_dir() + "/events.out.tfevents.1.train", "events");
+  Spill(model_dir() + "/notes.txt", "mine");
+  EXPECT_EQ(*SetRunAside(model_dir()), model_dir() + "/superseded-1");
+  EXPECT_THAT(Steps(), IsEmpty());
+  for (const char* moved : {"best.json", "step-000000001/manifest.json", "step-000000002",
+                            "eval/latest.json", "events.out.tfevents.1.train"}) {
+    EXPECT_TRUE(std::filesystem::exists(JoinPath(model_dir() + "/superseded-1", moved))) << moved;
+  }
+  EXPECT_FALSE(std::filesystem::exists(model_dir() + "/eval"));
+  EXPECT_TRUE(std::filesystem::exists(model_dir() + "/notes.txt"));
+  EXPECT_THAT(*SetRunAside(model_dir()), IsEmpty());
+}
+
 TEST_F(StoreTest, TheBestIsRecorded) {
   EXPECT_TRUE(absl::IsNotFound(ReadBest(model_dir()).status()));
   ASSERT_TRUE(WriteBest(model_dir(), {.step = 500, .metric = "accuracy", .value = 0.99}).ok());

@@ -49,19 +49,23 @@ inline absl::Status AppendAll(Writer& writer, const std::vector<TensorSpec>& spe
   return absl::OkStatus();
 }
 
-// A whole checkpoint of SomeWeights and SomeSlots.
-inline absl::Status Save(const std::string& model_dir, const WriteOptions& options) {
+// A whole checkpoint of SomeWeights and SomeSlots, saved by `job`.
+inline absl::Status Save(const std::string& model_dir, const WriteOptions& options,
+                         const std::string& job = "") {
   auto writer = Writer::Begin(model_dir, options, SomeWeights(), SomeSlots());
   if (!writer.ok()) return writer.status();
   for (const auto& specs : {SomeWeights(), SomeSlots()}) {
     const absl::Status status = AppendAll(**writer, specs, options.step);
     if (!status.ok()) return status;
   }
-  return (*writer)->Commit({{"step", options.step}, {"rng", "123"}});
+  nlohmann::json state = {{"step", options.step}, {"rng", "123"}};
+  if (!job.empty()) state["job"] = job;
+  return (*writer)->Commit(state);
 }
 
-inline absl::Status SaveStep(const std::string& model_dir, int64_t step) {
-  return Save(model_dir, {.step = step, .model_name = "cnn"});
+inline absl::Status SaveStep(const std::string& model_dir, int64_t step,
+                             const std::string& job = "") {
+  return Save(model_dir, {.step = step, .model_name = "cnn"}, job);
 }
 
 inline std::string Slurp(const std::string& path) {

@@ -114,7 +114,7 @@ void Attachment::ShowStarting(const std::vector<TaskRecord>& tasks) {
   // What scrolled away could not be drawn over. The cursor needs a line too.
   table_is_live_ = lines < err.height();
   if (!table_is_live_) return;
-  if (table_lines_ > 0) err.Print(absl::StrCat("\x1b[", table_lines_, "A\x1b[J"));
+  err.EraseLines(table_lines_);
   err.Print(table);
   err.Flush();
   table_lines_ = lines;

@@ -20,6 +20,7 @@
 #include "cli/checkpoint_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "nlohmann/json.hpp"
 #include "storage/storage.h"
 
@@ -77,10 +78,6 @@ std::string Rfc3339(absl::Time time) {
   return absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone());
 }
 
-void PrintJson(Terminal& out, const ordered_json& json) {
-  out.PrintLine(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
-}
-
 ordered_json EntryToJson(const checkpoint::Entry& entry, bool best) {
   const bool known = entry.written != absl::InfinitePast();
   return {{"step", entry.step},
@@ -90,7 +87,8 @@ ordered_json EntryToJson(const checkpoint::Entry& entry, bool best) {
           {"state", StateOf(entry.status)},
           {"final", entry.final},
           {"best", best},
-          {"reason", std::string(entry.status.message())}};
+          {"reason",
+           entry.status.ok() ? ordered_json() : ordered_json(std::string(entry.status.message()))}};
 }
 
 absl::StatusOr<int> List(Context& context, const CheckpointOptions& options) {
@@ -161,8 +159,8 @@ void PrintRows(Terminal& out, const std::string& title, const std::vector<Row>& 
                ToString(row.spec.shape), absl::StrCat(row.spec.bytes()), row.file});
   }
   if (!rows.empty()) out.Print(table.Render(out));
-  out.PrintLine(
-      absl::StrFormat("%d tensors, %d elements, %s\n", rows.size(), elements, FormatBytes(bytes)));
+  out.PrintLine(absl::StrCat(Plural(static_cast<int64_t>(rows.size()), "tensor"), ", ",
+                             Plural(elements, "element"), ", ", FormatBytes(bytes), "\n"));
 }
 
 // A link that the user names is the user's own, unlike one within a checkpoint.
@@ -179,8 +177,9 @@ absl::StatusOr<int> InspectFile(Context& context, const CheckpointOptions& optio
   std::vector<Row> rows;
   for (const auto& tensor : header.tensors) rows.push_back({tensor.spec, name});
   if (options.json) {
-    PrintJson(context.out(),
-              {{"path", path}, {"metadata", header.metadata}, {"tensors", RowsToJson(rows)}});
+    PrintJson(
+        context.out(),
+        ordered_json{{"path", path}, {"metadata", header.metadata}, {"tensors", RowsToJson(rows)}});
     return kSuccess;
   }
   PrintRows(context.out(), "TENSOR", rows);
@@ -235,8 +234,8 @@ absl::StatusOr<int> Inspect(Context& context, const CheckpointOptions& options) 
   out.PrintLine(absl::StrCat("step ", opened.step(), " of ", Printable(opened.model_name()),
                              opened.final() ? ", final" : "", ", ",
                              FormatBytes(opened.manifest().bytes()), " in ",
-                             opened.manifest().files.size(), " files, written ",
-                             FormatLocalTime(opened.manifest().written)));
+                             Plural(static_cast<int64_t>(opened.manifest().files.size()), "file"),
+                             ", written ", FormatLocalTime(opened.manifest().written)));
   out.PrintLine(absl::StrCat(opened.folder(), "\n"));
   PrintRows(out, "WEIGHT", weights);
   PrintRows(out, "SLOT", slots);
@@ -248,27 +247,20 @@ absl::StatusOr<int> Inspect(Context& context, const CheckpointOptions& options) 
 class Progress {
  public:
   Progress(Terminal& terminal, int64_t total) : terminal_(terminal), total_(total) {}
-  ~Progress() {
-    if (shown_ >= 0) terminal_.Print("\r\033[K");
-    terminal_.Flush();
-  }
+  ~Progress() { terminal_.SetStatus(""); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void Add(int64_t bytes) {
     done_ += bytes;
     const int percent = total_ > 0 ? static_cast<int>(100.0 * done_ / total_) : 100;
-    if (!terminal_.can_redraw() || percent == shown_) return;
-    shown_ = percent;
-    terminal_.Print(absl::StrCat("\r\033[Kverifying: ", percent, "% of ", FormatBytes(total_)));
-    terminal_.Flush();
+    terminal_.SetStatus(absl::StrCat("verifying: ", percent, "% of ", FormatBytes(total_)));
   }
 
  private:
   Terminal& terminal_;
   const int64_t total_;
   int64_t done_ = 0;
-  int shown_ = -1;
 };
 
 // Hashes first: they name every damaged file; then what the files say.
@@ -351,22 +343,12 @@ absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
   return PrintVerdict(context.out(), target.path, damage) ? kSuccess : kFailure;
 }
 
-// Before all the work; who comes in between is not replaced either.
-absl::Status CheckIsFree(const std::string& place) {
-  storage::Storage storage;
-  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
-  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
-  const absl::Status taken = files->Stat(url).status();
-  if (absl::IsNotFound(taken)) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(taken);
-  return absl::AlreadyExistsError(absl::StrCat(place, ": exists; --force replaces it"));
-}
-
 absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
   if (options.to.empty()) {
     return absl::InvalidArgumentError("say where to: --to FILE.safetensors");
   }
-  if (!options.force) MUSTER_RETURN_IF_ERROR(CheckIsFree(options.to));
+  // Before all the work; a file that appears in between is not replaced either.
+  if (!options.force) MUSTER_RETURN_IF_ERROR(storage::CheckIsFree(options.to));
   MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
   if (target.kind == Target::Kind::kFile) {
     return absl::InvalidArgumentError(absl::StrCat(options.path, ": is one file already"));
@@ -381,7 +363,8 @@ absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
   MUSTER_RETURN_IF_ERROR(checkpoint::WriteSafetensors(
       options.to, opened.weights(), bytes, checkpoint::TorchMetadata(),
       options.force ? storage::IfExists::kReplace : storage::IfExists::kFail));
-  context.out().PrintLine(absl::StrCat("Exported ", opened.weights().size(), " tensors of step ",
+  const auto tensors = static_cast<int64_t>(opened.weights().size());
+  context.out().PrintLine(absl::StrCat("Exported ", Plural(tensors, "tensor"), " of step ",
                                        opened.step(), " to ", options.to));
   return kSuccess;
 }

@@ -64,19 +64,25 @@ absl::StatusOr<Target> RemoteTarget(const std::string& place) {
   return target;
 }
 
+absl::StatusOr<std::string> ModelDirOf(const JobRecord& job) {
+  if (!job.model_dir.empty()) return job.model_dir;
+  return absl::NotFoundError(absl::StrCat(job.id, " has no model_dir: it saves no checkpoints"));
+}
+
+// Of something that is no path: the job may be named by a beginning of its name.
 absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& reference) {
   const bool looks_like_path =
       absl::StrContains(reference, '/') || absl::EndsWith(reference, ".safetensors");
   if (looks_like_path) return absl::NotFoundError(absl::StrCat(reference, ": does not exist"));
   const auto job = FindJob(context, reference);
-  if (!job.ok()) {
-    return absl::Status(job.status().code(),
-                        absl::StrCat("no such path, and ", job.status().message()));
-  }
-  if (job->model_dir.empty()) {
-    return absl::NotFoundError(absl::StrCat(job->id, " has no model_dir: it saves no checkpoints"));
-  }
-  return job->model_dir;
+  if (job.ok()) return ModelDirOf(*job);
+  return absl::Status(job.status().code(),
+                      absl::StrCat("no such path, and ", job.status().message()));
+}
+
+absl::StatusOr<Target> TargetIn(const std::string& model_dir) {
+  if (storage::IsRemote(model_dir)) return RemoteTarget(model_dir);
+  return Target{.name = model_dir, .path = model_dir};
 }
 
 }  // namespace
@@ -108,11 +114,18 @@ absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference
   if (storage::IsRemote(reference)) return RemoteTarget(reference);
   Target target{.name = reference, .path = storage::LocalPath(reference)};
   while (target.path.size() > 1 && target.path.back() == '/') target.path.pop_back();
-  if (!fs::exists(target.path, error)) {
-    MUSTER_ASSIGN_OR_RETURN(target.path, ModelDirOf(context, reference));
-    if (storage::IsRemote(target.path)) return RemoteTarget(target.path);
-    target.name = target.path;
-    return target;
+  const bool is_there = fs::exists(target.path, error);
+  if (const auto job = JobNamed(context, reference)) {
+    if (is_there && !fs::equivalent(target.path, job->model_dir, error)) {
+      context.err().Note(absl::StrCat(reference, " is the job ", job->id,
+                                      "; the folder of that name is ./", reference));
+    }
+    MUSTER_ASSIGN_OR_RETURN(const std::string model_dir, ModelDirOf(*job));
+    return TargetIn(model_dir);
+  }
+  if (!is_there) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string model_dir, ModelDirOf(context, reference));
+    return TargetIn(model_dir);
   }
   if (!fs::is_directory(target.path, error)) {
     target.kind = Target::Kind::kFile;

@@ -27,7 +27,8 @@ struct Target {
   absl::Status Fetch(const std::string& which) const;
 };
 
-// A path or a URL wins over a job of that name.
+// A URL, a path or a job. A bare name, without '/', is the job of that name or id if there is one:
+// then a folder of that name is written ./NAME.
 absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference);
 
 }  // namespace muster::cli

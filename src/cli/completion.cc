@@ -100,7 +100,7 @@ void AddCompletionCommand(Command& program, Context& context) {
     if (!options->candidates) {
       const auto script = ScriptFor(options->words);
       if (!script.ok()) return script.status();
-      context.out().Print(*script);
+      context.out().PrintData(*script);
       return kSuccess;
     }
     const auto candidates = Candidates(program, context, options->words);

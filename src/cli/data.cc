@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/data_commands.h"
@@ -107,9 +108,9 @@ absl::StatusOr<int> Fetch(Context& context, const FetchOptions& options) {
   }
   MUSTER_RETURN_IF_ERROR(result.status());
   for (const std::string& failure : result->failures) context.err().Note(failure);
-  context.out().PrintLine(absl::StrCat("mnist is in ", options.to, ": ", result->fetched.size(),
-                                       " files from ", result->source,
-                                       ", with the right checksums."));
+  context.out().PrintLine(absl::StrCat("mnist is in ", options.to, ": ",
+                                       Plural(static_cast<int64_t>(result->fetched.size()), "file"),
+                                       " from ", result->source, ", with the right checksums."));
   return kSuccess;
 }
 

@@ -22,9 +22,7 @@ bool StatusLine::Due() {
 }
 
 void StatusLine::Draw(const std::string& text) {
-  terminal_.Print(absl::StrCat("\r", Ellipsize(text, terminal_.width() - 1), "\x1b[K"));
-  terminal_.Flush();
-  shown_ = true;
+  terminal_.SetStatus(Ellipsize(text, terminal_.width() - 1));
 }
 
 void StatusLine::ShowBytes(const std::string& what, int64_t bytes, int64_t total) {
@@ -39,13 +37,6 @@ void StatusLine::ShowCount(const std::string& what, int64_t done, int64_t total)
   if (!Due()) return;
   Draw(absl::StrCat(what, "  ", done, " of ", total, " (", total > 0 ? 100 * done / total : 0,
                     "%)"));
-}
-
-void StatusLine::Clear() {
-  if (!shown_) return;
-  terminal_.Print("\r\x1b[K");
-  terminal_.Flush();
-  shown_ = false;
 }
 
 absl::StatusOr<std::vector<std::string>> RecordFilesIn(Context& context,

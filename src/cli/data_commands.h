@@ -30,7 +30,7 @@ class StatusLine {
   void ShowBytes(const std::string& what, int64_t bytes, int64_t total);
   // "WHAT  1200 of 60000 (2%)"
   void ShowCount(const std::string& what, int64_t done, int64_t total);
-  void Clear();
+  void Clear() { terminal_.SetStatus(""); }
 
  private:
   bool Due();
@@ -38,7 +38,6 @@ class StatusLine {
 
   Terminal& terminal_;
   absl::Time next_ = absl::InfinitePast();
-  bool shown_ = false;
 };
 
 // The record files that arguments mean: files, globs, and folders with all their files; of URLs,

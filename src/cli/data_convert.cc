@@ -1,23 +1,33 @@
 // muster data convert: other formats as TFRecord shards.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "base/units.h"
 #include "cli/data_commands.h"
 #include "cli/held_signals.h"
+#include "data/classes.h"
 #include "data/convert.h"
+#include "data/convert_target.h"
 
 namespace muster::cli {
 namespace {
 
+namespace fs = std::filesystem;
+using Sources = std::vector<data::SplitSource>;
+
 constexpr int kMaxShards = 99'999;
-constexpr char kClassesFile[] = "classes.txt";
+constexpr double kShareError = 1e-6;
 
 struct ConvertOptions {
   std::string from;
@@ -26,6 +36,7 @@ struct ConvertOptions {
   std::string compression = "none";
   std::string split = "train";
   std::string label;
+  bool add_classes = false;
   bool force = false;
 };
 
@@ -37,108 +48,176 @@ absl::Status CheckOptions(const ConvertOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--shards: ", options.shards, " is not from 1 to ", kMaxShards));
   }
-  if (options.split.empty() || options.split.find('/') != std::string::npos) {
-    return absl::InvalidArgumentError(
-        "--split: is the beginning of file names, so it must not be empty or contain /");
-  }
   return absl::OkStatus();
 }
 
+absl::Status CheckSplitName(absl::string_view name) {
+  if (!name.empty() && !absl::StrContains(name, '/')) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--split: is the beginning of file names, so it must not be empty or contain /");
+}
+
+// "train", or "train=0.8,test=0.2".
+absl::StatusOr<std::vector<data::SplitShare>> ParseSplits(absl::string_view text) {
+  if (!absl::StrContains(text, '=')) {
+    MUSTER_RETURN_IF_ERROR(CheckSplitName(text));
+    return std::vector<data::SplitShare>{{std::string(text), 1}};
+  }
+  std::vector<data::SplitShare> shares;
+  double sum = 0;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    data::SplitShare share{.split = pair.first};
+    MUSTER_RETURN_IF_ERROR(CheckSplitName(share.split));
+    const bool twice = std::any_of(shares.begin(), shares.end(),
+                                   [&](const auto& other) { return other.split == share.split; });
+    if (!absl::SimpleAtod(pair.second, &share.fraction) || !(share.fraction > 0) ||
+        share.fraction > 1 || twice) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--split: '", part, "' is not a new name and its share, such as test=0.2"));
+    }
+    sum += share.fraction;
+    shares.push_back(std::move(share));
+  }
+  if (std::abs(sum - 1) <= kShareError) return shares;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--split: the shares add up to ", sum, "; they must add up to 1"));
+}
+
+absl::StatusOr<Sources> SourcesOf(const ConvertOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const auto shares, ParseSplits(options.split));
+  MUSTER_ASSIGN_OR_RETURN(
+      auto sources,
+      data::FindSources(options.from, {.split = shares.front().split, .label = options.label}));
+  if (shares.size() == 1) return sources;
+  if (sources.size() == 1) return data::Divide(std::move(sources.front().examples), shares);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--split: ", options.from, " has splits of its own, ", sources.front().split, ", ",
+      sources[1].split, sources.size() > 2 ? " …" : "", ", and is not divided again"));
+}
+
 // A split of fewer examples than shards has one in each.
-data::ShardOptions ShardsOf(const ConvertOptions& options, const data::SplitSource& source) {
-  return {.folder = options.to,
+data::ShardOptions ShardsOf(const ConvertOptions& options, const std::string& folder,
+                            const data::SplitSource& source) {
+  return {.folder = folder,
           .split = source.split,
           .shards = std::min<int64_t>(options.shards, source.examples->size()),
           .compression =
               data::ParseCompression(options.compression).value_or(data::Compression::kNone)};
 }
 
-// What is already there of a split would be mixed with what is written.
-absl::Status CheckTarget(const ConvertOptions& options,
-                         const std::vector<data::SplitSource>& sources) {
+bool IsShardOfAny(absl::string_view name, const Sources& sources) {
+  return std::any_of(sources.begin(), sources.end(), [name](const data::SplitSource& source) {
+    return data::IsShardOf(name, source.split);
+  });
+}
+
+// Whether a job that reads one of the splits would read a file of that name, whoever wrote it.
+bool IsReadWith(absl::string_view name, const Sources& sources) {
+  return std::any_of(sources.begin(), sources.end(), [name](const data::SplitSource& source) {
+    return absl::StartsWith(name, source.split + "-");
+  });
+}
+
+// What is already there of a split would be mixed with what is written; and of other splits whose
+// labels have other numbers, nobody would notice.
+absl::Status CheckTarget(const ConvertOptions& options, const Sources& sources) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options.to, error)) {
+  const bool numbered = fs::exists(JoinPath(options.to, data::kClassesFile), error);
+  const bool by_name = !sources.front().examples->class_names().empty();
+  for (const auto& entry : fs::directory_iterator(options.to, error)) {
     const std::string name = entry.path().filename().string();
-    for (const data::SplitSource& source : sources) {
-      if (options.force || !absl::StartsWith(name, source.split + "-")) continue;
+    if (IsReadWith(name, sources)) {
+      if (options.force) continue;
       return absl::AlreadyExistsError(absl::StrCat(
           entry.path().string(), " is there already; choose another folder with --to, ",
           "or replace it with --force"));
     }
+    if (by_name && !numbered && absl::StrContains(name, ".tfrecord")) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          entry.path().string(), " is of another split, and without ", data::kClassesFile,
+          " the numbers of its labels are not known; convert all splits into another folder"));
+    }
   }
   return absl::OkStatus();
 }
 
-// Shards of another number, which --force leaves beside the new ones.
-void RemoveStale(const data::ShardOptions& shards) {
-  const std::vector<std::string> fresh = data::ShardNames(shards);
+// Shards of another number, which --force would leave beside the new ones.
+void RemoveStale(const std::string& folder, const Sources& sources,
+                 const std::vector<std::string>& fresh) {
   std::error_code error;
-  std::vector<std::filesystem::path> stale;
-  for (const auto& entry : std::filesystem::directory_iterator(shards.folder, error)) {
+  std::vector<fs::path> stale;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    const bool shard = absl::StartsWith(name, shards.split + "-") &&
-                       absl::StrContains(name, ".tfrecord") && entry.is_regular_file(error);
-    if (shard && !std::binary_search(fresh.begin(), fresh.end(), name)) {
+    const bool is_new = std::find(fresh.begin(), fresh.end(), name) != fresh.end();
+    if (IsShardOfAny(name, sources) && !is_new && entry.is_regular_file(error)) {
       stale.push_back(entry.path());
     }
   }
-  for (const auto& path : stale) std::filesystem::remove(path, error);
+  for (const auto& path : stale) fs::remove(path, error);
 }
 
-// The classes have the same numbers in all splits, or InvalidArgument.
-absl::Status CheckClasses(const std::vector<data::SplitSource>& sources) {
-  for (const data::SplitSource& source : sources) {
-    if (source.examples->class_names() == sources.front().examples->class_names()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the splits ", sources.front().split, " and ", source.split,
-        " have different classes, whose numbers would differ; make folders for all in both"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteClasses(const ConvertOptions& options, const data::ExampleSource& source) {
-  const std::vector<std::string> classes = source.class_names();
-  if (classes.empty()) return absl::OkStatus();
-  return ReplaceFile(JoinPath(options.to, kClassesFile),
-                     absl::StrCat(absl::StrJoin(classes, "\n"), "\n"), 0644);
+// Shows how far it is. Cancelled when the user asks to stop.
+absl::Status WriteSplit(Context& context, const data::SplitSource& source,
+                        const data::ShardOptions& shards, const HeldSignals& signals) {
+  StatusLine line(context.err());
+  const std::string name = Printable(source.split);
+  return data::WriteShards(*source.examples, shards, [&](int64_t done, int64_t total) {
+    line.ShowCount(name, done, total);
+    return !signals.any();
+  });
 }
 
 // What was done with a split, and what there is to know of it.
 void Report(Context& context, const data::SplitSource& source, const data::ShardOptions& shards) {
   context.out().PrintLine(Printable(absl::StrCat(
-      source.split, ": ", source.examples->size(), " examples in ", shards.shards,
-      shards.shards == 1 ? " shard, " : " shards, ",
+      source.split, ": ", Plural(source.examples->size(), "example"), " in ",
+      Plural(shards.shards, "shard"), ", ",
       JoinPath(shards.folder, data::ShardNames(shards).front()), shards.shards == 1 ? "" : " …")));
   const std::string note = source.examples->note();
   if (!note.empty()) context.err().Note(Printable(note));
 }
 
+// Writes all splits, then makes them visible together.
+absl::StatusOr<data::Numbering> ConvertAll(Context& context, const ConvertOptions& options,
+                                           const Sources& sources, const HeldSignals& signals) {
+  // From here on nobody else converts into the folder, and numbers labels otherwise.
+  MUSTER_ASSIGN_OR_RETURN(data::ConvertTarget target, data::ConvertTarget::Open(options.to));
+  MUSTER_RETURN_IF_ERROR(CheckTarget(options, sources));
+  MUSTER_ASSIGN_OR_RETURN(const auto existing, data::ReadClasses(options.to));
+  MUSTER_ASSIGN_OR_RETURN(data::Numbering numbering,
+                          data::NumberClasses(sources, existing, options.add_classes));
+  std::vector<std::string> names;
+  for (const data::SplitSource& source : sources) {
+    const data::ShardOptions shards = ShardsOf(options, target.staging(), source);
+    MUSTER_RETURN_IF_ERROR(WriteSplit(context, source, shards, signals));
+    for (std::string& name : data::ShardNames(shards)) names.push_back(std::move(name));
+  }
+  // First: a number that no shard has harms nobody.
+  if (!numbering.classes.empty()) {
+    MUSTER_RETURN_IF_ERROR(data::WriteClasses(options.to, numbering.classes));
+  }
+  MUSTER_RETURN_IF_ERROR(target.Publish(names));
+  RemoveStale(options.to, sources, names);
+  return numbering;
+}
+
 absl::StatusOr<int> Convert(Context& context, const ConvertOptions& options) {
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   MUSTER_RETURN_IF_ERROR(CheckOptions(options));
-  MUSTER_ASSIGN_OR_RETURN(
-      const std::vector<data::SplitSource> sources,
-      data::FindSources(options.from, {.split = options.split, .label = options.label}));
-  MUSTER_RETURN_IF_ERROR(CheckClasses(sources));
-  MUSTER_RETURN_IF_ERROR(CheckTarget(options, sources));
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(options.to, 0755));
+  MUSTER_ASSIGN_OR_RETURN(const auto sources, SourcesOf(options));
   const HeldSignals signals;
+  const auto numbering = ConvertAll(context, options, sources, signals);
+  if (absl::IsCancelled(numbering.status())) return kInterrupted;
+  MUSTER_RETURN_IF_ERROR(numbering.status());
   for (const data::SplitSource& source : sources) {
-    StatusLine line(context.err());
-    const data::ShardOptions shards = ShardsOf(options, source);
-    const std::string name = Printable(source.split);
-    const absl::Status status =
-        data::WriteShards(*source.examples, shards, [&](int64_t done, int64_t total) {
-          line.ShowCount(name, done, total);
-          return !signals.any();
-        });
-    line.Clear();
-    if (absl::IsCancelled(status)) return kInterrupted;
-    MUSTER_RETURN_IF_ERROR(status);
-    RemoveStale(shards);
-    Report(context, source, shards);
+    Report(context, source, ShardsOf(options, options.to, source));
   }
-  MUSTER_RETURN_IF_ERROR(WriteClasses(options, *sources.front().examples));
+  if (const auto& added = numbering->added; !added.empty()) {
+    context.err().Note(Printable(
+        absl::StrCat("new classes, numbered from ", numbering->classes.size() - added.size(), ": ",
+                     absl::StrJoin(added, ", "), "; ", data::kClassesFile, " has all")));
+  }
   context.out().PrintLine(
       absl::StrCat("a job reads it with\n  data: {format: tfrecord, path: ", Printable(options.to),
                    ", features: ", sources.front().examples->features(), "}"));
@@ -159,9 +238,12 @@ void AddDataConvertCommand(Command& data, Context& context) {
   command.Option("--compression", &options->compression, "How the shards are compressed (none)",
                  {"none", "gzip", "zlib"});
   command.Option("--split", &options->split,
-                 "The split's name, where FROM does not tell it (train)");
+                 "The split's name, where FROM has none (train); or several with their shares, "
+                 "which divide FROM at random, the same way each time: train=0.8,test=0.2");
   command.Option("--label", &options->label,
                  "The column of a .csv file that is learnt (label, target, class, y, or the last)");
+  command.Flag("--add-classes", &options->add_classes,
+               "Append labels that classes.txt of the folder does not have; else they are refused");
   command.Flag("--force", &options->force, "Replace shards that are there already");
   command.OnCall([&context, options] { return Convert(context, *options); });
 }

@@ -70,7 +70,6 @@ absl::StatusOr<FetchResult> FetchFiles(const std::vector<PublishedFile>& files,
                                        const std::string& directory, const DataSources& sources) {
   FetchResult result;
   std::vector<PublishedFile> missing = Missing(files, directory);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(directory, kDirectoryMode));
   for (const auto& source : sources) {
     while (!missing.empty()) {
       const PublishedFile& file = missing.front();
@@ -81,7 +80,9 @@ absl::StatusOr<FetchResult> FetchFiles(const std::vector<PublishedFile>& files,
             absl::StrCat(source->name(), ": ", file.name, ": ", content.status().message()));
         break;
       }
-      // Not a matter of the source: another one would not help.
+      // Not a matter of the source: another one would not help. A folder is made for a file only,
+      // so that a failure leaves none.
+      MUSTER_RETURN_IF_ERROR(MakeDirectories(directory, kDirectoryMode));
       MUSTER_RETURN_IF_ERROR(
           WriteFileAtomically(JoinPath(directory, file.name), *content, kFileMode));
       result.fetched.push_back(file.name);

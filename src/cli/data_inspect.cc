@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/data_commands.h"
 #include "cli/data_summary.h"
+#include "cli/print_json.h"
 #include "data/record_file.h"
 
 namespace muster::cli {
@@ -92,7 +93,7 @@ void PrintJson(Terminal& out, const std::vector<FileInfo>& files, const ExampleS
   }
   const std::string features = summary.JobFeatures();
   json["job_features"] = features.empty() ? ordered_json() : ordered_json(features);
-  out.PrintLine(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  PrintJson(out, json);
 }
 
 void PrintPreview(Terminal& out, const ExampleSummary& summary) {
@@ -115,7 +116,7 @@ void PrintText(Terminal& out, const std::vector<FileInfo>& files, const ExampleS
                std::string(data::ToString(file.compression))});
   }
   out.Print(table.Render(out));
-  if (files.size() > 1) out.PrintLine(absl::StrCat(records, " records in all"));
+  if (files.size() > 1) out.PrintLine(absl::StrCat(Plural(records, "record"), " in all"));
   if (summary.examples() == 0) return;
   out.PrintLine(absl::StrCat("\nthe first ", summary.examples(), " of them:"));
   Table features({"FEATURE", "TYPE", "RECORDS", "VALUES", "SAMPLE"}, 4);

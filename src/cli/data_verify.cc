@@ -42,12 +42,13 @@ absl::StatusOr<bool> VerifyFile(Context& context, const std::string& path,
   Terminal& out = context.out();
   if (reader.complaints().empty()) {
     out.PrintLine(
-        absl::StrCat(name, ": ", out.Paint(Style::kGreen, "ok"), ", ", records, " records"));
+        absl::StrCat(name, ": ", out.Paint(Style::kGreen, "ok"), ", ", Plural(records, "record")));
     return true;
   }
   ++totals.damaged_files;
-  out.PrintLine(absl::StrCat(name, ": ", out.Paint(Style::kRed, "damaged"), ", ", records,
-                             " records can be read, ", reader.damaged_records(), " are damaged, ",
+  out.PrintLine(absl::StrCat(name, ": ", out.Paint(Style::kRed, "damaged"), ", ",
+                             Plural(records, "record"), " can be read, ", reader.damaged_records(),
+                             reader.damaged_records() == 1 ? " is damaged, " : " are damaged, ",
                              FormatBytes(reader.bytes_left_out()), " at the end cannot be read"));
   for (const std::string& complaint : reader.complaints()) {
     out.PrintLine(absl::StrCat("  ", Printable(complaint)));
@@ -65,8 +66,8 @@ absl::StatusOr<int> Verify(Context& context, const std::vector<std::string>& arg
     if (!go_on) return kInterrupted;
   }
   context.out().PrintLine(
-      absl::StrCat(totals.files, totals.files == 1 ? " file, " : " files, ", totals.records,
-                   " records, ", FormatBytes(totals.bytes), ": ",
+      absl::StrCat(Plural(totals.files, "file"), ", ", Plural(totals.records, "record"), ", ",
+                   FormatBytes(totals.bytes), ": ",
                    totals.damaged_files == 0 ? std::string("every check sum is right.")
                                              : absl::StrCat(totals.damaged_files, " damaged.")));
   if (totals.damaged_files == 0) return kSuccess;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "absl/strings/numbers.h"
@@ -16,11 +17,10 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/shell_line.h"
+#include "cli/job_checks.h"
+#include "cli/print_json.h"
 #include "cli/submit.h"
-#include "launch/job_dir.h"
 #include "launch/local/addresses.h"
-#include "launch/local/launch.h"
 #include "launch/ports.h"
 #include "launch/ssh/ready.h"
 #include "nlohmann/json.hpp"
@@ -28,14 +28,6 @@
 
 namespace muster::cli {
 namespace {
-
-enum class Grade { kOk, kWarning, kMissing };
-
-struct Finding {
-  Grade grade;
-  std::string subject;
-  std::string detail;
-};
 
 constexpr int64_t kLittleDisk = int64_t{1} << 30;
 constexpr int64_t kLittleMemory = int64_t{512} << 20;
@@ -116,8 +108,8 @@ Finding CheckFiles(int tasks) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const auto needed = static_cast<rlim_t>(tasks) * kFilesPerTask + kOwnFiles;
-  const std::string detail =
-      absl::StrCat("limit ", limit.rlim_max, ", ", tasks, " tasks need about ", needed);
+  const std::string detail = absl::StrCat("limit ", limit.rlim_max, ", ", Plural(tasks, "task"),
+                                          tasks == 1 ? " needs" : " need", " about ", needed);
   return {limit.rlim_max < needed ? Grade::kMissing : Grade::kOk, "open files", detail};
 }
 
@@ -128,38 +120,14 @@ Finding CheckDebugger() {
           "not found: stacks of a stalled task come from /proc only (apt install gdb)"};
 }
 
-Finding CheckProgram(const std::string& role, const TaskLaunch& launch) {
-  auto env = CurrentEnvironment();
-  for (const auto& [name, value] : launch.env) env[name] = value;
-  auto program = FindProgram(launch.argv[0], env, launch.working_dir);
-  if (program.ok() && launch.argv.size() == 3 && launch.argv[0] == "/bin/sh" &&
-      launch.argv[1] == "-c") {
-    const std::string first = ProgramOfShellLine(launch.argv[2]);
-    if (!first.empty()) program = FindProgram(first, env, launch.working_dir);
-  }
-  return {program.ok() ? Grade::kOk : Grade::kMissing, absl::StrCat("program of ", role),
-          program.ok() ? *program : std::string(program.status().message())};
-}
-
-Finding CheckWorkingDirectory(const std::string& role, const TaskLaunch& launch) {
-  const bool there = IsDirectory(launch.working_dir);
-  return {there ? Grade::kOk : Grade::kMissing, absl::StrCat("directory of ", role),
-          absl::StrCat(launch.working_dir, there ? "" : " is not a directory")};
-}
-
 absl::Status CheckJob(Context& context, const std::string& file, std::vector<Finding>& findings) {
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, file));
   const JobSpec& spec = submission.spec;
+  const auto tasks = static_cast<int64_t>(spec.Tasks().size());
   findings.push_back(
-      {Grade::kOk, "job file", absl::StrCat(spec.Tasks().size(), " tasks, no mistakes")});
-  const auto dir = JobDir::Of(context.home(), submission.id);
-  const ClusterSpec cluster = local::PlanAddresses(spec, {});
-  for (const RoleSpec& role : spec.roles) {
-    MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,
-                            local::LaunchOf(dir, submission, cluster, {role.name, 0}, 0, 0));
-    findings.push_back(CheckWorkingDirectory(role.name, launch));
-    findings.push_back(CheckProgram(role.name, launch));
-  }
+      {Grade::kOk, "job file", absl::StrCat(Plural(tasks, "task"), ", no mistakes")});
+  MUSTER_ASSIGN_OR_RETURN(auto of_job, CheckJobHere(context.home(), submission));
+  std::move(of_job.begin(), of_job.end(), std::back_inserter(findings));
   PortReservations ports;
   const auto assigned = local::AssignAddresses(spec, {}, ports);
   findings.push_back({assigned.ok() ? Grade::kOk : Grade::kMissing, "ports",
@@ -168,7 +136,7 @@ absl::Status CheckJob(Context& context, const std::string& file, std::vector<Fin
     findings.push_back(CheckDirectory("model dir", spec.model_dir));
   }
   findings.push_back(CheckMemory(&spec));
-  findings.push_back(CheckFiles(static_cast<int>(spec.Tasks().size())));
+  findings.push_back(CheckFiles(static_cast<int>(tasks)));
   return absl::OkStatus();
 }
 
@@ -213,7 +181,7 @@ absl::StatusOr<int> Doctor(Context& context, const DoctorOptions& options) {
         {{"check", finding.subject}, {"result", Name(finding.grade)}, {"detail", finding.detail}});
   }
   if (options.json) {
-    out.PrintLine(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintJson(out, json);
   } else {
     out.Print(table.Render(out));
   }

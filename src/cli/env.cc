@@ -1,17 +1,20 @@
 // muster env: the variables of one task, to run it by hand.
-#include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/place_options.h"
+#include "cli/print_json.h"
 #include "cli/submit.h"
 #include "cluster/tf_config.h"
 #include "launch/job_dir.h"
+#include "launch/job_tls.h"
 #include "launch/local/addresses.h"
 #include "launch/local/launch.h"
 #include "nlohmann/json.hpp"
@@ -25,6 +28,7 @@ struct EnvOptions {
   std::string role;
   int index = 0;
   bool cluster = false;
+  std::string certificates;
   std::string format = "shell";
 };
 
@@ -53,8 +57,7 @@ ClusterSpec CountedAddresses(const JobSpec& spec) {
 absl::StatusOr<Described> Describe(Context& context, const std::string& reference,
                                    const PlaceOptions& place) {
   Described described;
-  std::error_code error;  // a name that cannot be looked at is no file of the user's
-  if (std::filesystem::exists(reference, error) || reference == "-") {
+  if (IsFile(context, reference)) {
     MUSTER_ASSIGN_OR_RETURN(described.submission, LoadSubmission(context, reference));
     described.submission.id = described.submission.spec.name;  // the same whenever it is asked
     described.cluster = CountedAddresses(described.submission.spec);
@@ -69,19 +72,46 @@ absl::StatusOr<Described> Describe(Context& context, const std::string& referenc
   return described;
 }
 
-std::string ClusterJson(const ClusterSpec& cluster) {
-  const auto config = nlohmann::ordered_json::parse(WriteTfConfig({.cluster = cluster}));
-  return config["cluster"].dump(2);
+// The folder of the job's certificates, made when it is not there; "" when none are asked for.
+absl::StatusOr<std::string> CertificatesOf(Context& context, const EnvOptions& options,
+                                           const Described& described) {
+  if (options.certificates.empty()) return "";
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
+  const std::string folder = AbsolutePath(options.certificates, context.working_dir());
+  MUSTER_RETURN_IF_ERROR(EnsureJobTls(described.submission.spec.name, folder));
+  context.err().PrintLine(absl::StrCat(
+      "copy ca.crt, tls.crt and tls.key of ", Printable(folder),
+      " to every host, readable by the user of the tasks alone, and set MUSTER_TLS_DIR to where "
+      "they are there: whoever has the key belongs to the job"));
+  return folder;
+}
+
+void PrintLaunch(Terminal& out, const TaskLaunch& launch, bool json) {
+  if (json) {
+    PrintJson(out, nlohmann::json(launch.env));
+    return;
+  }
+  for (const auto& [name, value] : launch.env) {
+    out.PrintData(absl::StrCat("export ", name, "=", ShellQuote(value), "\n"));
+  }
+  // Every line of it is a comment: what is printed can be sourced.
+  const std::string command = absl::StrReplaceAll(ShellJoin(launch.argv), {{"\n", "\n# "}});
+  out.PrintData(absl::StrCat("# then: ", command, "\n"));
 }
 
 absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   Terminal& out = context.out();
   MUSTER_ASSIGN_OR_RETURN(const Described described, Describe(context, options.job, options.place));
+  MUSTER_ASSIGN_OR_RETURN(const std::string certificates,
+                          CertificatesOf(context, options, described));
   if (options.cluster) {
-    out.PrintLine(ClusterJson(described.cluster));
+    const auto config =
+        nlohmann::ordered_json::parse(WriteTfConfig({.cluster = described.cluster}));
+    PrintJson(out, config["cluster"]);
     return kSuccess;
   }
   if (options.role.empty()) {
+    if (!certificates.empty()) return kSuccess;
     return absl::InvalidArgumentError(
         "which task? muster env JOB ROLE INDEX, or --cluster for all");
   }
@@ -98,19 +128,12 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
        {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
     launch.env.erase(name);
   }
+  if (!certificates.empty()) launch.env["MUSTER_TLS_DIR"] = certificates;
   if (const auto& train = described.submission.spec.train; !train.is_null()) {
     launch.env["MUSTER_TRAIN_CONFIG"] =
         train.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
-  if (options.format == "json") {
-    out.PrintLine(
-        nlohmann::json(launch.env).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    return kSuccess;
-  }
-  for (const auto& [name, value] : launch.env) {
-    out.PrintLine(absl::StrCat("export ", name, "=", ShellQuote(value)));
-  }
-  out.PrintLine(absl::StrCat("# then: ", ShellJoin(launch.argv)));
+  PrintLaunch(out, launch, options.format == "json");
   return kSuccess;
 }
 
@@ -125,6 +148,9 @@ void AddEnvCommand(Command& program, Context& context) {
   command.Argument("INDEX", &options->index, "Its index");
   command.Flag("--cluster", &options->cluster,
                "Print the addresses of all tasks (the ClusterSpec)");
+  command.Option("--certificates", &options->certificates,
+                 "A folder for the job's certificates, by which its tasks on several machines know "
+                 "each other; made when it is not there");
   command.Option("--format", &options->format, "shell or json", {"shell", "json"});
   AddPlaceOptions(command, &options->place);
   command.OnCall([&context, options] { return Env(context, *options); });

@@ -29,10 +29,12 @@ struct EvaluateOptions {
   std::string which = "latest";
   std::string to;
   bool json = false;
+  bool force = false;
   // On Vertex AI, where the folder of a run stands for the job.
   std::string train_folder;
   PlaceOptions place;
   VertexRunOptions vertex;
+  bool send_home = false;
   bool detach = false;
 };
 
@@ -95,6 +97,7 @@ absl::StatusOr<int> EvaluateThere(Context& context, const EvaluateOptions& optio
                                     .which = options.which,
                                     .place = options.place.vertex,
                                     .run = options.vertex,
+                                    .send_home = options.send_home,
                                     .detach = options.detach,
                                     .json = options.json});
 }
@@ -108,8 +111,8 @@ absl::Status CheckHere(const EvaluateOptions& options) {
                                : absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(given.empty() ? "--on, --project, --region and --detach" : given,
-                   " go with --train-folder gs://BUCKET/muster_ID: a JOB is evaluated here"));
+      absl::StrCat(given.empty() ? "--on, --project, --region and --detach are" : given + " is",
+                   " for --train-folder gs://BUCKET/muster_ID: a JOB is evaluated here"));
 }
 
 absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
@@ -137,6 +140,7 @@ absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
     MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
     spawn.argv.insert(spawn.argv.end(), {"--to", AbsolutePath(options.to, context.working_dir())});
   }
+  if (options.force) spawn.argv.emplace_back("--force");
   return RunTrainer(context, spawn);
 }
 
@@ -159,6 +163,9 @@ void AddEvaluateCommand(Command& program, Context& context) {
   command.Option("--on", &options->place.platform, "Platform: vertex, with --train-folder");
   AddVertexPlaceOptions(command, &options->place.vertex);
   AddVertexJobOptions(command, &options->vertex);
+  command.Flag(
+      "--send-home", &options->send_home,
+      "Vertex, with --rebuild: send the working directory even when it is your home folder");
   command.Flag("-d,--detach", &options->detach, "Vertex: start it in the background and return");
   command.OnCall([&context, options]() -> absl::StatusOr<int> {
     if (!options->train_folder.empty()) return EvaluateThere(context, *options);
@@ -173,6 +180,7 @@ void AddPredictCommand(Command& program, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   AddOptions(command, *options);
   command.Option("--to", &options->to, "The file to write; or a URL");
+  command.Flag("--force", &options->force, "Replace the file if it exists");
   command.OnCall([&context, options]() -> absl::StatusOr<int> {
     if (options->job.empty()) return absl::InvalidArgumentError("which model? Name its JOB");
     if (!options->to.empty()) return Evaluate(context, "predict", *options);

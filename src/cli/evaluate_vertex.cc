@@ -8,7 +8,9 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
+#include "base/units.h"
 #include "cli/attach.h"
+#include "cli/print_json.h"
 #include "cli/submit.h"
 #include "launch/vertex/paths.h"
 #include "launch/vertex/place.h"
@@ -73,7 +75,8 @@ absl::StatusOr<Submission> SubmissionOf(Context& context, vertex::VertexPlatform
                         .source = training.source,
                         .working_dir = training.working_dir,
                         .trainer = training.trainer,
-                        .created = absl::Now()};
+                        .created = absl::Now(),
+                        .send_home = evaluation.send_home};
   submission.spec = EvaluatorOf(training.spec, evaluation);
   if (evaluation.run.rebuild) {
     MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
@@ -92,14 +95,14 @@ absl::Status ShowResult(Context& context, const std::string& file, bool json) {
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(file));
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*files, url, kMaxResult));
-  const nlohmann::json result = storage::ParseJson(text);
+  const nlohmann::json result = ParseJson(text);
   const auto metrics = result.is_object() ? result.find("metrics") : result.end();
   if (!result.is_object() || metrics == result.end() || !metrics->is_object()) {
     return absl::DataLossError(absl::StrCat(file, ": is no result of an evaluation"));
   }
   Terminal& out = context.out();
   if (json) {
-    out.PrintLine(result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintJson(out, result);
     return absl::OkStatus();
   }
   const auto number = [&result](const char* key) {
@@ -114,7 +117,7 @@ absl::Status ShowResult(Context& context, const std::string& file, bool json) {
   }
   out.PrintLine(absl::StrCat("Step ", number("step"), ", split ",
                              Printable(storage::TextMember(result, "split")), ", ",
-                             number("examples"), " examples; ", file));
+                             Plural(number("examples"), "example"), "; ", file));
   out.Print(table.Render(out));
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@ struct VertexEvaluation {
   std::string which;         // STEP, best or latest
   VertexPlaceOptions place;
   VertexRunOptions run;
+  bool send_home = false;  // with --rebuild, the working directory may be the user's home
   bool detach = false;
   bool json = false;
 };

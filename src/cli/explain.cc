@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/submit.h"
 
 namespace muster::cli {
@@ -19,21 +20,31 @@ struct ExplainOptions {
 absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const Platform* platform, context.platform(options.platform));
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, options.file));
-  const std::vector<std::string> lines = platform->Unsupported(submission.spec);
+  std::vector<std::string> dropped, refused, all;
+  for (const Limit& limit : platform->Unsupported(submission)) {
+    (limit.fatal ? refused : dropped).push_back(limit.what);
+    all.push_back(limit.what);
+  }
   Terminal& out = context.out();
   if (options.json) {
-    out.PrintLine(
-        nlohmann::json(lines).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintJson(out, nlohmann::json(all));
     return kSuccess;
   }
-  if (lines.empty()) {
+  if (all.empty()) {
     out.PrintLine(
         absl::StrCat(options.platform, " does all that '", submission.spec.name, "' asks for."));
     return kSuccess;
   }
-  out.PrintLine(absl::StrCat("Of what '", submission.spec.name, "' asks for, ", options.platform,
-                             " does not do:"));
-  for (const std::string& line : lines) out.PrintLine(absl::StrCat("  ", line));
+  if (!refused.empty()) {
+    out.PrintLine(
+        absl::StrCat("'", submission.spec.name, "' cannot run on ", options.platform, ":"));
+    for (const std::string& line : refused) out.PrintLine(absl::StrCat("  ", line));
+  }
+  if (!dropped.empty()) {
+    out.PrintLine(absl::StrCat("Of what '", submission.spec.name, "' asks for, ", options.platform,
+                               " does not do:"));
+    for (const std::string& line : dropped) out.PrintLine(absl::StrCat("  ", line));
+  }
   return kSuccess;
 }
 

@@ -79,7 +79,7 @@ void AddHelpCommand(Command& program, Context& context) {
   command.OnCall([&program, &context, topic, manual]() -> absl::StatusOr<int> {
     const auto text = *manual ? ManualPage(program) : HelpFor(program, *topic);
     if (!text.ok()) return text.status();
-    context.out().Print(*text);
+    context.out().PrintData(*text);
     return kSuccess;
   });
 }

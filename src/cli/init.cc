@@ -21,7 +21,7 @@ void AddInitCommand(Command& program, Context& context) {
   command.OnCall([&context, kind, names]() -> absl::StatusOr<int> {
     for (const EmbeddedFile& item : kTemplates) {
       if (*kind != item.name) continue;
-      context.out().Print(item.text);
+      context.out().PrintData(item.text);
       return kSuccess;
     }
     return absl::InvalidArgumentError(absl::StrCat("no starter file '", *kind, "'",

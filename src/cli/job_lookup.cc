@@ -1,6 +1,8 @@
 #include "cli/job_lookup.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,6 +11,7 @@
 #include "base/files.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/submit.h"
 #include "launch/job_dir.h"
 #include "launch/kubernetes/place.h"
@@ -49,7 +52,7 @@ absl::Status MarkLost(Context& context, JobRecord& job) {
     const int leftovers = local::KillLeftovers(job.id);
     if (leftovers > 0) {
       context.err().Note(
-          absl::StrCat("ended ", leftovers, " processes that ", job.id, " had left"));
+          absl::StrCat("ended ", Plural(leftovers, "process"), " that ", job.id, " had left"));
     }
   } else if (!absl::IsFailedPrecondition(applied)) {
     return applied;
@@ -118,8 +121,30 @@ absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference
     if (!known.ok() || known->platform != place.platform) return found;
   }
   MUSTER_ASSIGN_OR_RETURN(JobRecord job, history->Resolve(reference));
+  const bool in_cluster = !place.kubernetes_namespace.empty() || !place.kube_context.empty();
+  if (in_cluster && job.platform != "kubernetes") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a namespace or a context is for jobs on Kubernetes, and ", job.id, " is on ",
+                     job.platform));
+  }
   MUSTER_RETURN_IF_ERROR(Refresh(context, job));
   return job;
+}
+
+std::optional<JobRecord> JobNamed(Context& context, const std::string& reference) {
+  // Names of jobs have neither, and the history is not asked about plain paths.
+  if (reference.find_first_of("./") != std::string::npos) return std::nullopt;
+  const auto history = context.history();
+  if (!history.ok()) return std::nullopt;
+  auto job = (*history)->Resolve(reference);
+  if (!job.ok() || (job->name != reference && job->id != reference)) return std::nullopt;
+  return *std::move(job);
+}
+
+bool IsFile(Context& context, const std::string& reference) {
+  std::error_code error;
+  if (reference == "-") return true;
+  return std::filesystem::exists(reference, error) && !JobNamed(context, reference);
 }
 
 absl::StatusOr<JobRecord> LatestJob(Context& context) {
@@ -160,6 +185,31 @@ absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std:
     if (!IsFinal(job.state)) return job;
   }
   return std::nullopt;
+}
+
+bool IsOutOfReach(Context& context, const JobRecord& job) {
+  if (IsFinal(job.state)) return false;
+  const auto platform = context.platform(job.platform);
+  if (!platform.ok()) return true;  // of a later muster
+  if ((*platform)->is_observed()) return job.state == JobState::kUnreachable;
+  return (*platform)->Check(job) == Liveness::kUnknown;
+}
+
+std::string WhereIs(Context& context, const JobRecord& job) {
+  const auto platform = context.platform(job.platform);
+  const auto submission = JobDir(job.directory).LoadSubmission();
+  if (!platform.ok() || !submission.ok()) return absl::StrCat("on ", job.platform);
+  if ((*platform)->is_observed() || !(*platform)->runs_here()) {
+    return (*platform)->Describe(*submission);
+  }
+  return "on the machine or in the container where it was started";
+}
+
+std::string OutOfReach(Context& context, const JobRecord& job) {
+  return absl::StrCat(
+      job.id, ", which may be running ", WhereIs(context, job), " and is out of reach",
+      job.reason.empty() ? "" : absl::StrCat(": ", job.reason),
+      "; if that is gone for good, `muster jobs forget ", job.id, "` frees its name");
 }
 
 absl::StatusOr<std::vector<TaskId>> SelectTasks(const std::vector<TaskRecord>& tasks,

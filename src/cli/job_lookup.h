@@ -16,6 +16,11 @@ namespace muster::cli {
 // have started there: it is kept in the history from then on.
 absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference,
                                   const PlaceOptions& place = {});
+// The job that has exactly this name or id, for commands that also take a path: a bare name is
+// the job, if there is one, and ./NAME the path. None when the history cannot be read.
+std::optional<JobRecord> JobNamed(Context& context, const std::string& reference);
+// Whether a reference means a file, or "-", standard input, and not a job.
+bool IsFile(Context& context, const std::string& reference);
 // The newest job that is not finished, else the newest of all: what `muster show` alone means.
 absl::StatusOr<JobRecord> LatestJob(Context& context);
 
@@ -34,6 +39,14 @@ absl::Status Observe(Context& context, JobRecord& job);
 // what it left running is ended. Of a platform that does not answer nothing is concluded: then the
 // record, not the history, says Unreachable.
 absl::Status Refresh(Context& context, JobRecord& job);
+
+// Whether it cannot be told what became of an unfinished job: its platform does not answer, or it
+// is watched over from another machine. Such a job keeps its name until it is forgotten.
+bool IsOutOfReach(Context& context, const JobRecord& job);
+// "mnist-x7k2q, which is out of reach: …; if it is gone for good, `muster jobs forget …` …".
+std::string OutOfReach(Context& context, const JobRecord& job);
+// "in namespace 'ml' of context 'prod'", where a job is or was.
+std::string WhereIs(Context& context, const JobRecord& job);
 
 // "worker:1", "worker" (all of them); InvalidArgument names the tasks there are.
 absl::StatusOr<std::vector<TaskId>> SelectTasks(const std::vector<TaskRecord>& tasks,

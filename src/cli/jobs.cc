@@ -1,4 +1,4 @@
-// muster jobs: every job, newest first; and muster jobs prune.
+// muster jobs: every job, newest first; muster jobs prune and forget.
 #include <filesystem>
 #include <memory>
 
@@ -10,8 +10,10 @@
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/place_options.h"
+#include "cli/print_json.h"
 #include "cli/report.h"
 #include "launch/job_dir.h"
+#include "process/identity.h"
 
 namespace muster::cli {
 namespace {
@@ -20,6 +22,12 @@ struct JobsOptions {
   PlaceOptions place;
   bool running = false;
   bool json = false;
+};
+
+struct ForgetOptions {
+  std::string job;
+  bool force = false;
+  bool yes = false;
 };
 
 struct PruneOptions {
@@ -55,7 +63,7 @@ absl::StatusOr<int> List(Context& context, const JobsOptions& options) {
   if (options.json) {
     nlohmann::json json = nlohmann::json::array();
     for (const JobRecord& job : jobs) json.push_back(JobToJson(job));
-    out.PrintLine(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintJson(out, json);
     return kSuccess;
   }
   if (jobs.empty()) {
@@ -75,6 +83,70 @@ absl::StatusOr<int> List(Context& context, const JobsOptions& options) {
   return kSuccess;
 }
 
+// The folder and the record of a job.
+absl::Status Remove(Context& context, const std::string& id) {
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  // The record goes last: a folder that could not be removed is found again by the next call. By
+  // id, not by the record: in a home that was copied, records still name the folders of the
+  // original.
+  const std::string directory = JobDir::Of(context.home(), id).path();
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
+  return history->DeleteJob(id);
+}
+
+// FailedPrecondition for a job that need not, or must not, be forgotten.
+absl::Status CheckForgettable(Context& context, const JobRecord& job, bool force) {
+  if (IsFinal(job.state)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(job.id, " is ", ToString(job.state),
+                     ", and its name is free; `muster jobs prune` removes finished jobs"));
+  }
+  if (IsOutOfReach(context, job)) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
+  // A supervisor or submitter that lives here would write the record anew.
+  const bool is_watched = job.supervisor && Find(*job.supervisor) == Existence::kAlive;
+  if (is_watched || !platform->is_observed()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        job.id, " is watched over from this machine: `muster stop --now ", job.id, "` ends it"));
+  }
+  if (force) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(job.id, " is ", ToString(job.state), " and within reach: `muster stop ", job.id,
+                   "` ends it; --force forgets it all the same, and leaves it running"));
+}
+
+absl::StatusOr<int> Forget(Context& context, const ForgetOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
+  MUSTER_ASSIGN_OR_RETURN(JobRecord job, history->Resolve(options.job));
+  const auto platform = context.platform(job.platform);  // NotFound: one of a later muster
+  if (platform.ok()) MUSTER_RETURN_IF_ERROR(Refresh(context, job));
+  MUSTER_RETURN_IF_ERROR(CheckForgettable(context, job, options.force));
+  const std::string where = WhereIs(context, job);
+  out.PrintLine(absl::StrCat("Forgetting ", job.id, " (", ToString(job.state), ", ",
+                             Plural(job.tasks, "task"), ") removes its logs and history from this ",
+                             "machine. Anything still running ", where,
+                             ", and the model dir, are left alone."));
+  out.Flush();
+  MUSTER_ASSIGN_OR_RETURN(const bool agreed,
+                          DemandConsent(context.err(), options.yes, "Forget it?",
+                                        absl::StrCat(job.id, " was not forgotten")));
+  if (!agreed) {
+    out.PrintLine("Nothing was forgotten.");
+    return kSuccess;
+  }
+  const bool observed = platform.ok() && (*platform)->is_observed();
+  MUSTER_RETURN_IF_ERROR(Remove(context, job.id));
+  out.PrintLine(absl::StrCat("Forgot ", job.id, "; the name '", job.name, "' is free."));
+  if (observed) {
+    out.PrintLine(absl::StrCat("When ", job.platform, " answers again, `muster show ", job.id,
+                               " --on ", job.platform, "` finds it there."));
+  }
+  return kSuccess;
+}
+
 absl::StatusOr<int> Prune(Context& context, const PruneOptions& options) {
   Terminal& out = context.out();
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
@@ -83,25 +155,19 @@ absl::StatusOr<int> Prune(Context& context, const PruneOptions& options) {
     out.PrintLine("Nothing to prune.");
     return kSuccess;
   }
-  out.PrintLine(absl::StrCat("Removes the logs and the history of ", jobs.size(),
-                             " finished jobs, ", jobs.back().id, " to ", jobs.front().id,
-                             ". Model dirs are not touched."));
+  const auto count = static_cast<int64_t>(jobs.size());
+  out.PrintLine(absl::StrCat(
+      "Removes the logs and the history of ", Plural(count, "finished job"), ", ", jobs.back().id,
+      count == 1 ? "" : absl::StrCat(" to ", jobs.front().id), ". Model dirs are not touched."));
   out.Flush();
-  if (AskConsent(context.err(), options.yes, "Remove them?") == Consent::kRefused) {
+  MUSTER_ASSIGN_OR_RETURN(const bool agreed, DemandConsent(context.err(), options.yes,
+                                                           "Remove them?", "nothing was removed"));
+  if (!agreed) {
     out.PrintLine("Nothing was removed.");
     return kSuccess;
   }
-  for (const JobRecord& job : jobs) {
-    // The record goes last: a folder that could not be removed is found again by the next prune.
-    std::error_code error;
-    // By id, not by the record: in a home that was copied, records still name the folders of the
-    // original.
-    const std::string directory = JobDir::Of(context.home(), job.id).path();
-    std::filesystem::remove_all(directory, error);
-    if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
-    MUSTER_RETURN_IF_ERROR(history->DeleteJob(job.id));
-  }
-  out.PrintLine(absl::StrCat("Removed ", jobs.size(), " jobs."));
+  for (const JobRecord& job : jobs) MUSTER_RETURN_IF_ERROR(Remove(context, job.id));
+  out.PrintLine(absl::StrCat("Removed ", Plural(count, "job"), "."));
   return kSuccess;
 }
 
@@ -118,8 +184,17 @@ void AddJobsCommand(Command& program, Context& context) {
   Command& prune = command.AddCommand("prune", "Remove old finished jobs and their logs");
   auto prune_options = std::make_shared<PruneOptions>();
   prune.Option("--keep", &prune_options->keep, "How many finished jobs stay, the newest");
-  prune.Flag("-y,--yes", &prune_options->yes, "Do not ask");
+  prune.Flag("-y,--yes", &prune_options->yes, "Do not ask; needed without a terminal");
   prune.OnCall([&context, prune_options] { return Prune(context, *prune_options); });
+
+  Command& forget =
+      command.AddCommand("forget", "Remove a job that is out of reach for good, and free its name");
+  auto forget_options = std::make_shared<ForgetOptions>();
+  forget.Argument("JOB", &forget_options->job, "The job", Presence::kRequired);
+  forget.Flag("--force", &forget_options->force,
+              "Also one within reach on Kubernetes or Vertex AI, which goes on running");
+  forget.Flag("-y,--yes", &forget_options->yes, "Do not ask; needed without a terminal");
+  forget.OnCall([&context, forget_options] { return Forget(context, *forget_options); });
 }
 
 }  // namespace muster::cli

@@ -4,9 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/terminal_text.h"
 #include "base/units.h"
-#include "nlohmann/json.hpp"
+#include "cli/print_json.h"
 
 namespace muster::cli {
 
@@ -33,10 +32,10 @@ void LogView::Print(const LogLine& line) {
   if (options_.json) {
     const nlohmann::json json = {
         {"task", line.task.ToString()},
-        {"attempt", line.attempt},
+        {"attempt", line.attempt + 1},
         {"time", absl::FormatTime(absl::RFC3339_full, line.time, absl::UTCTimeZone())},
         {"text", line.text}};
-    terminal_.PrintLine(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintJson(terminal_, json, /*indent=*/-1);
     return;
   }
   std::string text;
@@ -44,9 +43,7 @@ void LogView::Print(const LogLine& line) {
     text = absl::StrCat(terminal_.Paint(Style::kDim, FormatLocalTime(line.time)), " ");
   }
   if (options_.prefix) absl::StrAppend(&text, PrefixOf(line.task));
-  // A file or a pipe gets the bytes as they are, a terminal only what it can show.
-  absl::StrAppend(&text, terminal_.is_terminal() ? Printable(line.text) : line.text);
-  terminal_.PrintLine(text);
+  terminal_.PrintData(absl::StrCat(text, line.text, "\n"));
 }
 
 void LogView::PrintAvailable(LogStream& stream) {

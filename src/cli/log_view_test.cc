@@ -67,7 +67,7 @@ TEST(LogViewTest, JsonIsOneObjectALineWhateverTheBytes) {
   view.Print(Line({"ps", 0}, "a\xff\tb"));
   const auto json = nlohmann::json::parse(file.Text());
   EXPECT_EQ(json["task"], "ps:0");
-  EXPECT_EQ(json["attempt"], 1);
+  EXPECT_EQ(json["attempt"], 2);
   EXPECT_EQ(json["time"], "2023-11-14T22:13:20+00:00");
   EXPECT_EQ(json["text"], "a\xEF\xBF\xBD\tb");
 }

@@ -1,6 +1,8 @@
 // muster logs: the output of a job's tasks.
 #include <memory>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -19,13 +21,33 @@ struct LogsOptions {
   std::vector<std::string> tasks;
   bool follow = false;
   int tail = -1;
+  std::string n;  // lines, or a namespace
   std::string polling_interval;
   std::string since;
   bool timestamps = false;
   bool json = false;
 };
 
-absl::StatusOr<int> Logs(Context& context, const LogsOptions& options) {
+// -n is what tail and docker mean by it when it is a number, else what kubectl does.
+absl::Status ReadN(LogsOptions& options) {
+  if (options.n.empty()) return absl::OkStatus();
+  int lines = 0;
+  if (!absl::SimpleAtoi(options.n, &lines)) {
+    options.place.kubernetes_namespace = options.n;
+    return absl::OkStatus();
+  }
+  if (lines < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("-n ", lines, ": expected 0 or more lines"));
+  }
+  if (!options.since.empty()) {
+    return absl::InvalidArgumentError("-n and --since both say how much to print; give one");
+  }
+  options.tail = lines;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Logs(Context& context, LogsOptions options) {
+  MUSTER_RETURN_IF_ERROR(ReadN(options));
   if (!options.polling_interval.empty() && !options.follow) {
     return absl::InvalidArgumentError("--polling-interval is for `muster logs -f`");
   }
@@ -73,7 +95,10 @@ void AddLogsCommand(Command& program, Context& context) {
   command.Option("--since", &options->since, "Only what is younger than this: 90s, 5m, 2h");
   command.Flag("-t,--timestamps", &options->timestamps, "Put the time before each line");
   command.Flag("--json", &options->json, "Print one JSON object a line");
-  AddPlaceOptions(command, &options->place);
+  command.Option("-n", &options->n,
+                 "A number: only the last lines, as --tail; else the namespace, as --namespace");
+  AddPlaceOptions(command, &options->place, "--namespace");
+  for (const char* other : {"--tail", "--namespace"}) command.Exclude("-n", other);
   command.Exclude("--tail", "--since");
   command.OnCall([&context, options] { return Logs(context, *options); });
 }

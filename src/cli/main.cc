@@ -58,6 +58,7 @@ int Fail(Context& context, const absl::Status& status) {
 
 int Main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);  // `muster logs | head` ends by itself, without a message
+  ::signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit fails, as on a full disk
   const auto context = Context::FromEnvironment();
   if (!context.ok()) {
     std::fprintf(stderr, "muster: error: %s\n", std::string(context.status().message()).c_str());

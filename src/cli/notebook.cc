@@ -1,7 +1,6 @@
 // muster notebook: how to reach the notebook beside a job.
 #include "launch/kubernetes/notebook.h"
 
-#include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -31,8 +30,7 @@ struct Target {
 };
 
 absl::StatusOr<Target> FindTarget(Context& context, const NotebookCommand& command) {
-  std::error_code error;
-  if (std::filesystem::exists(command.job, error) || command.job == "-") {
+  if (IsFile(context, command.job)) {
     MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, command.job));
     return Target{
         submission.spec,

@@ -81,6 +81,29 @@ absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(
                            .on_warning = log});
 }
 
+// Runs `work` in a thread once this process has the lease, which it keeps until `work` has ended.
+absl::Status Lead(k8s::LeaderElector& elector, std::stop_source& stop,
+                  const std::function<absl::Status()>& work) {
+  std::jthread thread;
+  absl::Status worked;
+  std::atomic<bool> idle = true;
+  const absl::Status led = elector.Run(
+      stop.get_token(),
+      [&] {
+        idle = false;
+        thread = std::jthread([&] {
+          worked = work();
+          idle = true;
+          stop.request_stop();
+        });
+      },
+      [&] { return idle.load(); });
+  stop.request_stop();
+  if (thread.joinable()) thread.join();
+  MUSTER_RETURN_IF_ERROR(worked);
+  return led;
+}
+
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
   ::mallopt(M_ARENA_MAX, 2);  // many threads, little to do for each: their memory is shared
   MUSTER_ASSIGN_OR_RETURN(const controller::TfJobOptions job, JobOptions(command));
@@ -114,7 +137,8 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
            .log = log,
            // Who waits for its turn is ready too: it answers the webhook.
            .ready = [&] { return !leading || controller.IsReady(); },
-           .metrics = [&] { return controller::Metrics(controller.Counts(), leading); }}));
+           .metrics = [&] { return controller::Metrics(controller.Counts(), leading); },
+           .job = job}));
   if (command.alone) {
     MUSTER_RETURN_IF_ERROR(controller.Run(stop.get_token()));
     return kSuccess;
@@ -123,20 +147,11 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
       command.lease_name_space.empty() ? client->name_space() : command.lease_name_space;
   k8s::LeaderElector elector(
       *leases, {.lease = {home, "muster-operator"}, .identity = Identity(), .on_error = log});
-  std::jthread work;
-  absl::Status worked;
-  const absl::Status led = elector.Run(stop.get_token(), [&] {
+  MUSTER_RETURN_IF_ERROR(Lead(elector, stop, [&] {
     log("leading");
     leading = true;
-    work = std::jthread([&] {
-      worked = controller.Run(stop.get_token());
-      stop.request_stop();
-    });
-  });
-  stop.request_stop();
-  if (work.joinable()) work.join();
-  MUSTER_RETURN_IF_ERROR(worked);
-  MUSTER_RETURN_IF_ERROR(led);
+    return controller.Run(stop.get_token());
+  }));
   return kSuccess;
 }
 

@@ -23,16 +23,22 @@ struct InstallCommand {
   InstallOptions options;
   std::string context;
   bool no_webhook = false;
+  bool definitions_only = false;
   bool dry_run = false;
   bool force = false;
 };
 
+bool HasWebhook(const InstallCommand& command) {
+  return !command.no_webhook && !command.options.namespaced && !command.definitions_only;
+}
+
 absl::StatusOr<std::vector<Json>> Manifests(const InstallCommand& command,
                                             std::optional<WebhookCertificate> certificate) {
+  if (command.definitions_only) return JobDefinitions();
   InstallOptions options = command.options;
   // A name that cannot be one is refused before it stands in a certificate.
   MUSTER_RETURN_IF_ERROR(OperatorManifests(options).status());
-  if (!command.no_webhook) {
+  if (HasWebhook(command)) {
     options.webhook = std::move(certificate);
     if (!options.webhook) {
       MUSTER_ASSIGN_OR_RETURN(options.webhook,
@@ -86,25 +92,38 @@ absl::Status RemoveWebhook(Context& context, Client& client, const std::string& 
   return absl::OkStatus();
 }
 
+// An operator of one namespace does not bring them: they concern all.
+absl::Status CheckDefinitions(Client& client) {
+  const auto served = client.GetPath("/apis/kubeflow.org/v1");
+  if (!k8s::IsNoSuchObject(served.status()) && !k8s::IsUnknownResource(served.status())) {
+    return served.status();
+  }
+  return absl::FailedPreconditionError(
+      "the cluster has no TFJobs; an administrator defines them with `muster operator install "
+      "--definitions-only`");
+}
+
 absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
   if (command.dry_run) {
     MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::nullopt));
-    context.out().Print(codec::ToYamlDocuments({objects.begin(), objects.end()}));
+    context.out().PrintData(codec::ToYamlDocuments({objects.begin(), objects.end()}));
     return kSuccess;
   }
   MUSTER_RETURN_IF_ERROR(OperatorManifests(command.options).status());
   MUSTER_ASSIGN_OR_RETURN(const auto client, ConnectToCluster(context, command.context));
   std::optional<WebhookCertificate> certificate;
-  if (!command.no_webhook) {
+  if (HasWebhook(command)) {
     MUSTER_ASSIGN_OR_RETURN(certificate, ExistingCertificate(*client, command.options.name_space));
   }
+  if (command.options.namespaced) MUSTER_RETURN_IF_ERROR(CheckDefinitions(*client));
   MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::move(certificate)));
   for (const Json& object : objects) {
     MUSTER_ASSIGN_OR_RETURN(const std::string done, Apply(*client, object, command.force));
     context.out().PrintLine(absl::StrCat(absl::AsciiStrToLower(k8s::TextAt(object, "/kind")), "/",
                                          k8s::NameOf(object), " ", done));
   }
-  if (command.no_webhook) {
+  if (command.definitions_only) return kSuccess;
+  if (command.no_webhook && !command.options.namespaced) {
     MUSTER_RETURN_IF_ERROR(RemoveWebhook(context, *client, command.options.name_space));
   }
   context.err().Note(
@@ -129,6 +148,10 @@ void AddOperatorInstallCommand(Command& command, Context& context) {
   sub.Option("--gang-scheduler", &install->options.gang_scheduler,
              "Who starts all pods of a job or none: none, volcano, scheduler-plugins");
   sub.Option("--context", &install->context, "The context of the kubeconfig");
+  sub.Flag("--namespaced", &install->options.namespaced,
+           "For the jobs of its own namespace: with a Role, without a webhook");
+  sub.Flag("--definitions-only", &install->definitions_only,
+           "Only what defines TFJobs, which --namespaced needs");
   sub.Flag("--no-webhook", &install->no_webhook,
            "Without the webhook that refuses jobs which could not run");
   sub.Flag("--force", &install->force, "Take over what another program has set");

@@ -82,6 +82,9 @@ void Fit(Json& object, const InstallOptions& options) {
     Json& container = object["spec"]["template"]["spec"]["containers"][0];
     container["image"] = options.image;
     container["args"].push_back(absl::StrCat("--trainer-image=", options.trainer_image));
+    if (options.namespaced) {
+      container["args"].push_back(absl::StrCat("--namespace=", options.name_space));
+    }
     if (options.gang_scheduler != "none") {
       container["args"].push_back(absl::StrCat("--gang-scheduler=", options.gang_scheduler));
     }
@@ -91,6 +94,27 @@ void Fit(Json& object, const InstallOptions& options) {
     client["service"]["namespace"] = options.name_space;
     client["caBundle"] = absl::Base64Escape(options.webhook->authority);
   }
+}
+
+// Objects without a namespace of their own are gone; what the operator may do in all of them it may
+// do in its own.
+std::vector<Json> OfOneNamespace(std::vector<Json> objects) {
+  Json rules = Json::array();
+  for (const Json& object : objects) {
+    if (object["kind"] == "ClusterRole" && k8s::NameOf(object) == kOperator) {
+      rules = object["rules"];
+    }
+  }
+  std::erase_if(objects, [](const Json& object) {
+    const k8s::ResourceKind* kind =
+        k8s::FindKind(k8s::TextAt(object, "/apiVersion"), k8s::TextAt(object, "/kind"));
+    return kind == nullptr || !kind->namespaced;
+  });
+  for (Json& object : objects) {
+    if (object["kind"] != "Role") continue;
+    for (const Json& rule : rules) object["rules"].push_back(rule);
+  }
+  return objects;
 }
 
 std::string Decoded(const Json& secret, absl::string_view key) {
@@ -148,7 +172,14 @@ absl::StatusOr<std::vector<Json>> OperatorManifests(const InstallOptions& option
       objects.push_back(std::move(object));
     }
   }
-  return objects;
+  return options.namespaced ? OfOneNamespace(std::move(objects)) : objects;
+}
+
+absl::StatusOr<std::vector<Json>> JobDefinitions() {
+  for (const EmbeddedFile& file : kOperatorFiles) {
+    if (absl::string_view(file.name) == "crds") return Parse(file);
+  }
+  return absl::InternalError("crds.yaml is not there");
 }
 
 }  // namespace muster::cli

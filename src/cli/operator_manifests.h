@@ -36,10 +36,16 @@ struct InstallOptions {
   std::string trainer_image;                  // which the operator uses
   std::string gang_scheduler = "none";        // as the operator's option has it
   std::optional<WebhookCertificate> webhook;  // without it there is no webhook
+  // For this namespace alone: with a Role instead of a ClusterRole, and nothing that concerns other
+  // namespaces. The definitions must be there; there is no webhook.
+  bool namespaced = false;
 };
 
 // In the order in which they must be applied. InvalidArgument when the namespace's name cannot be
 // one, or an image no image.
 absl::StatusOr<std::vector<nlohmann::json>> OperatorManifests(const InstallOptions& options);
+
+// The definitions of both kinds of jobs alone.
+absl::StatusOr<std::vector<nlohmann::json>> JobDefinitions();
 
 }  // namespace muster::cli

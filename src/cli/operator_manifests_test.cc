@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "net/authority.h"
@@ -41,13 +43,14 @@ std::vector<std::string> Kinds(const std::vector<Json>& objects) {
 
 TEST(OperatorManifestsTest, WhatOthersNeedComesFirst) {
   const auto certificate = MakeWebhookCertificate("muster", kNow).value();
-  EXPECT_THAT(Kinds(Manifests({.name_space = "muster",
-                               .image = "muster:1",
-                               .trainer_image = "t",
-                               .webhook = certificate})),
-              ElementsAre("CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole",
-                          "ClusterRoleBinding", "Role", "RoleBinding", "ClusterRole", "Secret",
-                          "Service", "Deployment", "ValidatingWebhookConfiguration"));
+  EXPECT_THAT(
+      Kinds(Manifests({.name_space = "muster",
+                       .image = "muster:1",
+                       .trainer_image = "t",
+                       .webhook = certificate})),
+      ElementsAre("CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole",
+                  "ClusterRoleBinding", "Role", "RoleBinding", "ClusterRole", "Secret", "Service",
+                  "NetworkPolicy", "Deployment", "ValidatingWebhookConfiguration"));
   const auto without =
       Kinds(Manifests({.name_space = "muster", .image = "muster:1", .trainer_image = "t"}));
   EXPECT_EQ(without.back(), "Deployment");
@@ -79,6 +82,23 @@ TEST(OperatorManifestsTest, TheyFit) {
                     {"path", "/validate"},
                     {"port", 443}}},
                   {"caBundle", absl::Base64Escape(certificate.authority)}}));
+}
+
+TEST(OperatorManifestsTest, OfOneNamespace) {
+  const auto objects =
+      Manifests({.name_space = "mine", .image = "m:1", .trainer_image = "t", .namespaced = true});
+  EXPECT_THAT(Kinds(objects), ElementsAre("ServiceAccount", "Role", "RoleBinding", "Service",
+                                          "NetworkPolicy", "Deployment"));
+  for (const Json& object : objects) EXPECT_EQ(object["metadata"]["namespace"], "mine");
+  std::set<std::string> resources;
+  for (const Json& rule : Only(objects, "Role")["rules"]) {
+    for (const Json& resource : rule["resources"]) resources.insert(resource);
+  }
+  EXPECT_THAT(resources, testing::IsSupersetOf(
+                             {"leases", "tfjobs", "tfjobs/status", "pods", "services", "events"}));
+  EXPECT_THAT(Only(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"],
+              Contains(Json("--namespace=mine")));
+  EXPECT_THAT(Kinds(JobDefinitions().value()), ElementsAre("CustomResourceDefinition"));
 }
 
 TEST(OperatorManifestsTest, NamesThatCannotBe) {

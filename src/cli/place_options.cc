@@ -26,9 +26,9 @@ absl::Status PlaceOptions::Check() const {
   return absl::OkStatus();
 }
 
-void AddPlaceOptions(Command& command, PlaceOptions* options) {
+void AddPlaceOptions(Command& command, PlaceOptions* options, const std::string& namespace_names) {
   command.Option("--on", &options->platform, "Platform: local, ssh, kubernetes or vertex");
-  command.Option("-n,--namespace", &options->kubernetes_namespace, "Kubernetes: the namespace");
+  command.Option(namespace_names, &options->kubernetes_namespace, "Kubernetes: the namespace");
   command.Option("--context", &options->kube_context, "Kubernetes: the kubeconfig's context");
   AddVertexPlaceOptions(command, &options->vertex);
 }

@@ -22,8 +22,9 @@ struct PlaceOptions {
   absl::Status Check() const;
 };
 
-// --on, --namespace and --context, --project and --region. `options` lives until the command has
-// run.
-void AddPlaceOptions(Command& command, PlaceOptions* options);
+// --on, --namespace (by `namespace_names`) and --context, --project and --region. `options` lives
+// until the command has run.
+void AddPlaceOptions(Command& command, PlaceOptions* options,
+                     const std::string& namespace_names = "-n,--namespace");
 
 }  // namespace muster::cli

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/json.h"
 #include "base/terminal_text.h"
 #include "base/units.h"
 #include "cli/untrusted_file.h"
@@ -121,7 +122,7 @@ std::optional<Progress> ParseProgress(absl::string_view text) {
   // JSON has no form for these, but many of its writers do.
   const std::string valid =
       absl::StrReplaceAll(text, {{"NaN", "null"}, {"-Infinity", "null"}, {"Infinity", "null"}});
-  const auto json = nlohmann::json::parse(valid, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(valid);
   if (!json.is_object()) return std::nullopt;
   const std::optional<int64_t> step = CountIn(json, "step");
   if (!step.has_value()) return std::nullopt;

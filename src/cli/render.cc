@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/cluster.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -35,13 +36,13 @@ absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const auto objects, kubernetes::RenderJob(submission.spec, options));
   const std::string text = codec::ToYamlDocuments(objects);
   if (command.output.empty() || command.output == "-") {
-    context.out().Print(text);
+    context.out().PrintData(text);
     return kSuccess;
   }
   // A notebook's password can be guessed from its hash, and the job's key is in it.
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(command.output, text, 0600));
-  context.err().Note(
-      absl::StrCat("wrote ", objects.size(), " objects; kubectl apply -f ", command.output));
+  context.err().Note(absl::StrCat("wrote ", Plural(static_cast<int64_t>(objects.size()), "object"),
+                                  "; kubectl apply -f ", command.output));
   return kSuccess;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/json.h"
 #include "base/terminal_text.h"
 #include "base/units.h"
 #include "cluster/address.h"
@@ -24,6 +25,27 @@ Style StyleOf(absl::string_view state) {
   if (state == "Failed" || state == "Lost") return Style::kRed;
   if (state == "Stopped") return Style::kDim;
   return Style::kYellow;
+}
+
+nlohmann::json TextOrNull(const std::string& text) {
+  return text.empty() ? nlohmann::json() : nlohmann::json(text);
+}
+
+// The stored report, with attempts counted from 1 as everywhere that people read them.
+nlohmann::json FailureToShow(const std::string& failure) {
+  const auto report = FailureFromJson(failure);
+  if (!report.ok()) return nullptr;
+  nlohmann::json json = ParseJson(failure);
+  json["not_restarted"] = TextOrNull(report->not_restarted);
+  if (!report->first.has_value()) {
+    json["first"] = nullptr;
+    return json;
+  }
+  nlohmann::json& first = json["first"];
+  first["attempt"] = report->first->attempt + 1;
+  first["advice"] = TextOrNull(report->first->advice);
+  if (!report->first->exit_code.has_value()) first["exit_code"] = nullptr;
+  return json;
 }
 
 nlohmann::json TimeOrNull(const std::optional<absl::Time>& time) {
@@ -51,6 +73,9 @@ std::string FailureText(const Terminal& terminal, const JobRecord& job,
         absl::StrAppend(&text, "    ", terminal.Paint(Style::kDim, "|"), " ", line, "\n");
       }
     }
+  }
+  if (!report.not_restarted.empty()) {
+    absl::StrAppend(&text, "  not restarted  ", report.not_restarted, "\n");
   }
   if (!report.victims.empty()) {
     absl::StrAppend(&text, "  fell with it\n");
@@ -138,20 +163,18 @@ nlohmann::json JobToJson(const JobRecord& job) {
       {"name", job.name},
       {"platform", job.platform},
       {"state", std::string(ToString(job.state))},
-      {"reason", job.reason},
+      {"reason", TextOrNull(job.reason)},
       {"created", TimeOrNull(job.created)},
       {"started", TimeOrNull(job.started)},
       {"finished", TimeOrNull(job.finished)},
-      {"directory", job.directory},
-      {"model_dir", job.model_dir},
-      {"resumed_from", job.resumed_from},
+      {"directory", TextOrNull(job.directory)},
+      {"model_dir", TextOrNull(job.model_dir)},
+      {"resumed_from", TextOrNull(job.resumed_from)},
       {"tasks", job.tasks},
   };
   json["supervisor_pid"] =
       job.supervisor.has_value() ? nlohmann::json(job.supervisor->pid) : nlohmann::json(nullptr);
-  if (!job.failure.empty()) {
-    json["failure"] = nlohmann::json::parse(job.failure, nullptr, /*allow_exceptions=*/false);
-  }
+  json["failure"] = FailureToShow(job.failure);
   return json;
 }
 
@@ -161,17 +184,17 @@ nlohmann::json TaskToJson(const TaskRecord& task) {
       {"role", task.id.role},
       {"index", task.id.index},
       {"state", std::string(ToString(task.state))},
-      {"attempt", task.attempt},
+      {"attempt", task.attempt + 1},
       {"restarts", task.restarts},
-      {"host", task.host},
-      {"address", task.address},
+      {"host", TextOrNull(task.host)},
+      {"address", TextOrNull(task.address)},
       {"pid", task.pid == 0 ? nlohmann::json(nullptr) : nlohmann::json(task.pid)},
-      {"command", task.command},
+      {"command", TextOrNull(task.command)},
       {"started", TimeOrNull(task.started)},
       {"finished", TimeOrNull(task.finished)},
       {"exit_code",
        task.exit_code.has_value() ? nlohmann::json(*task.exit_code) : nlohmann::json(nullptr)},
-      {"reason", task.reason},
+      {"reason", TextOrNull(task.reason)},
   };
 }
 

@@ -24,6 +24,7 @@ std::string HostTable(const Terminal& terminal, const std::vector<TaskRecord>& t
 
 std::string Verdict(const Terminal& terminal, const JobRecord& job);
 
+// Absent values are null; attempts count from 1.
 nlohmann::json JobToJson(const JobRecord& job);
 nlohmann::json TaskToJson(const TaskRecord& task);
 

@@ -38,6 +38,7 @@ JobRecord FailedJob() {
                              .cause = "exit code 1: ValueError: bad shape",
                              .advice = "reshape it",
                              .last_lines = {"Traceback", "ValueError: bad shape"}};
+  report.not_restarted = "worker:1: max_restarts (2) exceeded";
   job.failure = FailureToJson(report);
   return job;
 }
@@ -66,6 +67,7 @@ TEST(ReportTest, AFailureSaysWhichTaskWhenWhyAndWhatToDo) {
   EXPECT_THAT(text, HasSubstr("  cause          exit code 1: ValueError: bad shape\n"));
   EXPECT_THAT(text, HasSubstr("  what to do     reshape it\n"));
   EXPECT_THAT(text, HasSubstr("    | Traceback\n    | ValueError: bad shape\n"));
+  EXPECT_THAT(text, HasSubstr("  not restarted  worker:1: max_restarts (2) exceeded\n"));
   EXPECT_THAT(text, HasSubstr("fell with it\n    chief:0: stopped by muster\n"));
   EXPECT_THAT(text, HasSubstr("muster logs mnist-x7k2q worker:1\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
@@ -89,10 +91,13 @@ TEST(ReportTest, AJobAsJson) {
   EXPECT_EQ(json["started"], "2023-11-14T22:13:20+00:00");
   EXPECT_TRUE(json["supervisor_pid"].is_null());
   EXPECT_EQ(json["failure"]["first"]["task"], "worker:1");
+  EXPECT_EQ(json["failure"]["first"]["attempt"], 3);  // counted from 1, as in words
   JobRecord running = FinishedJob(JobState::kRunning);
   running.finished.reset();
   EXPECT_TRUE(JobToJson(running)["finished"].is_null());
-  EXPECT_FALSE(JobToJson(running).contains("failure"));
+  for (const char* absent : {"failure", "reason", "resumed_from"}) {
+    EXPECT_TRUE(JobToJson(running).at(absent).is_null()) << absent;
+  }
 }
 
 TEST(ReportTest, ATaskAsJsonAndAsARow) {
@@ -110,6 +115,11 @@ TEST(ReportTest, ATaskAsJsonAndAsARow) {
   EXPECT_EQ(json["pid"], 77);
   EXPECT_TRUE(json["exit_code"].is_null());
   EXPECT_EQ(json["command"], task.command);
+  EXPECT_EQ(json["attempt"], 1);
+  const nlohmann::json pending = TaskToJson({.id = {"worker", 1}});
+  for (const char* absent : {"host", "address", "pid", "command", "started", "reason"}) {
+    EXPECT_TRUE(pending.at(absent).is_null()) << absent;
+  }
 
   FileOutput file;
   const std::string table = TaskTable(file.terminal(), {task}, kStart + absl::Minutes(2));

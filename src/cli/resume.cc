@@ -25,12 +25,19 @@ struct ResumeOptions {
 
 absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const JobRecord previous, FindJob(context, options.job));
+  if (!IsFinal(previous.state) && IsOutOfReach(context, previous)) {
+    return absl::FailedPreconditionError(OutOfReach(context, previous));
+  }
   if (!IsFinal(previous.state)) {
     return absl::FailedPreconditionError(
         absl::StrCat(previous.id, " is ", ToString(previous.state),
                      "; stop it before it is resumed: muster stop ", previous.id));
   }
   MUSTER_ASSIGN_OR_RETURN(const auto later, RunningJob(context, previous.name));
+  if (later.has_value() && IsOutOfReach(context, *later)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is a later run, ", OutOfReach(context, *later)));
+  }
   if (later.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat("a later run, ", later->id, ", is ",
                                                       ToString(later->state),
@@ -51,7 +58,9 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   submission.resume_step = options.step >= 0 ? std::optional<int64_t>(options.step) : std::nullopt;
   if (auto trainer = context.FindTrainer(); trainer.ok()) submission.trainer = *std::move(trainer);
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(previous.platform));
+  MUSTER_RETURN_IF_ERROR(CheckSupported(context, *platform, submission));
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
+  MUSTER_RETURN_IF_ERROR(CheckRunnable(context, *platform, submission));
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const bool free, IsNameFree(context, previous.name));
   if (!free) {

@@ -27,9 +27,11 @@ struct RunOptions {
   PlaceOptions place{.platform = "local"};
   std::string trainer_image;
   VertexRunOptions vertex;
+  bool fresh = false;
   bool detach = false;
   bool dry_run = false;
   bool yes = false;
+  bool send_home = false;
 };
 
 std::string TaskNames(const std::vector<TaskId>& tasks) {
@@ -95,7 +97,13 @@ absl::StatusOr<std::optional<Running>> FindRunning(Context& context, const Submi
     if (job->id == submission.id) return std::nullopt;
     return absl::FailedPreconditionError(
         absl::StrCat(job->id, " may be running: ", job->reason, ". `muster show ", job->id,
-                     "` looks for it, --job-id ", job->id, " takes its place"));
+                     "` looks for it, --job-id ", job->id, " takes its place, `muster jobs forget ",
+                     job->id, "` gives it up"));
+  }
+  if (IsOutOfReach(context, *job)) {
+    return absl::FailedPreconditionError(absl::StrCat("the name '", job->name, "' is taken by ",
+                                                      OutOfReach(context, *job),
+                                                      ", or give this job another name"));
   }
   MUSTER_ASSIGN_OR_RETURN(Submission current, JobDir(job->directory).LoadSubmission());
   return Running{*job, std::move(current)};
@@ -141,18 +149,16 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
                                "` follows it"));
     return kSuccess;
   }
+  MUSTER_RETURN_IF_ERROR(CheckRunnable(context, *platform, next));
   ShowUpdatePlan(out, running.submission, next, plan);
   if (options.dry_run) return kSuccess;
   out.Flush();
-  switch (AskConsent(context.err(), options.yes, "Apply these changes?")) {
-    case Consent::kGiven:
-      break;
-    case Consent::kRefused:
-      out.PrintLine("Nothing was changed.");
-      return kSuccess;
-    case Consent::kNobodyToAsk:
-      return absl::FailedPreconditionError(absl::StrCat(
-          job.id, " is running and was not changed; pass --yes to apply these changes"));
+  MUSTER_ASSIGN_OR_RETURN(const bool agreed,
+                          DemandConsent(context.err(), options.yes, "Apply these changes?",
+                                        absl::StrCat(job.id, " is running and was not changed")));
+  if (!agreed) {
+    out.PrintLine("Nothing was changed.");
+    return kSuccess;
   }
   const absl::Time before = absl::Now();
   MUSTER_RETURN_IF_ERROR(platform->Update(job, next));
@@ -201,12 +207,18 @@ absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& op
     if (!options.vertex.job_id.empty()) return NotNow(*running, "--job-id");
     FillIn(*running, submission);
   }
+  if (running.has_value() && options.fresh) return NotNow(*running, "--fresh");
+  FillInJobId(running.has_value() ? running->job.id : submission.id, submission);
+  MUSTER_RETURN_IF_ERROR(CheckSupported(context, *platform, submission));
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   if (running.has_value()) {
     MUSTER_RETURN_IF_ERROR(CheckSamePlace(*platform, *running, submission));
     return ChangeRunningJob(context, options, *running, submission);
   }
+  const absl::Status runnable = CheckRunnable(context, *platform, submission);
+  if (!options.dry_run) MUSTER_RETURN_IF_ERROR(runnable);
   if (options.dry_run) {
+    if (!runnable.ok()) context.err().Note(absl::StrCat("it would fail: ", runnable.message()));
     MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, *platform, submission));
     return kSuccess;
   }
@@ -227,7 +239,15 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
         "--trainer-image is for jobs on Kubernetes; on Vertex AI it is --image");
   }
   MUSTER_ASSIGN_OR_RETURN(Submission submission, Load(context, options));
+  if (options.fresh) {
+    if (submission.spec.train.is_null()) {
+      return absl::InvalidArgumentError(
+          "--fresh is for jobs of the built-in trainer; this one has no `train` section");
+    }
+    submission.resume_step = 0;
+  }
   submission.place = options.place.ToJson();
+  submission.send_home = options.send_home;
   if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
   for (int i = 0; i < kTries; ++i) {
     MUSTER_ASSIGN_OR_RETURN(const auto code, TryRun(context, options, submission));
@@ -253,6 +273,10 @@ void AddRunCommand(Command& program, Context& context) {
                  "Kubernetes: the image of the built-in trainer");
   AddVertexJobOptions(command, &options->vertex);
   AddVertexTrainOptions(command, &options->vertex);
+  command.Flag("--send-home", &options->send_home,
+               "SSH, Vertex: send the working directory even when it is your home folder or /");
+  command.Flag("--fresh", &options->fresh,
+               "Train from step 0: move what an earlier run left in the model dir aside");
   command.Flag("-d,--detach", &options->detach, "Start it in the background and return");
   command.Flag("--dry-run", &options->dry_run, "Show what would happen, and do nothing");
   command.Flag("-y,--yes", &options->yes, "Change a running job without asking");

@@ -13,11 +13,11 @@ namespace muster::cli {
 namespace {
 
 constexpr absl::string_view kNoPrograms[] = {
-    ".",      "alias",  "bg",     "break",  "case",    "cd",     "command", "continue", "echo",
-    "eval",   "exec",   "exit",   "export", "false",   "fg",     "for",     "function", "getopts",
-    "hash",   "if",     "jobs",   "kill",   "local",   "printf", "pwd",     "read",     "readonly",
-    "return", "select", "set",    "shift",  "source",  "test",   "time",    "times",    "trap",
-    "true",   "type",   "ulimit", "umask",  "unalias", "unset",  "until",   "wait",     "while"};
+    ".",      "alias",  "bg",     "break",   "case",   "cd",    "command",  "continue", "echo",
+    "eval",   "exit",   "export", "false",   "fg",     "for",   "function", "getopts",  "hash",
+    "if",     "jobs",   "kill",   "local",   "printf", "pwd",   "read",     "readonly", "return",
+    "select", "set",    "shift",  "source",  "test",   "time",  "times",    "trap",     "true",
+    "type",   "ulimit", "umask",  "unalias", "unset",  "until", "wait",     "while"};
 
 // Nothing in it means anything to the shell.
 bool IsPlain(absl::string_view word) {
@@ -27,23 +27,47 @@ bool IsPlain(absl::string_view word) {
   });
 }
 
+// Nothing follows but `&& b` and redirections.
+bool Decides(absl::string_view line) {
+  if (line.find_first_of(";|\n") != absl::string_view::npos) return false;
+  for (size_t i = line.find('&'); i != absl::string_view::npos; i = line.find('&', i + 1)) {
+    const bool joins = line.substr(i, 2) == "&&";
+    const bool redirects = (i > 0 && line[i - 1] == '>') || line.substr(i, 2) == "&>";
+    if (!joins && !redirects) return false;
+    if (joins) ++i;
+  }
+  return true;
+}
+
 }  // namespace
 
-std::string ProgramOfShellLine(absl::string_view line) {
+ShellCommand FirstCommand(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
   // In `a || b` a program that is missing may be meant to be.
-  if (absl::StrContains(line, "||")) return "";
+  if (absl::StrContains(line, "||")) return {};
+  ShellCommand command{.decides = Decides(line)};
+  line = line.substr(0, line.find('\n'));
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
   for (size_t i = 0; i < words.size(); ++i) {
     const absl::string_view word = absl::StripSuffix(words[i], ";");
-    if (!IsPlain(word) || absl::StartsWith(word, "PATH=")) return "";
-    if (absl::StrContains(word, '=')) continue;
+    const bool ends = word.size() < words[i].size();
+    if (!IsPlain(word)) break;
+    if (!command.words.empty()) {
+      command.words.emplace_back(word);
+      if (ends) break;
+      continue;
+    }
+    if (absl::StartsWith(word, "PATH=")) break;
+    if (absl::StrContains(word, '=') || word == "exec") continue;
     const bool defines_function = i + 1 < words.size() && absl::StartsWith(words[i + 1], "(");
     const bool builtin =
         std::find(std::begin(kNoPrograms), std::end(kNoPrograms), word) != std::end(kNoPrograms);
-    return builtin || defines_function ? "" : std::string(word);
+    if (builtin || defines_function) break;
+    command.words.emplace_back(word);
+    if (ends) break;
   }
-  return "";
+  return command;
 }
 
 }  // namespace muster::cli

@@ -2,13 +2,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
 namespace muster::cli {
 
-// The program that the line begins with, when that is plain to see; "" when it begins with a
+struct ShellCommand {
+  // The program and its arguments, up to the first that only the shell can work out.
+  std::vector<std::string> words;
+  bool decides = false;  // the line fails when this command does
+};
+
+// The command that the line begins with, when that is plain to see; no words when it begins with a
 // builtin or with something that only the shell can work out.
-std::string ProgramOfShellLine(absl::string_view line);
+ShellCommand FirstCommand(absl::string_view line);
 
 }  // namespace muster::cli

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
 #include "cli/place_options.h"
+#include "cli/print_json.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/training.h"
@@ -36,11 +37,12 @@ void PrintEvents(Terminal& out, const std::vector<Event>& events) {
 nlohmann::json EventsToJson(const std::vector<Event>& events) {
   nlohmann::json json = nlohmann::json::array();
   for (const Event& event : events) {
-    json.push_back({{"sequence", event.sequence},
-                    {"time", absl::FormatTime(absl::RFC3339_full, event.time, absl::UTCTimeZone())},
-                    {"kind", event.kind},
-                    {"task", event.subject},
-                    {"message", event.message}});
+    json.push_back(
+        {{"sequence", event.sequence},
+         {"time", absl::FormatTime(absl::RFC3339_full, event.time, absl::UTCTimeZone())},
+         {"kind", event.kind},
+         {"task", event.subject.empty() ? nlohmann::json() : nlohmann::json(event.subject)},
+         {"message", event.message}});
   }
   return json;
 }
@@ -60,7 +62,7 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
     json["tasks"] = nlohmann::json::array();
     for (const TaskRecord& task : tasks) json["tasks"].push_back(TaskToJson(task));
     json["events"] = EventsToJson(events);
-    out.PrintLine(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintJson(out, json);
     return kSuccess;
   }
   if (IsFinal(job.state)) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
@@ -52,8 +53,8 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
   }
   if (jobs.empty()) return kSuccess;
   for (const JobRecord& job : jobs) {
-    out.PrintLine(
-        absl::StrCat("Stops ", job.id, " (", ToString(job.state), ", ", job.tasks, " tasks)"));
+    out.PrintLine(absl::StrCat("Stops ", job.id, " (", ToString(job.state), ", ",
+                               Plural(job.tasks, "task"), ")"));
   }
   out.Flush();
   if (AskConsent(context.err(), options.yes, "Continue?") == Consent::kRefused) {
@@ -69,6 +70,11 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
                                       : LookAgain(context, job));
     if (!IsFinal(job.state)) {
       context.err().Error(absl::StrCat(job.id, ": ", asked.ok() ? "did not end" : asked.message()));
+      if (IsOutOfReach(context, job)) {
+        context.err().Note(absl::StrCat("it may be running ", WhereIs(context, job),
+                                        "; if that is gone for good, `muster jobs forget ", job.id,
+                                        "` removes it from the list here"));
+      }
       code = kFailure;
       continue;
     }

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/held_signals.h"
+#include "cli/print_json.h"
 #include "nlohmann/json.hpp"
 #include "storage/copy.h"
 #include "storage/read_ahead.h"
@@ -98,7 +99,7 @@ ordered_json ToJson(const FileInfo& info) {
 void PrintJson(Terminal& out, const std::vector<FileInfo>& infos) {
   ordered_json json = ordered_json::array();
   for (const FileInfo& info : infos) json.push_back(ToJson(info));
-  out.PrintLine(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  PrintJson(out, json);
 }
 
 absl::StatusOr<std::vector<FileInfo>> ListOne(Storage& storage, const Url& url, bool recursive) {
@@ -173,7 +174,7 @@ absl::Status CatOne(Context& context, FileSystem& files, const Url& url, int ran
   while (context.out().ok()) {
     MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
     if (bytes.empty()) break;
-    context.out().Print(bytes);
+    context.out().PrintData(bytes);
   }
   return absl::OkStatus();
 }
@@ -191,11 +192,12 @@ absl::StatusOr<int> Cat(Context& context, const StorageOptions& options) {
   return kSuccess;
 }
 
-std::string CountOf(size_t files) { return absl::StrCat(files, files == 1 ? " file" : " files"); }
+std::string CountOf(size_t files) { return Plural(static_cast<int64_t>(files), "file"); }
 
-bool Agrees(Context& context, const StorageOptions& options, const std::string& what) {
-  return AskConsent(context.err(), options.yes, absl::StrCat("Remove ", what, "?")) !=
-         Consent::kRefused;
+absl::StatusOr<bool> Agrees(Context& context, const StorageOptions& options,
+                            const std::string& what) {
+  return DemandConsent(context.err(), options.yes, absl::StrCat("Remove ", what, "?"),
+                       "nothing was removed");
 }
 
 // A folder of this machine with all that is in it, links and empty folders too; links are not
@@ -207,7 +209,9 @@ absl::StatusOr<int> RmLocalFolder(Context& context, const StorageOptions& option
     return absl::InvalidArgumentError(absl::StrCat(url.ToString(), ": is all of this machine"));
   }
   const std::string name = Printable(url.ToString());
-  if (!Agrees(context, options, absl::StrCat(name, " and all that is in it"))) return kFailure;
+  MUSTER_ASSIGN_OR_RETURN(const bool agreed,
+                          Agrees(context, options, absl::StrCat(name, " and all that is in it")));
+  if (!agreed) return kFailure;
   fs::remove_all(url.name, error);
   if (error) return absl::ErrnoToStatus(error.value(), url.ToString());
   context.out().PrintLine(absl::StrCat("removed ", name));
@@ -245,8 +249,10 @@ absl::StatusOr<int> RmOne(Context& context, Storage& storage, const StorageOptio
   if (folder) {
     MUSTER_ASSIGN_OR_RETURN(found, files->List(url.AsFolder(), Depth::kAll));
     if (found.empty()) return Nothing(url);
-    const std::string what = absl::StrCat(CountOf(found.size()), " in ", name);
-    if (!Agrees(context, options, what)) return kFailure;
+    MUSTER_ASSIGN_OR_RETURN(
+        const bool agreed,
+        Agrees(context, options, absl::StrCat(CountOf(found.size()), " in ", name)));
+    if (!agreed) return kFailure;
   }
   for (const FileInfo& info : found) MUSTER_RETURN_IF_ERROR(files->Delete(info.url));
   if (folder) MUSTER_RETURN_IF_ERROR(RemoveFolders(*files, url, found));
@@ -375,7 +381,7 @@ void AddStorageCommand(Command& program, Context& context) {
   auto [rm, rm_options] =
       add("rm", "Remove files", "URL", "Files, patterns or, with -r, folders", Rm);
   rm.Flag("-r,--recursive", &rm_options.recursive, "A folder with all that is in it");
-  rm.Flag("-y,--yes", &rm_options.yes, "Do not ask");
+  rm.Flag("-y,--yes", &rm_options.yes, "Do not ask; needed for -r without a terminal");
   auto [stat, stat_options] =
       add("stat", "Tell size, time and checksum", "URL", "Files or patterns", StatFiles);
   stat.Flag("--json", &stat_options.json, "As JSON");

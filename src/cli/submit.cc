@@ -11,11 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
+#include "base/utf8.h"
 #include "cli/config_files.h"
+#include "cli/job_checks.h"
 #include "cli/job_lookup.h"
 #include "history/job_folder.h"
 #include "job/parse.h"
@@ -71,7 +73,15 @@ std::string NewJobId(const std::string& name) {
 }
 
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path) {
-  return LoadSubmission(context, std::vector<std::string>{path});
+  MUSTER_ASSIGN_OR_RETURN(Submission submission,
+                          LoadSubmission(context, std::vector<std::string>{path}));
+  FillInJobId(submission.spec.name, submission);
+  return submission;
+}
+
+void FillInJobId(const std::string& job_id, Submission& submission) {
+  std::string& model_dir = submission.spec.model_dir;
+  model_dir = absl::StrReplaceAll(model_dir, {{"{job_id}", job_id}});
 }
 
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<std::string>& paths) {
@@ -87,7 +97,7 @@ absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<st
   }
   MUSTER_ASSIGN_OR_RETURN(std::string text, MergeConfigs(files));
   // Records are JSON, which holds text only.
-  if (Printable(context.working_dir()) != context.working_dir()) {
+  if (!IsUtf8(context.working_dir())) {
     return absl::FailedPreconditionError(
         "the name of the current directory is not valid UTF-8; run the job from another one");
   }
@@ -95,8 +105,13 @@ absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<st
   names.reserve(files.size());
   for (const ConfigFile& file : files) names.push_back(file.name);
   Submission submission;
+  std::vector<std::string> warnings;
   MUSTER_ASSIGN_OR_RETURN(submission.spec, ParseJob(text, {.file_name = absl::StrJoin(names, " + "),
-                                                           .working_dir = context.working_dir()}));
+                                                           .working_dir = context.working_dir(),
+                                                           .warnings = &warnings}));
+  for (const std::string& warning : warnings) {
+    context.err().Note(absl::StrCat("warning: ", warning));
+  }
   submission.id = NewJobId(submission.spec.name);
   submission.source_name = absl::StrJoin(paths, " + ");
   submission.source = std::move(text);
@@ -104,6 +119,31 @@ absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<st
   submission.trainer = context.FindTrainer().value_or("muster-trainer");
   submission.created = absl::Now();
   return submission;
+}
+
+absl::Status CheckSupported(Context& context, const Platform& platform,
+                            const Submission& submission) {
+  std::vector<std::string> refused;
+  for (const Limit& limit : platform.Unsupported(submission)) {
+    if (limit.fatal) {
+      refused.push_back(limit.what);
+    } else {
+      context.err().Note(absl::StrCat("not on ", platform.name(), ": ", limit.what));
+    }
+  }
+  if (refused.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(refused, "\n"));
+}
+
+absl::Status CheckRunnable(Context& context, const Platform& platform,
+                           const Submission& submission) {
+  if (!platform.runs_here()) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const auto findings, CheckJobHere(context.home(), submission));
+  for (const Finding& finding : findings) {
+    if (finding.grade == Grade::kOk || finding.fatal) continue;
+    context.err().Note(absl::StrCat(finding.subject, ": ", finding.detail));
+  }
+  return FatalFindings(findings, submission);
 }
 
 absl::StatusOr<UniqueFd> LockSubmissions(Context& context) {

@@ -13,10 +13,25 @@
 namespace muster::cli {
 
 // Reads and validates a job file ("-" = standard input) and completes it to a submission with a new
-// id. InvalidArgument holds every mistake.
+// id. InvalidArgument holds every mistake. For commands that only look at it: {job_id} of its
+// model_dir is the job's name.
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::string& path);
-// The same of several files that are one job: see cli/config_files.h.
+// The same of several files that are one job (see cli/config_files.h), to be run: once its id is
+// decided, FillInJobId.
 absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<std::string>& paths);
+
+// Tells the user what `platform` does not do of what the job asks for, as `muster explain` would.
+// InvalidArgument for a job that cannot run there.
+absl::Status CheckSupported(Context& context, const Platform& platform,
+                            const Submission& submission);
+
+// What `doctor` would find to be missing, for a platform whose tasks run on this machine:
+// InvalidArgument for a job that is certain to fail; the user is told of the rest.
+absl::Status CheckRunnable(Context& context, const Platform& platform,
+                           const Submission& submission);
+
+// Replaces {job_id} in the model_dir.
+void FillInJobId(const std::string& job_id, Submission& submission);
 
 // A new id for a job of that name: "mnist-x7k2q".
 std::string NewJobId(const std::string& name);

@@ -11,7 +11,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/terminal_text.h"
 
 namespace muster::cli {
 namespace {
@@ -19,6 +18,7 @@ namespace {
 constexpr int kDefaultWidth = 80;
 constexpr int kDefaultHeight = 24;
 constexpr int kNarrowestColumn = 10;
+constexpr int kNarrowestName = 16;  // of the first column
 // A column that may shrink costs others their place only up to this.
 constexpr int kReadableColumn = 30;
 
@@ -99,14 +99,33 @@ std::string Terminal::Paint(Style style, absl::string_view text) const {
 void Terminal::SetStatus(const std::string& text) {
   if (!can_redraw_ || text == status_) return;
   status_ = text;
-  Write(absl::StrCat("\r", text, "\x1b[K"));
+  Write(absl::StrCat("\r", Printable(text, colours()), "\x1b[K"));
   Flush();
 }
 
-void Terminal::Print(absl::string_view text) {
+void Terminal::TakeStatusAway() {
   if (other_ != nullptr) other_->SetStatus("");
   SetStatus("");
-  Write(text);
+}
+
+void Terminal::Print(absl::string_view text) {
+  TakeStatusAway();
+  Write(Printable(text, colours(), LineEnds::kKept));
+}
+
+void Terminal::PrintData(absl::string_view text) {
+  TakeStatusAway();
+  if (is_terminal_) {
+    Write(Printable(text, Colours::kAll, LineEnds::kKept));
+  } else {
+    Write(text);
+  }
+}
+
+void Terminal::EraseLines(int lines) {
+  if (!can_redraw_ || lines <= 0) return;
+  TakeStatusAway();
+  Write(absl::StrCat("\x1b[", lines, "A\x1b[J"));
 }
 
 void Terminal::Write(absl::string_view text) {
@@ -146,6 +165,19 @@ Consent AskConsent(Terminal& err, bool given, const std::string& question) {
   }
 }
 
+absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string& question,
+                                   const std::string& undone) {
+  const Consent consent = AskConsent(err, given, question);
+  if (consent != Consent::kNobodyToAsk) return consent == Consent::kGiven;
+  return absl::FailedPreconditionError(
+      absl::StrCat(undone, ": there is no terminal to confirm it on; pass --yes"));
+}
+
+void Table::Add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = Printable(cell, Colours::kBasic);
+  rows_.push_back(std::move(row));
+}
+
 std::vector<int> Table::Widths() const {
   std::vector<int> widths(rows_[0].size(), 0);
   for (const auto& row : rows_) {
@@ -167,10 +199,14 @@ std::vector<int> Table::FittedWidths(int available) const {
   for (const int column : optional_) {
     if (total() - spare() > available) widths[static_cast<size_t>(column)] = -1;
   }
-  if (shrink_ >= 0 && total() > available) {
-    int& column = widths[static_cast<size_t>(shrink_)];
-    column = std::max(std::min(column, kNarrowestColumn), column - (total() - available));
-  }
+  if (shrink_ < 0) return widths;
+  const auto give_up = [&](int& column, int narrowest) {
+    if (total() > available) {
+      column = std::max(std::min(column, narrowest), column - (total() - available));
+    }
+  };
+  give_up(widths[static_cast<size_t>(shrink_)], kNarrowestColumn);
+  give_up(widths[0], kNarrowestName);
   return widths;
 }
 
@@ -183,7 +219,8 @@ std::string Table::Render(const Terminal& terminal) const {
     int pending = 0;  // padding before the next cell
     for (size_t i = 0; i < rows_[r].size(); ++i) {
       if (widths[i] < 0) continue;
-      const std::string cell = Ellipsize(rows_[r][i], widths[i]);
+      const std::string cell =
+          i == 0 ? EllipsizeMiddle(rows_[r][i], widths[i]) : Ellipsize(rows_[r][i], widths[i]);
       if (!cell.empty()) {
         line.append(static_cast<size_t>(pending), ' ');
         line += cell;

@@ -1,11 +1,14 @@
-// Standard output or error, as a terminal or as a file.
+// Standard output or error, as a terminal or as a file. The one place where text leaves the
+// program: whatever a job file, a host or a service put into it, it cannot steer a terminal.
 #pragma once
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/terminal_text.h"
 
 namespace muster::cli {
 
@@ -30,8 +33,15 @@ class Terminal {
   // What is printed here takes away the status of `other`, which must outlive this.
   void SharesScreenWith(Terminal& other) { other_ = &other; }
 
+  // Text for people, a file too: Printable() but for line ends and, where there are colours, those
+  // of Paint().
   void Print(absl::string_view text);
   void PrintLine(absl::string_view text);
+  // The output of tasks, and text that another program reads (JSON, YAML, shell): unchanged on a
+  // file, Printable() but for line ends on a terminal.
+  void PrintData(absl::string_view text);
+  // Erases the last `lines` lines, when can_redraw().
+  void EraseLines(int lines);
   void Flush();
   // A line of Muster's own among other output: "muster: …".
   void Note(absl::string_view text);
@@ -41,7 +51,9 @@ class Terminal {
   int error() const { return error_; }  // the errno of the first failure; 0 = none
 
  private:
+  void TakeStatusAway();
   void Write(absl::string_view text);
+  Colours colours() const { return colour_ ? Colours::kBasic : Colours::kNone; }
 
   FILE* stream_;
   bool is_terminal_;
@@ -60,14 +72,21 @@ enum class Consent { kGiven, kRefused, kNobodyToAsk };
 // `given`: the user has agreed beforehand (--yes).
 Consent AskConsent(Terminal& err, bool given, const std::string& question);
 
+// As AskConsent, for what must not be done unasked: true when it is given, false when it is
+// refused, FailedPrecondition with `undone` ("nothing was removed") when there is nobody to ask.
+absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string& question,
+                                   const std::string& undone);
+
 // Columns as wide as their content, two spaces apart. On a terminal where a row does not fit, the
 // columns `optional` are left out one after the other, then the column `shrink` (-1: none) gives up
-// cells, and what is still too long is cut.
+// cells, then the first column does, from the middle of its cells, and what is still too long is
+// cut.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, int shrink = -1, std::vector<int> optional = {})
       : shrink_(shrink), optional_(std::move(optional)), rows_{std::move(header)} {}
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  // A cell is one line: line ends in it are shown as "^J".
+  void Add(std::vector<std::string> row);
   std::string Render(const Terminal& terminal) const;
 
  private:

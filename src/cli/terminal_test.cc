@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
 #include "cli/terminal_testing.h"
 #include "gmock/gmock.h"
 
@@ -115,6 +116,51 @@ TEST(TerminalTest, TheLocaleSaysWhatCanBeShown) {
   }
   const ScopedVariable none("LANG", nullptr);
   EXPECT_FALSE(Screen(80).terminal().unicode());
+}
+
+constexpr char kHostile[] = "a\x1b]0;title\x07\x1b[2J\x1b[8mb\u009B1A\u202Ec\rd\n";
+
+TEST(TerminalTest, TextForPeopleCannotSteerATerminal) {
+  const ScopedVariable term("TERM", "xterm");
+  const ScopedVariable wanted("NO_COLOR", nullptr);
+  constexpr char kHarmless[] = "a^[]0;title^G^[[2J^[[8mb\uFFFD1A\uFFFDc^Md\n";
+  Screen screen(100);
+  screen.terminal().Print(screen.terminal().Paint(Style::kRed, "x") + kHostile);
+  EXPECT_EQ(screen.Text(), absl::StrCat("\x1b[31mx\x1b[0m", kHarmless));
+  screen.terminal().SetStatus(kHostile);
+  EXPECT_THAT(screen.Text(), HasSubstr("\ra^[]0;title^G^[[2J^[[8mb"));
+  FileOutput file;
+  file.terminal().Print("\x1b[31mred\x1b[0m ");
+  file.terminal().Print(kHostile);
+  EXPECT_EQ(file.Text(), absl::StrCat("^[[31mred^[[0m ", kHarmless));
+}
+
+TEST(TerminalTest, AFileGetsDataUnchangedAndATerminalDoesNotObeyIt) {
+  FileOutput file;
+  file.terminal().PrintData(kHostile);
+  EXPECT_EQ(file.Text(), kHostile);
+  Screen screen(100);
+  screen.terminal().PrintData(kHostile);
+  EXPECT_EQ(screen.Text(), "a^[]0;title^G^[[2J\x1b[8mb\uFFFD1A\uFFFDc^Md\x1b[0m\n");
+}
+
+TEST(TableTest, ACellIsOneLineThatCannotSteerATerminal) {
+  FileOutput file;
+  Table table({"A", "B"});
+  table.Add({"x\ny\x1b[2J", "z"});
+  EXPECT_EQ(table.Render(file.terminal()), "A          B\nx^Jy^[[2J  z\n");
+}
+
+TEST(TableTest, ALongNameLeavesRoomForTheOtherColumns) {
+  const ScopedVariable plain("NO_COLOR", "1");
+  Screen screen(60);
+  Table table({"JOB", "STATE", "NOTE"}, 2);
+  table.Add({absl::StrCat(std::string(63, 'n'), "-x7k2q"), "Running", "bad news of worker:1"});
+  const std::string text = table.Render(screen.terminal());
+  EXPECT_THAT(text, HasSubstr("…"));
+  EXPECT_THAT(text, HasSubstr("-x7k2q  Running  bad news …\n"));
+  FileOutput file;
+  EXPECT_THAT(table.Render(file.terminal()), HasSubstr(std::string(63, 'n')));
 }
 
 TEST(TableTest, ColumnsAreAsWideAsTheirContent) {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "checkpoint/format.h"
@@ -28,8 +28,7 @@ constexpr int64_t kMaxEvaluationBytes = 64 << 10;
 
 // A word of somebody else's file, for a terminal.
 std::string Word(const nlohmann::json& json) {
-  const std::string text = absl::StrReplaceAll(json.get<std::string>(), {{"\x1b", "?"}});
-  return Ellipsize(Printable(text), kNameWidth);
+  return Ellipsize(Printable(json.get<std::string>(), Colours::kNone), kNameWidth);
 }
 
 // Of a URL, too.
@@ -54,23 +53,56 @@ std::optional<std::string> ReadLatestEvaluation(const std::string& model_dir) {
   return *std::move(text);
 }
 
-std::string CheckpointLine(const std::string& model_dir) {
-  std::optional<int64_t> latest;
-  const auto entries = EntriesOf(model_dir);
-  if (!entries.ok()) return "";
-  for (const checkpoint::Entry& entry : *entries) {
-    if (entry.status.ok()) latest = entry.step;
+// The job that saved a checkpoint; "": not known.
+std::string SaverOf(const std::string& model_dir, const checkpoint::Entry& entry) {
+  if (!storage::IsRemote(model_dir)) {
+    const auto text = ReadUntrustedFile(JoinPath(entry.folder, checkpoint::kStateFile));
+    const auto state = ParseJson(text.value_or(""));
+    return state.is_object() ? checkpoint::JobOf(state) : "";
   }
-  if (!latest.has_value()) return "";
-  return absl::StrCat("  checkpoints: ", JoinPath(model_dir, checkpoint::kFolder), " (latest step ",
-                      *latest, ")\n");
+  const auto url = storage::ParseUrl(model_dir);
+  if (!url.ok()) return "";
+  storage::Storage storage;
+  const auto state = checkpoint::RemoteStore(storage, *url).ReadState(entry.step);
+  return state.ok() ? checkpoint::JobOf(*state) : "";
 }
 
-// {"step": 2000, "name": "MNIST", "metrics": [["accuracy", 0.9912], …]}, the most important first.
+// Whether a result that `maker` (a job's id; "": not known) has left may be shown with `job`: that
+// of another run is not what became of one that failed.
+bool MayShow(const JobRecord& job, const std::string& maker) {
+  return maker == job.id || job.state != JobState::kFailed;
+}
+
+std::string OfAnother(const JobRecord& job, const std::string& maker) {
+  if (maker.empty() || maker == job.id) return "";
+  return absl::StrCat(", of ", Word(maker));
+}
+
+std::string CheckpointLines(const JobRecord& job) {
+  std::optional<checkpoint::Entry> latest;
+  const auto entries = EntriesOf(job.model_dir);
+  if (!entries.ok()) return "";
+  for (const checkpoint::Entry& entry : *entries) {
+    if (entry.status.ok()) latest = entry;
+  }
+  if (!latest.has_value()) return "";
+  const std::string maker = SaverOf(job.model_dir, *latest);
+  if (!MayShow(job, maker)) return "";
+  const std::string another = OfAnother(job, maker);
+  const bool idle = job.state == JobState::kSucceeded && !another.empty();
+  return absl::StrCat(
+      idle ? absl::StrCat("  nothing was trained: step ", latest->step, " was reached before\n")
+           : "",
+      "  checkpoints: ", JoinPath(job.model_dir, checkpoint::kFolder), " (latest step ",
+      latest->step, another, ")\n");
+}
+
+// {"step": 2000, "name": "MNIST", "job": "mnist-x7k2q", "metrics": [["accuracy", 0.9912], …]}, the
+// most important first.
 std::string EvaluationLine(const JobRecord& job) {
   const auto text = ReadLatestEvaluation(job.model_dir);
   if (!text.has_value()) return "";
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(*text);
   if (!json.is_object()) return "";
   const auto metrics = json.find("metrics");
   if (metrics == json.end() || !metrics->is_array() || metrics->empty()) return "";
@@ -78,6 +110,8 @@ std::string EvaluationLine(const JobRecord& job) {
   if (!first.is_array() || first.size() != 2 || !first[0].is_string() || !first[1].is_number()) {
     return "";
   }
+  const std::string maker = checkpoint::JobOf(json);
+  if (!MayShow(job, maker)) return "";
   const auto value = first[1].get<double>();
   const auto name = json.find("name");
   const bool named = name != json.end() && name->is_string();
@@ -86,7 +120,7 @@ std::string EvaluationLine(const JobRecord& job) {
       std::abs(value) < 1e9 ? absl::StrFormat("%.4f", value) : absl::StrFormat("%.4g", value));
   const auto step = json.find("step");
   if (step != json.end() && step->is_number_unsigned()) {
-    absl::StrAppend(&line, " (step ", step->get<uint64_t>(), ")");
+    absl::StrAppend(&line, " (step ", step->get<uint64_t>(), OfAnother(job, maker), ")");
   }
   return absl::StrCat(line, "\n");
 }
@@ -106,7 +140,7 @@ std::string TrainingResult(const JobRecord& job) {
   if (job.model_dir.empty() || !TrainSubmission(job).ok()) return "";
   // What failed may be the storage.
   if (storage::IsRemote(job.model_dir) && job.state != JobState::kSucceeded) return "";
-  return absl::StrCat(CheckpointLine(job.model_dir), EvaluationLine(job));
+  return absl::StrCat(CheckpointLines(job), EvaluationLine(job));
 }
 
 absl::Status CheckCheckpoint(const std::string& model_dir, int64_t step) {

@@ -63,6 +63,30 @@ TEST_F(TrainingTest, WhatAJobHasLeft) {
             absl::StrCat(CheckpointLine(2000), "  MNIST accuracy: 0.9912 (step 2000)\n"));
 }
 
+TEST_F(TrainingTest, WhatAnotherRunHasLeftIsSaidToBeItsOwn) {
+  ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 500, "mnist-other").ok());
+  Evaluated(R"({"step":500,"name":"MNIST","job":"mnist-other","metrics":[["accuracy",0.9]]})");
+  const std::string others = absl::StrCat("  checkpoints: ", job_.model_dir,
+                                          "/checkpoints (latest step 500, of mnist-other)\n"
+                                          "  MNIST accuracy: 0.9000 (step 500, of mnist-other)\n");
+  job_.state = JobState::kStopped;
+  EXPECT_EQ(TrainingResult(job_), others);
+  job_.state = JobState::kSucceeded;
+  EXPECT_EQ(TrainingResult(job_), "  nothing was trained: step 500 was reached before\n" + others);
+  job_.state = JobState::kFailed;
+  EXPECT_EQ(TrainingResult(job_), "");
+  // Its own checkpoint, and not yet an evaluation of it.
+  ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 600, job_.id).ok());
+  EXPECT_EQ(TrainingResult(job_), CheckpointLine(600));
+}
+
+TEST_F(TrainingTest, AFailedRunDoesNotShowWhatNobodyIsKnownToHaveMade) {
+  ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 500).ok());
+  Evaluated(R"({"step":500,"name":"MNIST","metrics":[["accuracy",0.9]]})");
+  job_.state = JobState::kFailed;
+  EXPECT_EQ(TrainingResult(job_), "");
+}
+
 TEST_F(TrainingTest, ADamagedCheckpointIsNotTheLatest) {
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 500).ok());
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 2000).ok());
@@ -84,7 +108,7 @@ TEST_F(TrainingTest, AnEvaluationThatCannotBeReadIsNotShown) {
 
 TEST_F(TrainingTest, NothingOfAnEvaluationReachesTheTerminalAsACommand) {
   Evaluated(R"({"step":-1,"name":7,"metrics":[["a\u001b[31m\u0007\nb",1e300]]})");
-  EXPECT_EQ(TrainingResult(job_), "  mnist a?[31m^G^Jb: 1e+300\n");
+  EXPECT_EQ(TrainingResult(job_), "  mnist a^[[31m^G^Jb: 1e+300\n");
   Evaluated(absl::StrCat(R"({"name":")", std::string(5000, 'x'), R"(","metrics":[["a",1]]})"));
   EXPECT_LT(TrainingResult(job_).size(), 100u);
 }

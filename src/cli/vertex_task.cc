@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "launch/vertex/custom_job.h"
 #include "launch/vertex/task.h"
+#include "process/signals.h"
 #include "process/spawn.h"
 
 namespace muster::cli {
@@ -35,6 +36,7 @@ absl::Status Become(const TaskLaunch& launch) {
   if (::chdir(launch.working_dir.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, launch.working_dir);
   }
+  ResetSignals();
   ::execve(program.c_str(), argv.data(), envp.data());
   return absl::ErrnoToStatus(errno, program);
 }
@@ -58,6 +60,7 @@ void AddVertexTaskCommand(Command& program, Context& context) {
   auto run = std::make_shared<vertex::TaskRun>();
   command.Argument("FOLDER", &run->folder, "", Presence::kRequired);
   command.Argument("NONCE", &run->nonce, "", Presence::kRequired);
+  command.Argument("SHA256", &run->sha256, "", Presence::kRequired);
   command.OnCall([&context, run] { return RunTask(context, *run); });
 }
 

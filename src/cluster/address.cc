@@ -1,5 +1,8 @@
 #include "cluster/address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -38,6 +41,17 @@ std::optional<Address> ParseAddress(absl::string_view text) {
 std::string MakeAddress(absl::string_view host, int port) {
   const bool is_v6 = host.find(':') != absl::string_view::npos;
   return absl::StrCat(is_v6 ? "[" : "", host, is_v6 ? "]:" : ":", port);
+}
+
+bool IsLoopback(absl::string_view host) {
+  if (host == "localhost") return true;
+  const std::string text(host);
+  in_addr v4 = {};
+  if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) {
+    return ::ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  in6_addr v6 = {};
+  return ::inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 int PortOf(absl::string_view address) {

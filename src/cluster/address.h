@@ -22,6 +22,9 @@ struct Address {
 std::optional<Address> ParseAddress(absl::string_view text);
 // The other way round, with brackets where the host needs them.
 std::string MakeAddress(absl::string_view host, int port);
+// Whether the host is this machine for certain: localhost or an address of the loopback interface.
+// A name is not looked up.
+bool IsLoopback(absl::string_view host);
 // 0 when there is none.
 int PortOf(absl::string_view address);
 

@@ -26,5 +26,15 @@ TEST(AddressTest, RefusesEverythingElse) {
   }
 }
 
+TEST(AddressTest, Loopback) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.9.8.7", "::1"}) {
+    EXPECT_TRUE(IsLoopback(host)) << host;
+  }
+  for (const char* host : {"", "vm-a", "localhost.example.com", "10.0.0.7", "128.0.0.1", "0.0.0.0",
+                           "::", "fe80::1", "127.1", "::ffff:10.0.0.7"}) {
+    EXPECT_FALSE(IsLoopback(host)) << host;
+  }
+}
+
 }  // namespace
 }  // namespace muster

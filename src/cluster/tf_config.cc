@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/terminal_text.h"
 #include "cluster/address.h"
@@ -194,10 +195,13 @@ nlohmann::ordered_json ClusterToJson(const ClusterSpec& cluster) {
   return json;
 }
 
-// As Kubeflow writes the part of a cluster that a task sees.
-nlohmann::ordered_json SparseToJson(const ClusterSpec& cluster) {
-  auto json = nlohmann::ordered_json::object();
+// As Kubeflow writes the part of a cluster that a task sees: workers by their index, also the
+// first, and both roles, be they empty. `lists`: its older form, in which other roles are lists
+// whatever the task's own index is; the newer one cannot say so, and TensorFlow needs the index.
+nlohmann::ordered_json SparseToJson(const ClusterSpec& cluster, bool lists) {
+  auto json = ClusterToJson(cluster);
   for (const auto& [role, addresses] : cluster.roles()) {
+    if (role != "worker" && (!lists || IsDense(addresses))) continue;
     const bool by_index = role == "worker";
     auto& out = json[role] =
         by_index ? nlohmann::ordered_json::object() : nlohmann::ordered_json::array();
@@ -209,6 +213,8 @@ nlohmann::ordered_json SparseToJson(const ClusterSpec& cluster) {
       }
     }
   }
+  if (!json.contains("ps")) json["ps"] = nlohmann::ordered_json::array();
+  if (!json.contains("worker")) json["worker"] = nlohmann::ordered_json::object();
   return json;
 }
 
@@ -230,8 +236,9 @@ absl::Status AddHosts(const std::string& role, absl::string_view hosts, ClusterS
 
 std::string WriteTfConfig(const TfConfig& config) {
   auto json = nlohmann::ordered_json::object();
-  json["cluster"] = ClusterToJson(config.cluster);
-  if (config.sparse) json["sparseCluster"] = SparseToJson(config.cluster);
+  json["cluster"] =
+      config.sparse ? SparseToJson(config.cluster, /*lists=*/false) : ClusterToJson(config.cluster);
+  if (config.sparse) json["sparseCluster"] = SparseToJson(config.cluster, /*lists=*/true);
   if (config.task) json["task"] = {{"type", config.task->role}, {"index", config.task->index}};
   if (!config.model_dir.empty()) json["model_dir"] = config.model_dir;
   if (!config.environment.empty()) json["environment"] = config.environment;
@@ -242,7 +249,7 @@ std::string WriteTfConfig(const TfConfig& config) {
 absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json, absl::string_view model_dir) {
   // An empty variable counts as an absent one.
   if (absl::StripAsciiWhitespace(json).empty()) json = "{}";
-  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json document = ParseJson(json);
   if (document.is_discarded()) {
     return absl::InvalidArgumentError(absl::StrCat("TF_CONFIG is not valid JSON: ", Quoted(json)));
   }

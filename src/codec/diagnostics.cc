@@ -6,15 +6,6 @@
 #include "base/terminal_text.h"
 
 namespace muster::codec {
-namespace {
-
-std::string Place(const std::string& file, Mark mark) {
-  if (mark == Mark{}) return file.empty() ? "" : absl::StrCat(file, ": ");
-  return absl::StrCat(file, file.empty() ? "" : ":", mark.line, ":", mark.column, ": ");
-}
-
-}  // namespace
-
 std::string Quoted(absl::string_view word) {
   constexpr int kCells = 60;
   // What lies beyond is cut anyway, and a word may be megabytes long.
@@ -30,17 +21,41 @@ void Diagnostics::Add(Mark mark, std::string message) {
   items_.push_back({mark, std::move(message)});
 }
 
+void Diagnostics::Warn(Mark mark, std::string message) {
+  if (!warned_enough()) warnings_.push_back({mark, std::move(message)});
+}
+
+std::string Diagnostics::Place(Mark mark) const {
+  if (locate_) {
+    const std::string path = locate_(mark);
+    return path.empty() ? "" : absl::StrCat(path, ": ");
+  }
+  if (mark == Mark{}) return file_.empty() ? "" : absl::StrCat(file_, ": ");
+  return absl::StrCat(file_, file_.empty() ? "" : ":", mark.line, ":", mark.column, ": ");
+}
+
+std::vector<Diagnostics::Item> Diagnostics::Sorted(std::vector<Item> items) {
+  std::stable_sort(items.begin(), items.end(),
+                   [](const Item& a, const Item& b) { return a.mark < b.mark; });
+  return items;
+}
+
+std::vector<std::string> Diagnostics::Warnings() const {
+  std::vector<std::string> texts;
+  for (const Item& item : Sorted(warnings_)) {
+    texts.push_back(absl::StrCat(Place(item.mark), item.message));
+  }
+  return texts;
+}
+
 absl::Status Diagnostics::ToStatus() const {
   if (empty()) return absl::OkStatus();
-  std::vector<Item> sorted = items_;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Item& a, const Item& b) { return a.mark < b.mark; });
   std::string text;
-  for (const Item& item : sorted) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", Place(file_, item.mark), item.message);
+  for (const Item& item : Sorted(items_)) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", Place(item.mark), item.message);
   }
   if (dropped_ > 0) {
-    absl::StrAppend(&text, "\n", Place(file_, {}), "and ", dropped_, " more mistake",
+    absl::StrAppend(&text, "\n", Place({}), "and ", dropped_, " more mistake",
                     dropped_ == 1 ? "" : "s");
   }
   return absl::InvalidArgumentError(text);

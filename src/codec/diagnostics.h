@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +28,18 @@ std::string Quoted(absl::string_view word);
 class Diagnostics {
  public:
   static constexpr size_t kLimit = 100;
+  static constexpr size_t kWarningLimit = 20;
+  // Names the place of a mark; "" for the whole text. Must outlive the diagnostics' use.
+  using Locator = std::function<std::string(Mark)>;
 
   explicit Diagnostics(std::string file) : file_(std::move(file)) {}
+  // Of an object that no file holds: places are what `locate` returns.
+  explicit Diagnostics(Locator locate) : locate_(std::move(locate)) {}
   void Add(Mark mark, std::string message);
+  // For the author's attention; not a mistake. At most kWarningLimit are kept.
+  void Warn(Mark mark, std::string message);
+  // No more warnings are kept, so that a costly one need not be made.
+  bool warned_enough() const { return warnings_.size() >= kWarningLimit; }
   bool empty() const { return items_.empty(); }
   // No more are kept, so that a costly message need not be made.
   bool full() const { return items_.size() >= kLimit; }
@@ -37,14 +47,21 @@ class Diagnostics {
   // OK when there are none, else InvalidArgument with one "file:line:column: message" a line, in
   // order of place.
   absl::Status ToStatus() const;
+  // The same form, in order of place.
+  std::vector<std::string> Warnings() const;
 
  private:
   struct Item {
     Mark mark;
     std::string message;
   };
+  std::string Place(Mark mark) const;
+  static std::vector<Item> Sorted(std::vector<Item> items);
+
   std::string file_;
+  Locator locate_;
   std::vector<Item> items_;
+  std::vector<Item> warnings_;
   size_t dropped_ = 0;
 };
 

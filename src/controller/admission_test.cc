@@ -24,10 +24,11 @@ Json Job(const char* role = "Worker") {
 
 // "" when it may be.
 std::string Refusal(const char* operation, const Json& job, const Json& before = nullptr) {
-  const Json answer = Review(
-      {{"kind", "AdmissionReview"},
-       {"request",
-        {{"uid", "u-1"}, {"operation", operation}, {"object", job}, {"oldObject", before}}}});
+  const Json answer =
+      Review({{"kind", "AdmissionReview"},
+              {"request",
+               {{"uid", "u-1"}, {"operation", operation}, {"object", job}, {"oldObject", before}}}},
+             {});
   EXPECT_EQ(answer["response"]["uid"], "u-1");
   EXPECT_EQ(answer["apiVersion"], "admission.k8s.io/v1");
   if (answer["response"]["allowed"].get<bool>()) return "";
@@ -47,8 +48,8 @@ TEST(AdmissionTest, MistakesAreNamed) {
 
 TEST(AdmissionTest, WhatHasNoEffectIsWarnedOf) {
   const auto warnings = [](const Json& job) {
-    return Review({{"request", {{"operation", "CREATE"}, {"object", job}}}})["response"].value(
-        "warnings", std::vector<std::string>());
+    const Json review = {{"request", {{"operation", "CREATE"}, {"object", job}}}};
+    return Review(review, {})["response"].value("warnings", std::vector<std::string>());
   };
   EXPECT_THAT(warnings(Job()), testing::IsEmpty());
   Json job = Job();
@@ -58,14 +59,45 @@ TEST(AdmissionTest, WhatHasNoEffectIsWarnedOf) {
   pod["spec"]["restartPolicy"] = "Always";
   pod["metadata"] = {{"labels", Json::object()}};
   const std::string path = "spec.tfReplicaSpecs.Worker.template.spec";
-  EXPECT_THAT(warnings(job),
-              testing::UnorderedElementsAre(
-                  path + ": unknown field 'nodeSelctor' (did you mean 'nodeSelector'?)",
-                  path + ".containers[0]: unknown field 'volumemounts' (did you mean "
-                         "'volumeMounts'?)",
-                  HasSubstr(path + ".restartPolicy: has no effect")));
+  EXPECT_THAT(
+      warnings(job),
+      testing::UnorderedElementsAre(
+          path + ".nodeSelctor: unknown field 'nodeSelctor' in the template of 'Worker' (did you "
+                 "mean 'nodeSelector'?); Kubernetes ignores it",
+          HasSubstr(path + ".containers[0].volumemounts: unknown field 'volumemounts'"),
+          HasSubstr(path + ".restartPolicy: has no effect")));
   for (int i = 0; i < 1000; ++i) pod["spec"][absl::StrCat("x", i)] = 1;
   EXPECT_THAT(warnings(job), testing::SizeIs(20));
+}
+
+TEST(AdmissionTest, TypesInTemplatesAreChecked) {
+  const auto refusal = [](const char* path, const Json& value) {
+    Json job = Job();
+    Json& pod = job["spec"]["tfReplicaSpecs"]["Worker"]["template"];
+    pod[Json::json_pointer(path)] = value;
+    return Refusal("CREATE", job);
+  };
+  const std::string at = "spec.tfReplicaSpecs.Worker.template.";
+  EXPECT_EQ(refusal("/metadata/annotations", "boom"),
+            at + "metadata.annotations: 'annotations' in the template of 'Worker' must be a map, "
+                 "not text 'boom'");
+  const std::string container = at + "spec.containers[0].";
+  EXPECT_EQ(refusal("/spec/containers/0/ports", {{{"name", 8080}, {"containerPort", 1}}}),
+            container +
+                "ports[0].name: 'name' in the template of 'Worker' must be text, not the "
+                "number 8080; put it in quotes");
+  EXPECT_EQ(refusal("/spec/containers/0/env", "x"),
+            container + "env: 'env' in the template of 'Worker' must be a list, not text 'x'");
+  EXPECT_THAT(refusal("/spec/containers/0/env", {nullptr}), HasSubstr("env[0]: "));
+  EXPECT_THAT(refusal("/spec/containers", {5}), HasSubstr("containers[0]: "));
+  EXPECT_THAT(refusal("/spec/volumes", {{{"name", "v"}, {"emptyDir", 1}}}),
+              HasSubstr(at + "spec.volumes[0].emptyDir: "));
+  EXPECT_THAT(refusal("/spec/nodeSelector", {{"disk", 5}}),
+              HasSubstr(at + "spec.nodeSelector.disk: "));
+  EXPECT_THAT(refusal("/spec/containers/0/livenessProbe", {{"httpGet", {{"port", true}}}}),
+              HasSubstr(container + "livenessProbe.httpGet.port: "));
+  EXPECT_EQ(refusal("/spec/containers/0/livenessProbe", {{"httpGet", {{"port", "http"}}}}), "");
+  EXPECT_EQ(refusal("/metadata/creationTimestamp", nullptr), "");
 }
 
 TEST(AdmissionTest, WhoManagesAJobIsForGood) {
@@ -78,6 +110,9 @@ TEST(AdmissionTest, WhoManagesAJobIsForGood) {
 TEST(AdmissionTest, WhatIsThereAlreadyCanBeLabelledAndDeleted) {
   const Json wrong = Job("Wroker");
   EXPECT_EQ(Refusal("UPDATE", wrong, wrong), "");
+  Json noted = wrong;  // by the operator
+  noted["metadata"]["annotations"]["muster/status"] = "{}";
+  EXPECT_EQ(Refusal("UPDATE", noted, wrong), "");
   Json going = Job("Wroker");
   going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   EXPECT_EQ(Refusal("UPDATE", going, Job()), "");
@@ -93,7 +128,7 @@ TEST(AdmissionTest, PoliciesInAnnotationsAreChecked) {
 
 TEST(AdmissionTest, GarbageIsAnsweredToo) {
   for (const Json& review : {Json(), Json(1), Json::array(), Json{{"request", 1}}}) {
-    EXPECT_EQ(Review(review)["response"]["allowed"], true);  // it asks for nothing
+    EXPECT_EQ(Review(review, {})["response"]["allowed"], true);  // it asks for nothing
   }
 }
 

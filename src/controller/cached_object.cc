@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "controller/tfjob.h"
+#include "launch/kubernetes/pod_status.h"
 
 namespace muster::controller {
 namespace {
@@ -36,9 +37,15 @@ void ShortenOwners(Json& metadata) {
 }
 
 void ShortenStatus(Json& status) {
-  const bool ready = IsTrue(status, "Ready");
+  Json conditions = Json::array();
+  for (const char* type : {"Ready", kubernetes::kDisruptionTarget}) {
+    const Json* condition = k8s::FindTrueCondition(status, type);
+    if (condition == nullptr) continue;
+    conditions.push_back(*condition);
+    Erase(conditions.back(), {"lastProbeTime", "lastTransitionTime", "observedGeneration"});
+  }
   Erase(status, {"conditions", "hostIP", "hostIPs", "podIP", "podIPs", "qosClass", "loadBalancer"});
-  if (ready) status["conditions"] = Json::array({{{"type", "Ready"}, {"status", "True"}}});
+  if (!conditions.empty()) status["conditions"] = std::move(conditions);
   const auto containers = status.find("containerStatuses");
   if (containers == status.end() || !containers->is_array()) return;
   for (Json& container : *containers) {

@@ -61,12 +61,19 @@ std::string Child::reason() const {
   return terminated == nullptr ? "" : k8s::TextAt(*terminated, "/reason");
 }
 
+bool Child::judged() const { return kubernetes::IsJudged(*object); }
+
+std::optional<std::string> Child::why_lost() const { return kubernetes::WhyLost(*object); }
+
+std::string Child::disruption() const { return kubernetes::Disruption(*object); }
+
 int Child::restarts() const {
+  if (deleting()) return 0;
   const Json* containers = ListAt(*object, "/status/containerStatuses");
   if (containers == nullptr) return 0;
   int restarts = 0;
   for (const Json& container : *containers) {
-    if (container.is_object()) restarts += container.value("restartCount", 0);
+    restarts += k8s::CountAt(container, "/restartCount");
   }
   return restarts;
 }

@@ -29,11 +29,20 @@ struct Child {
   Phase phase() const;
   bool ready() const;  // as its probes say
   bool active() const { return !deleting() && phase() == Phase::kRunning; }
+  // How it ended, where that counts: see kubernetes::IsJudged().
+  bool succeeded() const { return phase() == Phase::kSucceeded && judged(); }
+  bool failed() const { return phase() == Phase::kFailed && judged(); }
+  // Why the cluster took it away; nullopt when it did not. See kubernetes::WhyLost().
+  std::optional<std::string> why_lost() const;
+  std::string disruption() const;  // see kubernetes::Disruption()
   // Of the container whose exit code counts, or of the pod when it never ran; nullopt when it is
   // not known.
   std::optional<int> exit_code() const;
   std::string reason() const;  // "OOMKilled", "Evicted"; "" when there is none
-  int restarts() const;        // of its containers, in place
+  int restarts() const;        // of its containers, in place; 0 while it is being deleted
+
+ private:
+  bool judged() const;
 };
 
 // By the label of the role and the index; those without a proper one are not in it.

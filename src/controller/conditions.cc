@@ -57,9 +57,21 @@ void SetCondition(Json& status, const Condition& condition, absl::Time now) {
         condition.type == kSucceeded || condition.type == kFailed) {
       MakeFalse(conditions, kRunning, condition, now);
     }
-    if (condition.type != kRestarting) MakeFalse(conditions, kRestarting, condition, now);
+    if (condition.type != kRestarting && condition.type != kReplicaFailure) {
+      MakeFalse(conditions, kRestarting, condition, now);
+    }
   }
   conditions.push_back(std::move(fresh));
+}
+
+void RemoveCondition(Json& status, absl::string_view type) {
+  const auto conditions = status.find("conditions");
+  if (conditions == status.end() || !conditions->is_array() || IsFinished(status)) return;
+  Json kept = Json::array();
+  for (Json& condition : *conditions) {
+    if (k8s::TextAt(condition, "/type") != type) kept.push_back(std::move(condition));
+  }
+  *conditions = std::move(kept);
 }
 
 }  // namespace muster::controller

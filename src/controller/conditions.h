@@ -17,6 +17,9 @@ inline constexpr char kRestarting[] = "Restarting";
 inline constexpr char kSucceeded[] = "Succeeded";
 inline constexpr char kSuspended[] = "Suspended";
 inline constexpr char kFailed[] = "Failed";
+// Objects that the job needs cannot be created; as Deployments call it. It is removed, not made
+// False, once they can be: the last condition is the one that is shown.
+inline constexpr char kReplicaFailure[] = "ReplicaFailure";
 
 // Whether the condition of that type is True.
 bool IsTrue(const Json& status, absl::string_view type);
@@ -34,5 +37,7 @@ struct Condition {
 // Puts the condition last, which is the one that is shown, unless it says nothing new. Running and
 // Restarting exclude each other; a finished job is not running; a finished one is left alone.
 void SetCondition(Json& status, const Condition& condition, absl::Time now);
+// Unless the job is finished.
+void RemoveCondition(Json& status, absl::string_view type);
 
 }  // namespace muster::controller

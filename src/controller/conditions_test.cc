@@ -31,6 +31,21 @@ TEST(ConditionsTest, WhatSaysNothingNewIsNoChange) {
   EXPECT_EQ(status["conditions"][0]["lastUpdateTime"], k8s::Timestamp(kNow + absl::Hours(1)));
 }
 
+TEST(ConditionsTest, AConditionThatIsRemovedLeavesTheOneBefore) {
+  Json status = Json::object();
+  RemoveCondition(status, kReplicaFailure);
+  EXPECT_EQ(status, Json::object());
+  SetCondition(status, {kRestarting, true, "r", "m"}, kNow);
+  SetCondition(status, {kReplicaFailure, true, "r", "m"}, kNow);
+  EXPECT_TRUE(IsTrue(status, kRestarting));
+  RemoveCondition(status, kReplicaFailure);
+  EXPECT_EQ(status["conditions"].back()["type"], kRestarting);
+  SetCondition(status, {kReplicaFailure, true, "r", "m"}, kNow);
+  SetCondition(status, {kFailed, true, "r", "m"}, kNow);
+  RemoveCondition(status, kReplicaFailure);
+  EXPECT_TRUE(IsTrue(status, kReplicaFailure));  // a finished job does not change
+}
+
 TEST(ConditionsTest, TheFirstVerdictStands) {
   Json status = Json::object();
   SetCondition(status, {kRunning, true, "r", "m"}, kNow);

@@ -1,40 +1,55 @@
 #include "controller/endpoints.h"
 
-#include <httplib.h>
-
-#include <thread>
+#include <openssl/ssl.h>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "controller/admission.h"
 #include "controller/certificate_files.h"
+#include "controller/http_server.h"
+#include "k8s/encoding.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr size_t kMaxReview = size_t{8} << 20;  // the API server's objects are smaller
-constexpr int kSeconds = 10;
 
-void SetLimits(httplib::Server& server) {
-  server.set_payload_max_length(kMaxReview);
-  server.set_read_timeout(kSeconds);
-  server.set_write_timeout(kSeconds);
+HttpResponse NotFound() { return {.status = 404, .body = "not found\n"}; }
+
+HttpResponse Answer(const EndpointOptions& options, const HttpRequest& request) {
+  if (request.method != "GET" && request.method != "HEAD") return NotFound();
+  if (request.path == "/healthz") return {.body = "ok\n"};
+  if (request.path == "/readyz") {
+    const bool ready = options.ready();
+    return {.status = ready ? 200 : 503, .body = ready ? "ok\n" : "not yet\n"};
+  }
+  if (request.path == "/metrics") {
+    return {.body = options.metrics(), .type = "text/plain; version=0.0.4"};
+  }
+  return NotFound();
 }
 
-absl::Status Taken(int port) {
-  return absl::UnavailableError(
-      absl::StrCat("port ", port, " cannot be listened on; is it in use?"));
+HttpResponse Validate(const TfJobOptions& job, const HttpRequest& request) {
+  if (request.method != "POST" || request.path != "/validate") return NotFound();
+  const Json review = k8s::ParseObject(request.body);
+  if (!review.is_object()) return {.status = 400, .body = "expected an AdmissionReview\n"};
+  return {.body = Review(review, job).dump(-1, ' ', false, Json::error_handler_t::replace),
+          .type = "application/json"};
 }
 
 }  // namespace
 
 struct Endpoints::Servers {
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+
   std::unique_ptr<CertificateFiles> certificate;
-  httplib::Server http;
-  std::unique_ptr<httplib::SSLServer> webhook;
-  std::jthread http_thread;
-  std::jthread webhook_thread;
+  std::unique_ptr<SSL_CTX, Free> tls;
+  // Apart, so that jobs under review never keep a probe waiting.
+  std::unique_ptr<HttpServer> http;
+  std::unique_ptr<HttpServer> webhook;
 };
 
 std::string Metrics(const std::map<std::string, JobCounts>& counts, bool leading) {
@@ -65,56 +80,34 @@ std::string Metrics(const std::map<std::string, JobCounts>& counts, bool leading
 
 Endpoints::Endpoints(std::unique_ptr<Servers> servers) : servers_(std::move(servers)) {}
 
-Endpoints::~Endpoints() {
-  servers_->http.stop();
-  if (servers_->webhook != nullptr) servers_->webhook->stop();
-}
+Endpoints::~Endpoints() = default;
 
 absl::StatusOr<std::unique_ptr<Endpoints>> Endpoints::Start(const EndpointOptions& options) {
   auto servers = std::make_unique<Servers>();
-  Servers& own = *servers;
-  std::unique_ptr<Endpoints> endpoints(new Endpoints(std::move(servers)));
   if (options.http_port != 0) {
-    SetLimits(own.http);
-    own.http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
-      response.set_content("ok\n", "text/plain");
-    });
-    own.http.Get("/readyz",
-                 [ready = options.ready](const httplib::Request&, httplib::Response& response) {
-                   response.status = ready() ? 200 : 503;
-                   response.set_content(ready() ? "ok\n" : "not yet\n", "text/plain");
-                 });
-    own.http.Get("/metrics",
-                 [metrics = options.metrics](const httplib::Request&, httplib::Response& response) {
-                   response.set_content(metrics(), "text/plain; version=0.0.4");
-                 });
-    if (!own.http.bind_to_port("0.0.0.0", options.http_port)) return Taken(options.http_port);
-    own.http_thread = std::jthread([&own] { own.http.listen_after_bind(); });
+    MUSTER_ASSIGN_OR_RETURN(servers->http,
+                            HttpServer::Start({.port = options.http_port,
+                                               .handle = [options](const HttpRequest& request) {
+                                                 return Answer(options, request);
+                                               }}));
   }
   if (!options.certificate_folder.empty()) {
-    own.certificate = std::make_unique<CertificateFiles>(options.certificate_folder, options.log);
-    MUSTER_RETURN_IF_ERROR(own.certificate->Read());
-    own.webhook = std::make_unique<httplib::SSLServer>([&own](SSL_CTX& context) {
-      own.certificate->Serve(&context);
-      return true;
-    });
-    SetLimits(*own.webhook);
-    own.webhook->Post(
-        "/validate", [](const httplib::Request& request, httplib::Response& response) {
-          const Json review = Json::parse(request.body, nullptr, /*allow_exceptions=*/false);
-          if (!review.is_object()) {
-            response.status = 400;
-            return;
-          }
-          response.set_content(Review(review).dump(-1, ' ', false, Json::error_handler_t::replace),
-                               "application/json");
-        });
-    if (!own.webhook->bind_to_port("0.0.0.0", options.webhook_port)) {
-      return Taken(options.webhook_port);
-    }
-    own.webhook_thread = std::jthread([&own] { own.webhook->listen_after_bind(); });
+    servers->certificate =
+        std::make_unique<CertificateFiles>(options.certificate_folder, options.log);
+    MUSTER_RETURN_IF_ERROR(servers->certificate->Read());
+    servers->tls.reset(SSL_CTX_new(TLS_server_method()));
+    if (servers->tls == nullptr) return absl::InternalError("OpenSSL has no TLS");
+    servers->certificate->Serve(servers->tls.get());
+    MUSTER_ASSIGN_OR_RETURN(
+        servers->webhook,
+        HttpServer::Start({.port = options.webhook_port,
+                           .tls = servers->tls.get(),
+                           .max_body = kMaxReview,
+                           .handle = [job = options.job](const HttpRequest& request) {
+                             return Validate(job, request);
+                           }}));
   }
-  return endpoints;
+  return std::unique_ptr<Endpoints>(new Endpoints(std::move(servers)));
 }
 
 }  // namespace muster::controller

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "controller/operator.h"
+#include "controller/job_counter.h"
+#include "controller/tfjob.h"
 
 namespace muster::controller {
 
@@ -21,6 +22,7 @@ struct EndpointOptions {
   std::function<void(const std::string&)> log;
   std::function<bool()> ready;
   std::function<std::string()> metrics;
+  TfJobOptions job;  // by which pods of jobs are tried
 };
 
 // Answers in threads of its own while it lives.

@@ -1,9 +1,12 @@
 #include "controller/event_teller.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "k8s/error.h"
 #include "k8s/rate_limit.h"
 #include "k8s/resource.h"
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr char kComponent[] = "muster-operator";
 constexpr size_t kMostWaiting = 2'000;  // some minutes' worth, and little memory
+constexpr size_t kMostTold = 4'000;     // whose counts may go up
 constexpr absl::Duration kLastWords = absl::Seconds(2);
 // How long work keeps one event waiting, and how often it is asked whether it still does.
 constexpr absl::Duration kMostDelay = absl::Milliseconds(500);
@@ -54,6 +58,36 @@ void EventTeller::Yield(const std::stop_token& stop) const {
   }
 }
 
+absl::Status EventTeller::Write(const News& news, const std::stop_token& stop) {
+  const std::string said =
+      absl::StrCat(news.job.uid, "\n", news.event.reason, "\n", news.event.message);
+  if (const auto told = told_.find(said); told != told_.end()) {
+    const absl::Status counted = client_
+                                     .Patch(k8s::kEvents, told->second.key,
+                                            {{"count", told->second.count + 1},
+                                             {"lastTimestamp", k8s::Timestamp(news.time)}},
+                                            {.stop = stop, .without_answer = true})
+                                     .status();
+    if (counted.ok()) ++told->second.count;
+    if (!k8s::IsNoSuchObject(counted)) return counted;
+  }
+  // Its name is chosen here: then no answer needs to be read.
+  Json object = k8s::MakeEvent(news.job, {.warning = news.event.warning,
+                                          .reason = news.event.reason,
+                                          .message = news.event.message,
+                                          .component = kComponent,
+                                          .time = news.time});
+  Json& metadata = object["metadata"];
+  last_name_ = std::max(last_name_ + 1, absl::ToUnixNanos(news.time));
+  metadata["name"] = absl::StrCat(news.job.key.name, ".", absl::Hex(last_name_, absl::kZeroPad16));
+  metadata.erase("generateName");
+  MUSTER_RETURN_IF_ERROR(
+      client_.Create(k8s::kEvents, object, {.stop = stop, .without_answer = true}).status());
+  if (told_.size() >= kMostTold) told_.clear();
+  told_[said] = {.key = k8s::KeyOf(object), .count = 1};
+  return absl::OkStatus();
+}
+
 void EventTeller::Work(const std::stop_token& stop) {
   for (;;) {
     News news;
@@ -70,14 +104,9 @@ void EventTeller::Work(const std::stop_token& stop) {
       if (waiting_.empty()) dropping_ = false;
     }
     Yield(stop);
-    const Json object = k8s::MakeEvent(news.job, {.warning = news.event.warning,
-                                                  .reason = news.event.reason,
-                                                  .message = news.event.message,
-                                                  .component = kComponent,
-                                                  .time = news.time});
-    const auto told = client_.Create(k8s::kEvents, object, {.stop = stop, .without_answer = true});
-    if (!told.ok() && !absl::IsCancelled(told.status())) {
-      log_(absl::StrCat("an event could not be told: ", told.status().message()));
+    const absl::Status written = Write(news, stop);
+    if (!written.ok() && !absl::IsCancelled(written)) {
+      log_(absl::StrCat("cannot record an event: ", written.message()));
     }
     absl::MutexLock lock(&mutex_);
     telling_ = false;

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 
@@ -14,7 +15,8 @@
 namespace muster::controller {
 
 // Events are news, not state: they wait while there is work to do, though not for long, and when
-// too many wait, the oldest go. Thread-safe.
+// too many wait, the oldest go. One that was told before is not created again: its count goes up,
+// as client-go's recorder does it. Thread-safe.
 class EventTeller {
  public:
   // `client` outlives it, and so does what `is_work` looks at.
@@ -32,7 +34,14 @@ class EventTeller {
     absl::Time time;
   };
 
+  // An event that the API server has.
+  struct Told {
+    k8s::ObjectKey key;
+    int count = 0;
+  };
+
   void Work(const std::stop_token& stop);
+  absl::Status Write(const News& news, const std::stop_token& stop);
   void Yield(const std::stop_token& stop) const;
 
   k8s::Client& client_;
@@ -43,6 +52,9 @@ class EventTeller {
   bool telling_ ABSL_GUARDED_BY(mutex_) = false;   // one that waits no more
   bool dropping_ ABSL_GUARDED_BY(mutex_) = false;  // which was said
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of thread_ alone.
+  std::map<std::string, Told> told_;  // by what they say
+  int64_t last_name_ = 0;             // names end with the time, which may be the same
   std::jthread thread_;
 };
 

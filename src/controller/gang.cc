@@ -1,8 +1,11 @@
 #include "controller/gang.h"
 
 #include <algorithm>
+#include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "k8s/quantity.h"
 
 namespace muster::controller {
 namespace {
@@ -12,25 +15,51 @@ constexpr k8s::ResourceKind kVolcanoGroups{"scheduling.volcano.sh", "v1beta1", "
 constexpr k8s::ResourceKind kPluginGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups",
                                           "PodGroup"};
 constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
+constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
 constexpr char kPluginGroup[] = "scheduling.x-k8s.io/pod-group";
 
-// The tasks that must be able to run together: all that have not succeeded yet, but those that are
-// not made before others run.
-int Members(Pass& pass) {
+// The templates of the tasks that must be able to run together: all that have not succeeded yet,
+// but those that are not made before others run.
+std::vector<const Json*> Members(Pass& pass) {
   const JobSpec& spec = pass.job().spec();
   const std::vector<std::string> order = pass.job().start_order();
   const auto first = std::find_if(order.begin(), order.end(), [&](const std::string& role) {
     return spec.FindRole(role)->replicas > 0;
   });
-  int members = 0;
+  std::vector<const Json*> members;
   for (const RoleSpec* role : pass.job().roles()) {
     const auto place = std::find(order.begin(), order.end(), role->name);
     if (place != order.end() && place != first) continue;
     for (int i = 0; i < role->replicas; ++i) {
-      if (!pass.HasSucceeded({role->name, i})) ++members;
+      if (!pass.HasSucceeded({role->name, i})) members.push_back(&role->pod);
     }
   }
-  return std::max(1, members);
+  return members;
+}
+
+// Adds what a container requests. A limit without a request is one, as the API server has it.
+void AddRequests(const Json& container, std::map<std::string, k8s::Quantity>& sums) {
+  const Json& requests = ObjectAt(container, "/resources/requests");
+  const auto add = [&sums](const std::string& name, const Json& value) {
+    if (const auto quantity = k8s::Quantity::Of(value)) sums[name] += *quantity;
+  };
+  for (const auto& [name, value] : requests.items()) add(name, value);
+  for (const auto& [name, value] : ObjectAt(container, "/resources/limits").items()) {
+    if (!requests.contains(name)) add(name, value);
+  }
+}
+
+// What the first `count` of the members request together, in the order of the roles.
+Json MinResources(const std::vector<const Json*>& members, size_t count) {
+  std::map<std::string, k8s::Quantity> sums;
+  for (size_t i = 0; i < std::min(count, members.size()); ++i) {
+    const Json* containers = k8s::Find(*members[i], "/spec/containers");
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (const Json& container : *containers) AddRequests(container, sums);
+  }
+  Json resources = Json::object();
+  for (const auto& [name, sum] : sums) resources[name] = sum.ToString();
+  return resources;
 }
 
 Json GroupSpec(Pass& pass) {
@@ -38,16 +67,20 @@ Json GroupSpec(Pass& pass) {
     const Json* policy = k8s::Find(pass.job().object(), "/spec/runPolicy/schedulingPolicy");
     return policy == nullptr ? nullptr : k8s::Find(*policy, absl::StrCat("/", name));
   };
-  const int members = Members(pass);
-  Json spec = {{"minMember", members}};
-  if (const Json* least = policy("minAvailable"); least != nullptr && *least > 0) {
-    spec["minMember"] = std::min(members, least->get<int>());
+  const std::vector<const Json*> members = Members(pass);
+  int least = std::max(1, static_cast<int>(members.size()));
+  const Json* wanted = policy("minAvailable");
+  if (wanted != nullptr && wanted->is_number_integer() && *wanted > 0) {
+    least = static_cast<int>(std::min<int64_t>(least, wanted->get<int64_t>()));
   }
+  Json spec = {{"minMember", least},
+               {"minResources", MinResources(members, static_cast<size_t>(least))}};
   const auto take = [&](const char* from, const char* to) {
     if (const Json* value = policy(from)) spec[to] = *value;
   };
   take("minResources", "minResources");
   if (pass.job().options().gang == GangScheduler::kVolcano) {
+    if (pass.pod_group() == nullptr) spec["queue"] = "default";  // a scheduler's own one stays
     take("queue", "queue");
     take("priorityClass", "priorityClassName");
   } else {
@@ -72,6 +105,31 @@ Json ChangeOf(const Json& there, const Json& wanted) {
   return patch;
 }
 
+// A job's annotations may be meant for the scheduler.
+Json GroupOf(const TfJob& job, const Json& spec) {
+  const k8s::ResourceKind& kind = PodGroupKind(job.options().gang);
+  Json metadata = {{"name", job.GroupName()},
+                   {"namespace", job.kubernetes_namespace()},
+                   {"labels", job.Labels()},
+                   {"ownerReferences", Json::array({job.OwnerReference()})}};
+  for (const auto& [name, value] : ObjectAt(job.object(), "/metadata/annotations").items()) {
+    if (absl::StartsWith(name, "muster/") || absl::StartsWith(name, "kubectl.")) continue;
+    metadata["annotations"][name] = value;
+  }
+  return {{"apiVersion", kind.ApiVersion()},
+          {"kind", kind.kind},
+          {"metadata", std::move(metadata)},
+          {"spec", spec}};
+}
+
+// Volcano lets a group in when its queue has room for minResources; pods that are made before that
+// would wait in its place. The scheduler plugins have no such phase.
+bool IsAdmitted(GangScheduler scheduler, const Json& group) {
+  if (scheduler != GangScheduler::kVolcano) return true;
+  const std::string phase = k8s::TextAt(group, "/status/phase");
+  return !phase.empty() && phase != "Pending";
+}
+
 }  // namespace
 
 absl::StatusOr<GangScheduler> GangSchedulerFromName(absl::string_view name) {
@@ -93,17 +151,11 @@ bool KeepGang(Pass& pass) {
   const Json* there = pass.pod_group();
   const Json spec = GroupSpec(pass);
   if (there == nullptr) {
-    if (pass.IsUnderWay(Kind::kPodGroup, job.GroupName())) return false;
-    const k8s::ResourceKind& kind = PodGroupKind(scheduler);
-    pass.Do(Create{Kind::kPodGroup,
-                   {{"apiVersion", kind.ApiVersion()},
-                    {"kind", kind.kind},
-                    {"metadata",
-                     {{"name", job.GroupName()},
-                      {"namespace", job.kubernetes_namespace()},
-                      {"labels", job.Labels()},
-                      {"ownerReferences", Json::array({job.OwnerReference()})}}},
-                    {"spec", spec}}});
+    if (pass.IsUnderWay(Kind::kPodGroup, job.GroupName()) ||
+        !pass.MayTry(Kind::kPodGroup, job.GroupName())) {
+      return false;
+    }
+    pass.Do(Create{.kind = Kind::kPodGroup, .name = job.GroupName(), .object = GroupOf(job, spec)});
     return false;
   }
   if (k8s::ControllerOf(*there) != job.uid()) {
@@ -118,7 +170,7 @@ bool KeepGang(Pass& pass) {
                    job.GroupName(),
                    {{"metadata", {{"uid", k8s::UidOf(*there)}}}, {"spec", std::move(patch)}}});
   }
-  return true;
+  return IsAdmitted(scheduler, *there);
 }
 
 void RemoveGang(Pass& pass) {
@@ -127,12 +179,13 @@ void RemoveGang(Pass& pass) {
   pass.Remove(Kind::kPodGroup, Child{there});
 }
 
-void JoinGang(const TfJob& job, Json& pod) {
+void JoinGang(const TfJob& job, const std::string& role, Json& pod) {
   const TfJobOptions& options = job.options();
   if (options.gang == GangScheduler::kNone) return;
   const bool volcano = options.gang == GangScheduler::kVolcano;
   if (volcano) {
     pod["metadata"]["annotations"][kVolcanoGroup] = job.GroupName();
+    pod["metadata"]["annotations"][kVolcanoTask] = role;
   } else {
     pod["metadata"]["labels"][kPluginGroup] = job.GroupName();
   }

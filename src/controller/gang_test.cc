@@ -24,20 +24,95 @@ Json GangJob(const Json& policy = nullptr) {
   return Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}}, run_policy);
 }
 
-TEST(GangTest, TheGroupComesBeforeThePods) {
+// Until nothing is left to do, with a scheduler that admits the group.
+void Settle(World& world, const char* phase = "Inqueue") {
+  world.Settle();
+  for (auto& [name, group] : world.pod_groups()) group["status"]["phase"] = phase;
+  world.Settle();
+}
+
+TEST(GangTest, TheGroupIsAdmittedBeforeThereArePods) {
   World world(GangJob(), With(GangScheduler::kVolcano));
+  world.Settle();
+  EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  Settle(world, "Pending");
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  Settle(world);
+  EXPECT_THAT(world.Pods(), SizeIs(3));
+  // A pod that is made anew waits as little as Kubeflow's.
+  world.pods().erase("j-worker-1");
+  Settle(world, "Running");
+  EXPECT_THAT(world.Pods(), SizeIs(3));
+  Settle(world, "Pending");
+  world.pods().erase("j-worker-1");
+  world.Settle();
+  EXPECT_THAT(world.Pods(), SizeIs(2));
+  Settle(world, "Unknown");
+  const Json& group = world.pod_groups()["j"];
+  EXPECT_EQ(group["apiVersion"], "scheduling.volcano.sh/v1beta1");
+  EXPECT_EQ(group["spec"],
+            (Json{{"minMember", 3}, {"minResources", Json::object()}, {"queue", "default"}}));
+  EXPECT_EQ(group["metadata"]["ownerReferences"][0]["uid"], "uid-job");
+  const Json& pod = world.pods()["j-worker-1"];
+  EXPECT_EQ(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "j");
+  EXPECT_EQ(pod["metadata"]["annotations"]["volcano.sh/task-spec"], "worker");
+  EXPECT_EQ(pod["spec"]["schedulerName"], "volcano");
+}
+
+TEST(GangTest, TheSchedulerPluginsNeedNoAdmission) {
+  World world(GangJob(), With(GangScheduler::kSchedulerPlugins));
   world.Pass();
   EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
   EXPECT_THAT(world.Pods(), IsEmpty());
   world.Settle();
   EXPECT_THAT(world.Pods(), SizeIs(3));
-  const Json& group = world.pod_groups()["j"];
-  EXPECT_EQ(group["apiVersion"], "scheduling.volcano.sh/v1beta1");
-  EXPECT_EQ(group["spec"], (Json{{"minMember", 3}}));
-  EXPECT_EQ(group["metadata"]["ownerReferences"][0]["uid"], "uid-job");
-  const Json& pod = world.pods()["j-worker-1"];
-  EXPECT_EQ(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "j");
-  EXPECT_EQ(pod["spec"]["schedulerName"], "volcano");
+}
+
+// Containers with these requests and limits.
+Json Containers(const std::vector<std::pair<Json, Json>>& resources) {
+  Json containers = Json::array();
+  for (const auto& [requests, limits] : resources) {
+    containers.push_back({{"name", containers.empty() ? "tensorflow" : "sidecar"},
+                          {"image", "tf:1"},
+                          {"resources", Json::object()}});
+    if (!requests.is_null()) containers.back()["resources"]["requests"] = requests;
+    if (!limits.is_null()) containers.back()["resources"]["limits"] = limits;
+  }
+  return containers;
+}
+
+TEST(GangTest, MinResourcesIsTheSumOfWhatPodsRequest) {
+  for (const GangScheduler scheduler :
+       {GangScheduler::kVolcano, GangScheduler::kSchedulerPlugins}) {
+    Json job = GangJob();
+    Json& specs = job["spec"]["tfReplicaSpecs"];
+    specs["PS"]["template"]["spec"]["containers"] =
+        Containers({{{{"cpu", "500m"}, {"memory", "1Gi"}}, nullptr}});
+    specs["Worker"]["template"]["spec"]["containers"] = Containers(
+        {{{{"cpu", 1}}, {{"cpu", 2}, {"nvidia.com/gpu", "1"}}}, {nullptr, {{"memory", "256Mi"}}}});
+    World world(job, With(scheduler));
+    Settle(world);
+    EXPECT_EQ(world.pod_groups()["j"]["spec"]["minResources"],
+              (Json{{"cpu", "2500m"}, {"memory", "1536Mi"}, {"nvidia.com/gpu", "2"}}));
+    // Those of the first replicas when fewer are enough.
+    world.job()["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 2;
+    Settle(world);
+    EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 2);
+    EXPECT_EQ(world.pod_groups()["j"]["spec"]["minResources"],
+              (Json{{"cpu", "1500m"}, {"memory", "1280Mi"}, {"nvidia.com/gpu", "1"}}));
+  }
+}
+
+TEST(GangTest, AnnotationsAreTheGroupsToo) {
+  Json job = GangJob();
+  job["metadata"]["annotations"] = {{"volcano.sh/preemptable", "true"},
+                                    {"muster/update", "never"},
+                                    {"kubectl.kubernetes.io/last-applied-configuration", "{}"}};
+  World world(job, With(GangScheduler::kVolcano));
+  world.Settle();
+  EXPECT_EQ(world.pod_groups()["j"]["metadata"]["annotations"],
+            (Json{{"volcano.sh/preemptable", "true"}}));
 }
 
 TEST(GangTest, AGroupThatIsUnderWayIsNotMadeAgain) {
@@ -59,13 +134,13 @@ TEST(GangTest, WhatThePolicySaysGoesThere) {
                        {"minResources", {{"cpu", 2}}},
                        {"scheduleTimeoutSeconds", 30}};
   World volcano(GangJob(policy), With(GangScheduler::kVolcano));
-  volcano.Settle();
+  Settle(volcano);
   EXPECT_EQ(volcano.pod_groups()["j"]["spec"], (Json{{"minMember", 2},
                                                      {"queue", "q"},
                                                      {"priorityClassName", "high"},
                                                      {"minResources", {{"cpu", 2}}}}));
   World plugins(GangJob(policy), With(GangScheduler::kSchedulerPlugins));
-  plugins.Settle();
+  Settle(plugins);
   EXPECT_EQ(plugins.pod_groups()["j"]["apiVersion"], "scheduling.x-k8s.io/v1alpha1");
   EXPECT_EQ(
       plugins.pod_groups()["j"]["spec"],
@@ -79,7 +154,7 @@ TEST(GangTest, TheSchedulerOfATemplateStays) {
   Json job = GangJob();
   job["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulerName"] = "own";
   World world(job, With(GangScheduler::kSchedulerPlugins, "gangs"));
-  world.Settle();
+  Settle(world);
   EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["schedulerName"], "own");
   EXPECT_EQ(world.pods()["j-worker-0"]["spec"]["schedulerName"], "gangs");
 }
@@ -87,17 +162,17 @@ TEST(GangTest, TheSchedulerOfATemplateStays) {
 TEST(GangTest, TheGroupFollowsTheJob) {
   World world(GangJob({{"minResources", {{"cpu", 2}, {"memory", "1Gi"}}}}),
               With(GangScheduler::kVolcano));
-  world.Settle();
+  Settle(world);
   world.pod_groups()["j"]["spec"]["queue"] = "default";  // the scheduler's own doing
   world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 4;
   world.job()["spec"]["runPolicy"]["schedulingPolicy"]["minResources"] = {{"cpu", 3}};
-  world.Settle();
+  Settle(world);
   EXPECT_EQ(world.pod_groups()["j"]["spec"],
             (Json{{"minMember", 5}, {"minResources", {{"cpu", 3}}}, {"queue", "default"}}));
   // One that is made anew must not wait for one that has succeeded.
   world.SetAll("Running");
   world.SetPhase("j-worker-3", "Succeeded");
-  world.Settle();
+  Settle(world);
   EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 4);
 }
 
@@ -105,21 +180,21 @@ TEST(GangTest, WhatStartsLaterIsNotWaitedFor) {
   Json job = GangJob();
   job["metadata"]["annotations"]["muster/start-order"] = "ps,worker";
   World world(job, With(GangScheduler::kVolcano));
-  world.Settle();
+  Settle(world);
   EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 1);
 }
 
 TEST(GangTest, AJobWithoutPodsHasNoGroup) {
   World world(GangJob(), With(GangScheduler::kVolcano));
-  world.Settle();
+  Settle(world);
   world.job()["spec"]["runPolicy"]["suspend"] = true;
-  world.Settle();
+  Settle(world);
   EXPECT_THAT(world.PodGroups(), IsEmpty());
   world.job()["spec"]["runPolicy"]["suspend"] = false;
-  world.Settle();
+  Settle(world);
   EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
   world.SetPhase("j-worker-0", "Succeeded");
-  world.Settle();
+  Settle(world);
   EXPECT_THAT(world.PodGroups(), IsEmpty());
 }
 
@@ -130,7 +205,7 @@ TEST(GangTest, AnothersGroupIsLeftAlone) {
   EXPECT_THAT(world.Pods(), IsEmpty());
   EXPECT_TRUE(world.HasEvent("FailedCreatePodGroup"));
   world.job()["spec"]["runPolicy"]["suspend"] = true;
-  world.Settle();
+  Settle(world);
   EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
 }
 
@@ -139,6 +214,8 @@ TEST(GangTest, WhereverItIsInterruptedTheEndIsTheSame) {
        {GangScheduler::kVolcano, GangScheduler::kSchedulerPlugins}) {
     ExpectSameEndWhereverInterrupted([&] { return World(GangJob(), With(scheduler)); },
                                      [](World& world, const std::function<void()>& settle) {
+                                       settle();
+                                       world.pod_groups()["j"]["status"]["phase"] = "Inqueue";
                                        settle();
                                        world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] =
                                            3;

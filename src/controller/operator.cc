@@ -4,51 +4,37 @@
 
 #include <algorithm>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "controller/cached_object.h"
 #include "controller/children.h"
 #include "controller/conditions.h"
 #include "controller/gang.h"
+#include "controller/guard.h"
+#include "controller/job_key.h"
+#include "controller/refusals.h"
 #include "k8s/error.h"
+#include "launch/kubernetes/kept_status.h"
 #include "launch/kubernetes/pod_status.h"
 
 namespace muster::controller {
 namespace {
 
-// After that long what was done is looked up again, whatever the copies say.
-constexpr absl::Duration kForgetful = absl::Minutes(2);
+// Should the caches never show what was asked for, the job is looked at again: when that is
+// forgotten, see Expectations.
+constexpr absl::Duration kLookAgain = absl::Minutes(4);
+static_assert(kLookAgain > Expectations::kForgetAfter);
 constexpr absl::Duration kSyncPatience = absl::Minutes(2);
-constexpr size_t kParsedJobs = 32;
-
-const char* WordOf(Kind kind) {
-  return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
-}
 
 std::string PathOf(const k8s::ResourceKind& kind) {
   return absl::StrCat(kind.group, "/", kind.plural);
-}
-
-// Of a job in the queue; jobs of both kinds may have the same name.
-std::string Key(const k8s::ResourceKind& kind, const std::string& name_space,
-                const std::string& name) {
-  return absl::StrCat(kind.group, "/", name_space, "/", name);
-}
-std::string KeyOfJob(const Json& job) {
-  return Key(JobKindOf(job), k8s::KeyOf(job).name_space, k8s::NameOf(job));
-}
-
-// The job that an object belongs to, by its labels.
-std::string JobKeyOf(const Json& object) {
-  const k8s::ResourceKind* kind = OwnerKindOf(object);
-  const std::string name = k8s::LabelOf(object, kubernetes::kTfJobNameLabel);
-  if (kind == nullptr || name.empty()) return "";
-  return Key(*kind, k8s::KeyOf(object).name_space, name);
 }
 
 // A gang's group comes before its pods; else it does not matter what is there first.
@@ -59,11 +45,10 @@ bool MayBeMadeAtOnce(const Action& a, const Action& b) {
          second->kind != Kind::kPodGroup;
 }
 
-// Versions are numbers that grow, in every server there is.
-bool IsOlder(const Json& a, const Json& b) {
-  uint64_t first = 0, second = 0;
-  return absl::SimpleAtoi(k8s::ResourceVersionOf(a), &first) &&
-         absl::SimpleAtoi(k8s::ResourceVersionOf(b), &second) && first < second;
+// Half of an object, and of no use.
+void DropManagedFields(Json& object) {
+  const auto metadata = object.find("metadata");
+  if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
 }
 
 }  // namespace
@@ -73,7 +58,8 @@ Operator::Operator(k8s::Client& client, OperatorOptions options)
       options_(std::move(options)),
       teller_(options_.events ? *options_.events : client, options_.log,
               [this] { return at_work_ > 0; }),
-      crew_(options_.helpers) {
+      crew_(options_.helpers),
+      specs_(options_.job) {
   FollowJobs(kTfJobs);
   FollowJobs(kOldTfJobs);
   FollowOwned(Kind::kPod);
@@ -88,9 +74,7 @@ const k8s::ResourceKind& Operator::ResourceOf(Kind kind) const {
 
 void Operator::FollowJobs(const k8s::ResourceKind& kind) {
   k8s::InformerOptions options = Follow(kind);
-  options.transform = [](Json& job) {
-    if (job.contains("metadata")) job["metadata"].erase("managedFields");
-  };
+  options.transform = DropManagedFields;
   options.on_error = [this, kind, broken = options.on_error](const absl::Status& status) {
     // Nobody need have jobs of the older kind, nor the right to see them.
     const bool not_asked = kind.group == kOldTfJobs.group && k8s::IsForbidden(status);
@@ -103,19 +87,15 @@ void Operator::FollowJobs(const k8s::ResourceKind& kind) {
   k8s::InformerHandler handler{
       .added =
           [this](const k8s::Object& job) {
-            if (ready_) {
-              absl::MutexLock lock(&mutex_);
-              ++counts_[k8s::KeyOf(*job).name_space].created;
-            }
+            if (ready_) counter_.Created(*job);
             Look(KeyOfJob(*job));
           },
       .updated = [this](const k8s::Object&, const k8s::Object& job) { Look(KeyOfJob(*job)); },
       .deleted =
           [this](const k8s::Object& job) {
-            absl::MutexLock lock(&mutex_);
-            ++counts_[k8s::KeyOf(*job).name_space].deleted;
-            pending_.erase(KeyOfJob(*job));
-            parsed_.erase(KeyOfJob(*job));
+            specs_.Forget(KeyOfJob(*job));
+            counter_.Deleted(*job);
+            expected_.Forget(KeyOfJob(*job));
             queue_.Forget(KeyOfJob(*job));
           }};
   jobs_[std::string(kind.group)] =
@@ -131,8 +111,8 @@ void Operator::FollowOwned(Kind kind) {
                                                 : k8s::Detail::kAll;
   options.transform = [kind](Json& object) {
     if (kind == Kind::kPodGroup) {
-      if (object.contains("metadata")) object["metadata"].erase("managedFields");
-      object.erase("status");
+      DropManagedFields(object);
+      object["status"] = {{"phase", k8s::TextAt(object, "/status/phase")}};
     } else {
       KeepWhatCounts(object);
     }
@@ -173,15 +153,10 @@ void Operator::Look(const std::string& key) {
 
 void Operator::Seen(Kind kind, const Json& object, bool gone) {
   const std::string key = JobKeyOf(object);
-  {
-    absl::MutexLock lock(&mutex_);
-    if (const auto pending = pending_.find(key); pending != pending_.end()) {
-      if (gone) {
-        pending->second.deletions.erase(k8s::UidOf(object));
-      } else {
-        pending->second.creations.erase({kind, k8s::NameOf(object)});
-      }
-    }
+  if (gone) {
+    expected_.EndDeletion(key, k8s::UidOf(object));
+  } else {
+    expected_.Appeared(key, {kind, k8s::NameOf(object)});
   }
   Look(key);
 }
@@ -216,9 +191,12 @@ absl::Status Operator::Run(const std::stop_token& stop) {
   ::malloc_trim(0);  // what the lists took, most of which was dropped
   size_t jobs = 0;
   for (const auto& [group, informer] : jobs_) jobs += informer->cache().All().size();
-  options_.log(absl::StrCat("ready: ", jobs, " jobs"));
+  options_.log(absl::StrCat("ready: ", Plural(static_cast<int64_t>(jobs), "job")));
   {
-    const std::stop_callback close(stop, [this] { queue_.Close(); });
+    const std::stop_callback close(stop, [this] {
+      stopping_ = true;
+      queue_.Close();
+    });
     std::vector<std::jthread> workers;
     workers.reserve(static_cast<size_t>(options_.workers));
     for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { Work(); });
@@ -230,7 +208,7 @@ absl::Status Operator::Run(const std::stop_token& stop) {
 void Operator::Work() {
   while (const auto key = queue_.Take()) {
     ++at_work_;
-    const absl::Status status = Reconcile(*key);
+    const absl::Status status = TryPass(*key);
     --at_work_;
     if (status.ok()) {
       queue_.Forget(*key);
@@ -245,27 +223,9 @@ void Operator::Work() {
 Json Operator::JobOf(const std::string& key) {
   const std::vector<std::string> parts = absl::StrSplit(key, '/');
   const k8s::Object cached = jobs_.at(parts.at(0))->cache().Get({parts.at(1), parts.at(2)});
-  if (cached == nullptr) return nullptr;
-  absl::MutexLock lock(&mutex_);
-  Pending& pending = pending_[key];
-  // The copy may lag behind what we have written ourselves.
-  if (pending.written.is_object() && k8s::UidOf(pending.written) == k8s::UidOf(*cached) &&
-      IsOlder(*cached, pending.written)) {
-    return pending.written;
-  }
-  pending.written = nullptr;
-  if (absl::Now() - pending.since > kForgetful) {
-    pending.creations.clear();
-    pending.deletions.clear();
-  }
-  return *cached;
-}
-
-ObjectNames Operator::UnderWay(const std::string& key) {
-  absl::MutexLock lock(&mutex_);
-  const Pending& pending = pending_[key];
-  if (!pending.creations.empty()) queue_.AddAfter(key, 2 * kForgetful);
-  return pending.creations;
+  if (cached != nullptr) return expected_.Newest(key, *cached);
+  expected_.Forget(key);  // an object that goes after its job has the job looked at once more
+  return nullptr;
 }
 
 bool Operator::Begins(const std::string& key, const Observed& observed, const Plan& plan) {
@@ -277,15 +237,32 @@ bool Operator::Begins(const std::string& key, const Observed& observed, const Pl
       !std::all_of(plan.actions.begin(), plan.actions.end(), creates)) {
     return false;
   }
-  absl::MutexLock lock(&mutex_);
-  return pending_[key].since == absl::InfinitePast();
+  return expected_.IsNew(key);
 }
 
-absl::Status Operator::Reconcile(const std::string& key) {
+absl::Status Operator::TryPass(const std::string& key) {
+  const absl::Status status = Guarded([&] { return Reconcile(key); });
+  if (!IsThrown(status)) return status;
+  const absl::Status given_up = Guarded([&] { return GiveUp(key, status); });
+  return given_up.ok() ? status : given_up;
+}
+
+absl::Status Operator::GiveUp(const std::string& key, const absl::Status& why) {
   const Json job = JobOf(key);
   if (job.is_null()) return absl::OkStatus();
+  const Observed observed = Observe(key, job);
+  if (!observed.pods.empty()) {
+    teller_.Tell(job, {true, "ReconcileError", std::string(why.message())});
+    return absl::OkStatus();
+  }
+  return Publish(key, job, Refuse(observed, why, absl::Now()));
+}
+
+Observed Operator::Observe(const std::string& key, Json job) {
   // Before the copies are looked at: what shows up in between is in neither.
-  Observed observed{.job = job, .spec = SpecOf(key, job), .under_way = UnderWay(key)};
+  Observed observed{.job = std::move(job), .under_way = expected_.Creations(key)};
+  if (!observed.under_way.empty()) queue_.AddAfter(key, kLookAgain);
+  observed.refused = expected_.RefusedFor(key, observed.job);
   const auto collect = [&](Kind kind, std::vector<k8s::Object>& objects) {
     const auto informer = owned_.find(kind);
     if (informer != owned_.end()) objects = informer->second->cache().Indexed(key);
@@ -293,78 +270,73 @@ absl::Status Operator::Reconcile(const std::string& key) {
   collect(Kind::kPod, observed.pods);
   collect(Kind::kService, observed.services);
   collect(Kind::kPodGroup, observed.pod_groups);
+  return observed;
+}
+
+absl::Status Operator::Reconcile(const std::string& key) {
+  Json found = JobOf(key);
+  if (found.is_null()) return absl::OkStatus();
+  Observed observed = Observe(key, std::move(found));
+  const Json& job = observed.job;
+  observed.spec = specs_.Get(key, job);
   const absl::Time now = absl::Now();
   const Plan plan = controller::Reconcile(observed, options_.job, now);
   if (Begins(key, observed, plan)) {
-    MUSTER_RETURN_IF_ERROR(Carry(key, job, plan.actions));
+    const absl::Status carried = Carry(key, job, plan.actions);
+    TellRefusals(key, job);
+    MUSTER_RETURN_IF_ERROR(carried);
     queue_.Add(key);  // its status can wait until other new jobs have what they need
     return absl::OkStatus();
   }
-  if (plan.status_changed) MUSTER_RETURN_IF_ERROR(WriteStatus(key, job, plan));
-  for (const Event& event : plan.events) teller_.Tell(job, event);
+  MUSTER_RETURN_IF_ERROR(Publish(key, job, plan));
   const absl::Status carried = Carry(key, job, plan.actions);
+  TellRefusals(key, job);
   if (plan.wake != absl::InfiniteFuture()) queue_.AddAfter(key, plan.wake - now);
   // What the verdict leaves to be done is done at once, not when the copy shows it.
   if (plan.status_changed && IsFinished(plan.status)) queue_.Add(key);
   return carried;
 }
 
-std::shared_ptr<const JobSpec> Operator::SpecOf(const std::string& key, const Json& job) {
-  Parsed now{.uid = k8s::UidOf(job), .annotations = ObjectAt(job, "/metadata/annotations")};
-  // It counts the changes of the spec.
-  if (const Json* generation = k8s::Find(job, "/metadata/generation")) now.generation = *generation;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto known = parsed_.find(key);
-    if (known != parsed_.end() && known->second.uid == now.uid && !now.generation.is_null() &&
-        known->second.generation == now.generation &&
-        known->second.annotations == now.annotations) {
-      return known->second.spec;
-    }
+absl::Status Operator::Publish(const std::string& key, const Json& job, const Plan& plan) {
+  Json written;
+  if (plan.status_changed) {
+    Json changed = job;
+    changed["status"] = plan.status;
+    MUSTER_ASSIGN_OR_RETURN(written,
+                            client_.Update(JobKindOf(job), changed, {.subresource = "status"}));
+    counter_.Changed(job, plan.status);
   }
-  auto spec = TfJob::ReadSpec(job);
-  if (!spec.ok()) return nullptr;
-  now.spec = std::make_shared<const JobSpec>(*std::move(spec));
-  absl::MutexLock lock(&mutex_);
-  if (parsed_.size() >= kParsedJobs) parsed_.clear();  // those that matter are soon back
-  return (parsed_[key] = std::move(now)).spec;
-}
-
-absl::Status Operator::WriteStatus(const std::string& key, const Json& job, const Plan& plan) {
-  Json changed = job;
-  changed["status"] = plan.status;
-  MUSTER_ASSIGN_OR_RETURN(Json written,
-                          client_.Update(JobKindOf(job), changed, {.subresource = "status"}));
-  if (written.contains("metadata")) written["metadata"].erase("managedFields");
-  CountVerdict(job, plan);
-  absl::MutexLock lock(&mutex_);
-  pending_[key].written = std::move(written);
+  for (const Event& event : plan.events) teller_.Tell(job, event);
+  if (!plan.status_changed) return absl::OkStatus();
+  // Before anything is done that was counted.
+  if (const Json patch = kubernetes::PatchForPruned(written, plan.status); !patch.is_null()) {
+    MUSTER_ASSIGN_OR_RETURN(written, client_.Patch(JobKindOf(job), k8s::KeyOf(job), patch));
+  }
+  DropManagedFields(written);
+  expected_.Written(key, std::move(written));
   return absl::OkStatus();
-}
-
-void Operator::CountVerdict(const Json& job, const Plan& plan) {
-  const Json before = StatusOf(job);
-  absl::MutexLock lock(&mutex_);
-  JobCounts& counts = counts_[k8s::KeyOf(job).name_space];
-  if (!IsTrue(before, kSucceeded) && IsTrue(plan.status, kSucceeded)) ++counts.succeeded;
-  if (!IsTrue(before, kFailed) && IsTrue(plan.status, kFailed)) ++counts.failed;
-  if (!IsTrue(before, kRestarting) && IsTrue(plan.status, kRestarting)) ++counts.restarted;
-}
-
-std::map<std::string, JobCounts> Operator::Counts() const {
-  absl::MutexLock lock(&mutex_);
-  return counts_;
 }
 
 absl::Status Operator::Carry(const std::string& key, const Json& job,
                              const std::vector<Action>& actions) {
+  const TfJob tf_job(job, specs_.Get(key, job), options_.job);
+  const auto carry = [&](const auto& one) {
+    if constexpr (std::is_same_v<decltype(one), const Create&>) {
+      return Do(key, tf_job, one);
+    } else {
+      return Do(key, job, one);
+    }
+  };
   std::vector<absl::Status> results(actions.size());
   for (size_t begin = 0, end = 0; begin < actions.size(); begin = end) {
     end = begin + 1;
     while (end < actions.size() && MayBeMadeAtOnce(actions[begin], actions[end])) ++end;
+    // In threads of others, too: an exception of one part must not end them.
     crew_.Share(end - begin, [&, begin](size_t part) {
-      results[begin + part] =
-          std::visit([&](const auto& one) { return Do(key, job, one); }, actions[begin + part]);
+      results[begin + part] = Guarded([&]() -> absl::Status {
+        if (stopping_) return absl::CancelledError("the operator stops");
+        return std::visit(carry, actions[begin + part]);
+      });
     });
   }
   const auto failed = std::find_if(results.begin(), results.end(),
@@ -372,56 +344,61 @@ absl::Status Operator::Carry(const std::string& key, const Json& job,
   return failed == results.end() ? absl::OkStatus() : *failed;
 }
 
-absl::Status Operator::Do(const std::string& key, const Json& job, const Create& create) {
-  const std::string name = k8s::NameOf(create.object);
-  {
-    absl::MutexLock lock(&mutex_);
-    Pending& pending = pending_[key];
-    if (!pending.creations.insert({create.kind, name}).second) {
-      queue_.AddAfter(key, 2 * kForgetful);  // should it never show
-      return absl::OkStatus();
-    }
-    pending.since = absl::Now();
+absl::Status Operator::Do(const std::string& key, const TfJob& job, const Create& create) {
+  const std::string& name = create.name;
+  if (!expected_.BeginCreation(key, {create.kind, name})) {
+    queue_.AddAfter(key, kLookAgain);
+    return absl::OkStatus();
   }
-  absl::Status status =
-      client_.Create(ResourceOf(create.kind), create.object, {.without_answer = true}).status();
+  const auto object = Build(job, create);
+  absl::Status status = object.status();
+  if (status.ok()) {
+    status = client_.Create(ResourceOf(create.kind), *object, {.without_answer = true}).status();
+  }
   const bool exists = k8s::IsExistingObject(status);
-  if (exists) status = CheckExisting(key, create);
-  if (exists || !status.ok()) {
-    absl::MutexLock lock(&mutex_);
-    pending_[key].creations.erase({create.kind, name});
-  }
+  if (exists) status = CheckExisting(key, {job.kubernetes_namespace(), name}, create.kind);
+  expected_.EndCreation(key, {create.kind, name}, status, exists);
+  if (IsRefusal(status)) return absl::OkStatus();  // TellRefusals() has it
   if (exists && status.ok()) return status;
   if (!status.ok()) {
-    teller_.Tell(job, {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
-                       absl::StrCat("Error creating: ", status.message())});
+    teller_.Tell(job.object(), {true, absl::StrCat("FailedCreate", WordOf(create.kind)),
+                                absl::StrCat("Error creating: ", status.message())});
     return status;
   }
-  teller_.Tell(job, {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
-                     absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
+  teller_.Tell(job.object(), {false, absl::StrCat("SuccessfulCreate", WordOf(create.kind)),
+                              absl::StrCat("Created ", WordOf(create.kind), ": ", name)});
   return absl::OkStatus();
+}
+
+void Operator::TellRefusals(const std::string& key, const Json& job) {
+  const Refusals refused = expected_.TakeNewRefusals(key);
+  if (refused.empty()) return;
+  const std::string text = Describe(refused);
+  options_.log(absl::StrCat(key, ": ", text));
+  teller_.Tell(job, {true, absl::StrCat("FailedCreate", WordOf(refused.begin()->first.first)),
+                     absl::StrCat("Error creating: ", text)});
+  queue_.Add(key);  // the job's condition says so
 }
 
 // What has the name already may be the job's own, made before we were started again or without an
 // answer: the copies will show it.
-absl::Status Operator::CheckExisting(const std::string& key, const Create& create) {
-  MUSTER_ASSIGN_OR_RETURN(const Json there,
-                          client_.Get(ResourceOf(create.kind), k8s::KeyOf(create.object)));
-  if (JobKeyOf(there) == key) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(k8s::NameOf(create.object),
+absl::Status Operator::CheckExisting(const std::string& key, const k8s::ObjectKey& object,
+                                     Kind kind) {
+  const auto there = client_.Get(ResourceOf(kind), object);
+  if (k8s::IsNoSuchObject(there.status())) {
+    return absl::AbortedError(absl::StrCat(object.name, " was there and is gone; tried again"));
+  }
+  MUSTER_RETURN_IF_ERROR(there.status());
+  if (JobKeyOf(*there) == key) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(object.name,
                                                " is there already and does not belong to the job; "
                                                "delete it, or give the job another name"));
 }
 
 absl::Status Operator::Do(const std::string& key, const Json& job, const Delete& removal) {
-  {
-    absl::MutexLock lock(&mutex_);
-    Pending& pending = pending_[key];
-    if (!removal.at_once && !pending.deletions.insert(removal.uid).second) {
-      queue_.AddAfter(key, 2 * kForgetful);
-      return absl::OkStatus();
-    }
-    pending.since = absl::Now();
+  if (!expected_.BeginDeletion(key, removal)) {
+    queue_.AddAfter(key, kLookAgain);
+    return absl::OkStatus();
   }
   k8s::DeleteOptions options{.uid = removal.uid};
   if (removal.at_once) options.grace_seconds = 0;
@@ -429,10 +406,7 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
       client_.Delete(ResourceOf(removal.kind), {k8s::KeyOf(job).name_space, removal.name}, options);
   if (k8s::IsNoSuchObject(status) || k8s::IsConflict(status)) return absl::OkStatus();
   if (!status.ok()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      pending_[key].deletions.erase(removal.uid);
-    }
+    expected_.EndDeletion(key, removal.uid);
     teller_.Tell(job, {true, absl::StrCat("FailedDelete", WordOf(removal.kind)),
                        absl::StrCat("Error deleting: ", status.message())});
     return status;
@@ -446,7 +420,8 @@ absl::Status Operator::Do(const std::string& key, const Json& job, const Delete&
 absl::Status Operator::Do(const std::string& /*key*/, const Json& job, const Change& change) {
   const absl::Status status =
       client_
-          .Patch(ResourceOf(change.kind), {k8s::KeyOf(job).name_space, change.name}, change.patch)
+          .Patch(ResourceOf(change.kind), {k8s::KeyOf(job).name_space, change.name}, change.patch,
+                 {.strategic_patch = change.strategic})
           .status();
   return k8s::IsNoSuchObject(status) ? absl::OkStatus() : status;
 }

@@ -5,6 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "controller/refusals.h"
+#include "controller/restarts.h"
 #include "job/tfjob_format.h"
 
 namespace muster::controller {
@@ -15,7 +17,8 @@ Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
       before_(StatusOf(observed.job)),
       pods_(Claim(job, observed.pods)),
       services_(Claim(job, observed.services)),
-      under_way_(observed.under_way) {
+      under_way_(observed.under_way),
+      refused_(observed.refused) {
   plan_.status = before_;
   for (const k8s::Object& group : observed.pod_groups) {
     if (k8s::NameOf(*group) == job.GroupName()) pod_group_ = group.get();
@@ -27,9 +30,11 @@ Pass::Pass(const TfJob& job, const Observed& observed, absl::Time now)
   });
 }
 
-int Pass::life() const {
-  const Json* count = k8s::Find(plan_.status, "/restarts/job/count");
-  return count != nullptr && count->is_number_integer() ? count->get<int>() : 0;
+int Pass::life() const { return Replacements(plan_.status, kWholeJob); }
+
+std::string Pass::RestartRecord(const TaskId& task) const {
+  const bool whole = job_.spec().policies.restart_scope == RestartScope::kJob;
+  return whole && RoleOf(task) != nullptr ? kWholeJob : task.ToString();
 }
 
 void Pass::BeginAnew() {
@@ -74,28 +79,48 @@ void Pass::Remove(Kind kind, const Child& child, const std::string& why) {
 
 void Pass::AdoptOrphans() {
   const auto adopt = [this](Kind kind, const Child& orphan) {
-    Do(Change{
-        kind,
-        orphan.name(),
-        {{"metadata",
-          {{"uid", orphan.uid()}, {"ownerReferences", Json::array({job_.OwnerReference()})}}}}});
+    // Beside owners that do not control it, which stay.
+    Do(Change{.kind = kind,
+              .name = orphan.name(),
+              .patch = {{"metadata",
+                         {{"uid", orphan.uid()},
+                          {"ownerReferences", Json::array({job_.OwnerReference()})}}}},
+              .strategic = true});
   };
   for (const Child& orphan : pods_.orphans) adopt(Kind::kPod, orphan);
   for (const Child& orphan : services_.orphans) adopt(Kind::kService, orphan);
 }
 
-void Pass::Make(Kind kind, const TaskId& task,
-                const std::function<absl::StatusOr<Json>()>& object) {
+void Pass::Make(Kind kind, const TaskId& task) {
   const Claims& claims = kind == Kind::kPod ? pods_ : services_;
   if (claims.slots.contains(task) || IsUnderWay(kind, job_.NameOf(task)) || !IsFree(claims, task)) {
     return;
   }
-  auto made = object();
-  if (made.ok()) {
-    Do(Create{kind, *std::move(made)});
-  } else {
-    Tell(true, "FailedCreatePod", std::string(made.status().message()));
+  if (!MayTry(kind, job_.NameOf(task))) return;
+  const bool lives = kind == Kind::kPod && job_.spec().FindRole(task.role) != nullptr;
+  Do(Create{.kind = kind, .name = job_.NameOf(task), .task = task, .life = lives ? life() : 0});
+}
+
+bool Pass::MayTry(Kind kind, const std::string& name) {
+  const auto refused = refused_.find({kind, name});
+  if (refused == refused_.end()) return true;
+  missing_.insert(*refused);
+  if (now_ >= refused->second.next) return true;
+  Wake(refused->second.next);
+  return false;
+}
+
+void Pass::SetReplicaFailure() {
+  if (!missing_.empty()) {
+    const Kind kind = missing_.begin()->first.first;
+    Set({kReplicaFailure, true, absl::StrCat("FailedCreate", WordOf(kind)), Describe(missing_)});
+    return;
   }
+  // An operator that has just started has not tried yet what another was refused.
+  const bool tries = std::any_of(plan_.actions.begin(), plan_.actions.end(), [](const auto& one) {
+    return std::holds_alternative<Create>(one);
+  });
+  if (!tries) RemoveCondition(plan_.status, kReplicaFailure);
 }
 
 // Whether the name of a task is: an orphan is adopted, what another owns is in the way.
@@ -116,7 +141,7 @@ bool Pass::HasSucceeded(const TaskId& task) {
   if (!done.is_array()) done = Json::array();
   const std::string name = task.ToString();
   bool found = std::find(done.begin(), done.end(), name) != done.end();
-  if (!found && pod != nullptr && pod->phase() == Phase::kSucceeded) {
+  if (!found && pod != nullptr && pod->succeeded()) {
     done.push_back(name);
     found = true;
   }
@@ -138,6 +163,7 @@ bool Pass::IsUp(const TaskId& task) const {
 
 bool Pass::Finish(const char* type, std::string reason, std::string message) {
   const bool failed = type == kFailed;
+  RemoveCondition(plan_.status, kReplicaFailure);
   Tell(failed, failed ? "TFJobFailed" : "TFJobSucceeded", message);
   Set({type, true, std::move(reason), std::move(message)});
   plan_.status["completionTime"] = k8s::Timestamp(now_);
@@ -147,6 +173,7 @@ bool Pass::Finish(const char* type, std::string reason, std::string message) {
 
 void Pass::Count() {
   Json counts = Json::object();
+  const bool finished = IsFinished(before_);
   for (const RoleSpec* role : job_.roles()) {
     int active = 0, succeeded = 0, failed = 0;
     for (int i = 0; i < role->replicas; ++i) {
@@ -155,10 +182,15 @@ void Pass::Count() {
       const Child* pod = PodOf(task);
       if (pod == nullptr) continue;
       if (pod->active()) ++active;
-      if (pod->phase() == Phase::kFailed) ++failed;
+      if (pod->failed()) ++failed;
     }
-    counts[TfJobRoleName(role->name)] = {
-        {"active", active}, {"succeeded", succeeded}, {"failed", failed}};
+    const std::string name = TfJobRoleName(role->name);
+    if (finished) {
+      // A pod that has failed is counted also when it was cleaned up.
+      const std::string path = absl::StrCat("/replicaStatuses/", name, "/failed");
+      failed = std::max(failed, k8s::NumberAt(before_, path).value_or(0));
+    }
+    counts[name] = {{"active", active}, {"succeeded", succeeded}, {"failed", failed}};
   }
   plan_.status["replicaStatuses"] = std::move(counts);
 }

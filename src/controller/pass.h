@@ -24,6 +24,8 @@ class Pass {
   const std::vector<Child>& former() const { return former_; }
   // How often it did.
   int life() const;
+  // The record in status.restarts that a task's restarts go to.
+  std::string RestartRecord(const TaskId& task) const;
   // All pods, also those that have succeeded, are former ones from now on.
   void BeginAnew();
   // What has the name of the job's group, be it another's; null when nothing has.
@@ -43,8 +45,14 @@ class Pass {
   bool IsUnderWay(Kind kind, const std::string& name) const {
     return under_way_.contains({kind, name});
   }
-  // Makes the object of a task, unless it is there or on its way, or its name is another's.
-  void Make(Kind kind, const TaskId& task, const std::function<absl::StatusOr<Json>()>& object);
+  // Makes the object of a task, unless it is there or on its way, its name is another's, or it was
+  // refused and is to be tried again later.
+  void Make(Kind kind, const TaskId& task);
+
+  // The condition of objects that the API server has refused.
+  void SetReplicaFailure();
+  // False: an object was refused a moment ago, and is not to be tried before its time.
+  bool MayTry(Kind kind, const std::string& name);
 
   // What has succeeded once is remembered: its pod may be collected, and never runs again.
   bool HasSucceeded(const TaskId& task);
@@ -52,7 +60,8 @@ class Pass {
   bool IsUp(const TaskId& task) const;
   // The job is over: the rest is done once that is written. Always true.
   bool Finish(const char* type, std::string reason, std::string message);
-  // How many of each role are at work, and what has succeeded for good.
+  // How many of each role are at work, have succeeded for good, and have failed. After the verdict
+  // too: what is cleaned up is not at work.
   void Count();
 
   // Why pods are made anew, when some failed; "" when none did.
@@ -70,6 +79,8 @@ class Pass {
   Claims pods_;
   const Claims services_;
   const ObjectNames& under_way_;
+  const Refusals& refused_;
+  Refusals missing_;  // those of refused_ that are still wanted
   const Json* pod_group_ = nullptr;
   std::vector<Child> former_;
   Plan plan_;

@@ -55,7 +55,7 @@ TEST(NativeJobTest, RestartsAreLimitedForEachTask) {
   world.Settle();
   EXPECT_EQ(world.Conditions(), "Created Failed");
   EXPECT_THAT(world.status()["conditions"].back()["message"].get<std::string>(),
-              testing::HasSubstr("worker:1 would restart for the 2. time, and max_restarts is 1"));
+              testing::HasSubstr("worker:1: max_restarts (1) exceeded"));
 }
 
 TEST(NativeJobTest, AfterTheSuccessOthersMayEndByThemselves) {
@@ -81,7 +81,7 @@ Json WholeJob(int limit) {
 }
 
 TEST(RestartScopeTest, AllPodsComeBackForOneRestart) {
-  World world(WholeJob(1));
+  World world(WholeJob(2));
   world.Settle();
   EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["restartPolicy"], "Never");  // it fails to be seen
   world.SetAll("Running");
@@ -125,7 +125,7 @@ TEST(RestartScopeTest, APodThatDoesNotGoKeepsTheOthersWaiting) {
 }
 
 TEST(RestartScopeTest, WhereverItIsInterruptedTheEndIsTheSame) {
-  ExpectSameEndWhereverInterrupted([] { return World(WholeJob(2)); },
+  ExpectSameEndWhereverInterrupted([] { return World(WholeJob(3)); },
                                    [](World& world, const std::function<void()>& settle) {
                                      settle();
                                      for (const char* pod : {"j-worker-1", "j-chief-0"}) {

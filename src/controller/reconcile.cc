@@ -65,6 +65,7 @@ void CleanUp(Pass& pass) {
   RemoveGang(pass);
   if (!MayFinish(pass, completed)) RemoveWhatIsOver(pass);
   KeepTensorboard(pass);
+  pass.Count();
   if (const auto ttl = pass.job().ttl()) {
     const absl::Time end = completed + *ttl;
     if (pass.now() >= end) {
@@ -80,12 +81,12 @@ void Suspend(Pass& pass) {
   RemoveFormer(pass);
   for (const auto& [task, pod] : pass.pods()) pass.Remove(Kind::kPod, pod);
   for (const auto& [task, service] : pass.services()) pass.Remove(Kind::kService, service);
+  pass.SetReplicaFailure();
   if (!IsTrue(pass.status(), kSuspended)) {
     const std::string message = absl::StrCat("TFJob ", pass.job().name(), " is suspended.");
     pass.Set({kSuspended, true, "TFJobSuspended", message});
     pass.Tell(false, "TFJobSuspended", message);
   }
-  pass.status().erase("startTime");
   pass.Count();
   pass.status().erase("succeeded");  // once resumed, all begin anew
 }
@@ -107,6 +108,7 @@ void Work(Pass& pass) {
   if (IsTrue(pass.status(), kSuspended)) {
     pass.Set({kSuspended, false, "TFJobResumed", absl::StrCat(name, " is resumed.")});
     pass.Tell(false, "TFJobResumed", absl::StrCat(name, " is resumed."));
+    pass.status().erase("startTime");  // its deadline counts anew
   }
   if (!pass.status().contains("startTime")) {
     pass.status()["startTime"] = k8s::Timestamp(pass.now());
@@ -117,6 +119,7 @@ void Work(Pass& pass) {
   if (over) return;
   FillRoles(pass);
   KeepTensorboard(pass);
+  pass.SetReplicaFailure();
   if (!pass.restarted.empty()) {
     pass.Set({kRestarting, true, "TFJobRestarting",
               absl::StrCat(name, " is restarting: ", pass.restarted)});
@@ -158,7 +161,26 @@ Plan Run(Pass& pass) {
   return pass.Take();
 }
 
-// A job that nobody has checked before: it says what is wrong with it, and stays as it is.
+// managedBy is immutable, which only the webhook enforces: an operator that has created pods of a
+// job keeps running it.
+bool HasPods(const Observed& observed) {
+  return std::any_of(observed.pods.begin(), observed.pods.end(), [&](const k8s::Object& pod) {
+    return k8s::ControllerOf(*pod) == k8s::UidOf(observed.job);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Json> Build(const TfJob& job, const Create& create) {
+  if (create.kind == Kind::kPodGroup) return create.object;
+  if (create.kind == Kind::kService) return job.ServiceOf(create.task);
+  absl::StatusOr<Json> pod = job.PodOf(create.task);
+  if (pod.ok() && create.life > 0) {
+    (*pod)["metadata"]["annotations"][kLife] = absl::StrCat(create.life);
+  }
+  return pod;
+}
+
 Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time now) {
   Plan plan{.status = StatusOf(observed.job)};
   const Json before = plan.status;
@@ -177,14 +199,15 @@ Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time n
   return plan;
 }
 
-}  // namespace
+const char* WordOf(Kind kind) {
+  return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
+}
 
 Plan Reconcile(const Observed& observed, const TfJobOptions& options, absl::Time now) {
   const std::string manager = k8s::TextAt(observed.job, "/spec/runPolicy/managedBy");
+  const bool others = !manager.empty() && manager != kOwnName && !HasPods(observed);
   // What is going takes what it owns along.
-  if (k8s::IsBeingDeleted(observed.job) || (!manager.empty() && manager != kOwnName)) {
-    return {.status = StatusOf(observed.job)};
-  }
+  if (k8s::IsBeingDeleted(observed.job) || others) return {.status = StatusOf(observed.job)};
   std::shared_ptr<const JobSpec> spec = observed.spec;
   if (spec == nullptr) {
     auto read = TfJob::ReadSpec(observed.job);
@@ -192,6 +215,9 @@ Plan Reconcile(const Observed& observed, const TfJobOptions& options, absl::Time
     spec = std::make_shared<const JobSpec>(*std::move(read));
   }
   const TfJob job(observed.job, std::move(spec), options);
+  if (observed.spec == nullptr) {
+    if (const absl::Status good = job.CheckPods(); !good.ok()) return Refuse(observed, good, now);
+  }
   Pass pass(job, observed, now);
   return Run(pass);
 }

@@ -48,7 +48,7 @@ TEST(CreationTest, WhatIsUnderWayIsNotMadeAgain) {
   std::vector<std::pair<Kind, std::string>> made;
   for (const Action& action : plan.actions) {
     const auto& create = std::get<Create>(action);
-    made.emplace_back(create.kind, k8s::NameOf(create.object));
+    made.emplace_back(create.kind, create.name);
   }
   EXPECT_THAT(made, testing::UnorderedElementsAre(std::pair(Kind::kService, "j-worker-0"),
                                                   std::pair(Kind::kPod, "j-worker-1")));
@@ -249,7 +249,7 @@ TEST(RestartTest, WhatIsLostWithItsNodeComesBack) {
 }
 
 TEST(RestartTest, TheLimitCountsEveryRestart) {
-  World world(Job({{"Worker", Replicas(2, "OnFailure")}}, {{"backoffLimit", 3}}));
+  World world(Job({{"Worker", Replicas(2, "OnFailure")}}, {{"backoffLimit", 4}}));
   world.Settle();
   for (const char* pod : {"j-worker-0", "j-worker-1", "j-worker-0"}) {
     world.SetPhase(pod, "Failed", 1);
@@ -332,12 +332,84 @@ TEST(PolicyTest, SuspendedAndResumed) {
   EXPECT_THAT(world.Services(), IsEmpty());
   EXPECT_EQ(world.Conditions(), "Created Suspended");
   EXPECT_EQ(world.status()["replicaStatuses"]["Worker"]["active"], 0);
+  // As Kubeflow's: it stays while the job is suspended, and counts anew from its resumption.
+  EXPECT_EQ(world.status()["startTime"], k8s::Timestamp(world.now() - absl::Seconds(10)));
+  world.job()["spec"]["runPolicy"]["suspend"] = false;
+  world.Settle();
+  EXPECT_EQ(world.status()["startTime"], k8s::Timestamp(world.now()));
 }
 
 TEST(PolicyTest, WhatAnotherManagesIsLeftAlone) {
   World world(Job({{"Worker", Replicas(1)}}, {{"managedBy", "kueue.x-k8s.io/multikueue"}}));
   world.Settle();
   EXPECT_EQ(world.writes(), 0);
+}
+
+// The API server lets it be changed where there is no webhook.
+TEST(PolicyTest, KeepsRunningAJobWhoseManagerChanges) {
+  World world(Job({{"Worker", Replicas(1)}}));
+  world.Settle();
+  world.job()["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue";
+  world.SetPhase("j-worker-0", "Succeeded");
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created Succeeded");
+}
+
+// Whatever somebody has written there.
+TEST(OtherTest, AMalformedStatusIsReadAsFarAsItCanBe) {
+  for (const Json& status :
+       {Json("x"), Json{{"conditions", "x"}}, Json{{"conditions", {5, nullptr}}},
+        Json{{"conditions", {{{"type", 5}, {"status", true}}}}}, Json{{"restarts", {{"job", "x"}}}},
+        Json{{"restarts", {{"worker:0", {{"count", "x"}}}, {"worker:1", {{"count", 1e300}}}}}},
+        Json{{"restarts", 5}, {"succeeded", {{"a", 1}}}, {"startTime", 5}},
+        Json{{"replicaStatuses", {5}}, {"completionTime", Json::array()}}}) {
+    Json job = Job({{"Worker", Replicas(2, "OnFailure")}}, {{"backoffLimit", 3}});
+    job["metadata"]["annotations"] = {{"muster/restart-scope", "job"}};
+    job["status"] = status;
+    World world(job);
+    world.Settle();
+    EXPECT_THAT(world.Pods(), SizeIs(2)) << status;
+    world.SetPhase("j-worker-1", "Failed", 1);
+    world.Settle();
+    world.SetAll("Running");
+    world.Settle();
+    EXPECT_EQ(world.Conditions(), "Created Running") << status;
+    EXPECT_EQ(world.status()["restarts"]["job"]["count"], 1) << status;
+  }
+}
+
+TEST(OtherTest, ServersAloneAreAJob) {
+  World world(Job({{"PS", Replicas(2)}}));
+  world.Settle();
+  EXPECT_THAT(world.Pods(), ElementsAre("j-ps-0", "j-ps-1"));
+  world.SetAll("Running");
+  world.Settle();
+  EXPECT_EQ(world.Conditions(), "Created");
+}
+
+TEST(OtherTest, AnOrphanKeepsItsOwners) {
+  World world(Job({{"Worker", Replicas(1)}}));
+  world.Settle();
+  Json& metadata = world.pods()["j-worker-0"]["metadata"];
+  const Json other = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"name", "c"}, {"uid", "u-c"}};
+  metadata["ownerReferences"] = Json::array({other});
+  world.Settle();
+  const Json owners = world.pods()["j-worker-0"]["metadata"]["ownerReferences"];
+  EXPECT_THAT(owners, testing::Contains(other));
+  EXPECT_EQ(k8s::ControllerOf(world.pods()["j-worker-0"]), "uid-job");
+}
+
+TEST(OtherTest, TemplatesTimesReplicasAreLimited) {
+  Json many = Replicas(4000);
+  many["template"]["spec"]["containers"][0]["args"] = {std::string(100'000, 'x')};
+  World world(Job({{"Worker", many}}));
+  world.Settle();
+  EXPECT_THAT(world.Pods(), IsEmpty());
+  EXPECT_EQ(world.Conditions(), "Failed");
+  const Json failed = *k8s::FindTrueCondition(world.status(), "Failed");
+  EXPECT_THAT(failed["message"].get<std::string>(),
+              testing::StartsWith("spec.tfReplicaSpecs: the pod templates of all replicas "
+                                  "together take"));
 }
 
 TEST(OtherTest, ScaledUpAndDown) {
@@ -379,7 +451,7 @@ TEST(OtherTest, AJobWithMistakesSaysSo) {
 // Killed between any two writes, and started again: the same end.
 TEST(OtherTest, WhereverItIsInterruptedTheEndIsTheSame) {
   const Json job = Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}},
-                       {{"backoffLimit", 2}, {"cleanPodPolicy", "Running"}});
+                       {{"backoffLimit", 3}, {"cleanPodPolicy", "Running"}});
   ExpectSameEndWhereverInterrupted([&] { return World(job); },
                                    [](World& world, const std::function<void()>& settle) {
                                      settle();

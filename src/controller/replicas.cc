@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/gang.h"
+#include "controller/restarts.h"
 #include "controller/verdict.h"
 
 namespace muster::controller {
@@ -12,7 +13,7 @@ namespace {
 void RemoveUnwanted(Pass& pass, const RoleSpec& role) {
   for (const auto& [task, pod] : pass.pods()) {
     if (task.role != role.name) continue;
-    if (task.index >= role.replicas || pod.deleting() || IsRetried(pass, role, task, pod)) {
+    if (task.index >= role.replicas || pod.deleting() || IsReplaced(pass, role, task, pod)) {
       pass.Remove(Kind::kPod, pod);
     }
   }
@@ -23,19 +24,22 @@ void RemoveUnwanted(Pass& pass, const RoleSpec& role) {
   }
 }
 
+// Whether the pod of a task may be made: those that are lost in a row are delayed.
+bool MayReplace(Pass& pass, const TaskId& task) {
+  if (pass.PodOf(task) != nullptr) return true;
+  const absl::Time next = NextReplacement(pass.status(), pass.RestartRecord(task));
+  if (pass.now() >= next) return true;
+  pass.Wake(next);
+  return false;
+}
+
 void MakeMissing(Pass& pass, const RoleSpec& role, bool may_start) {
-  const TfJob& job = pass.job();
   for (int i = 0; i < role.replicas; ++i) {
     const TaskId task{role.name, i};
-    pass.Make(Kind::kService, task, [&] { return job.ServiceOf(task); });
-    if (!may_start || pass.HasSucceeded(task)) continue;
-    pass.Make(Kind::kPod, task, [&] {
-      absl::StatusOr<Json> pod = job.PodOf(task);
-      if (pod.ok() && pass.life() > 0) {
-        (*pod)["metadata"]["annotations"][kLife] = absl::StrCat(pass.life());
-      }
-      return pod;
-    });
+    pass.Make(Kind::kService, task);
+    if (may_start && !pass.HasSucceeded(task) && MayReplace(pass, task)) {
+      pass.Make(Kind::kPod, task);
+    }
   }
 }
 
@@ -68,7 +72,7 @@ std::vector<TaskId> OutdatedTasks(Pass& pass) {
       const TaskId task{role->name, i};
       if (pass.HasSucceeded(task)) continue;
       const Child* pod = pass.PodOf(task);
-      const bool stays = pod != nullptr && !pod->deleting() && !IsRetried(pass, *role, task, *pod);
+      const bool stays = pod != nullptr && !pod->deleting() && !IsReplaced(pass, *role, task, *pod);
       if (stays && IsOutdated(*pod, current)) {
         outdated.push_back(task);
       } else if (rolling && !pass.IsUp(task)) {
@@ -114,11 +118,14 @@ void KeepTensorboard(Pass& pass) {
   const bool wanted = job.tensorboard() != nullptr;
   if (const Child* pod = pass.PodOf(task)) {
     const bool over = pod->phase() == Phase::kFailed || pod->phase() == Phase::kSucceeded;
+    if (over && wanted && !pod->deleting()) {
+      RecordLoss(pass.status(), pass.RestartRecord(task), pod->uid(), pass.now());
+    }
     if (over || !wanted || pod->deleting()) pass.Remove(Kind::kPod, *pod);
   }
   if (wanted) {
-    pass.Make(Kind::kService, task, [&] { return job.ServiceOf(task); });
-    pass.Make(Kind::kPod, task, [&] { return job.PodOf(task); });
+    pass.Make(Kind::kService, task);
+    if (MayReplace(pass, task)) pass.Make(Kind::kPod, task);
   } else if (const auto service = pass.services().find(task); service != pass.services().end()) {
     pass.Remove(Kind::kService, service->second);
   }

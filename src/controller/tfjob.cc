@@ -1,5 +1,8 @@
 #include "controller/tfjob.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
@@ -7,6 +10,7 @@
 #include "base/status_macros.h"
 #include "controller/gang.h"
 #include "job/parse.h"
+#include "launch/kubernetes/kept_status.h"
 #include "launch/kubernetes/names.h"
 #include "launch/kubernetes/pod_status.h"
 #include "launch/kubernetes/pods.h"
@@ -28,6 +32,35 @@ const char* RestartPolicyOf(const JobSpec& spec, const RoleSpec& role) {
   return role.restart == RestartPolicy::kOnFailure ? "OnFailure"
          : role.restart == RestartPolicy::kAlways  ? "Always"
                                                    : "Never";
+}
+
+// Both are called with what a status may hold, which is anything.
+template <typename Check>
+bool IsListOf(const Json& value, Check check) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), [&](const Json& item) {
+           return std::invoke(check, item);
+         });
+}
+template <typename Check>
+bool IsMapOf(const Json& value, Check check) {
+  return value.is_object() && std::all_of(value.begin(), value.end(), [&](const Json& item) {
+           return std::invoke(check, item);
+         });
+}
+
+bool IsCondition(const Json& value) {
+  const auto is_text = [&](const char* name) {
+    const auto found = value.find(name);
+    return found == value.end() || found->is_string();
+  };
+  return value.is_object() && value.contains("type") && value.contains("status") &&
+         is_text("type") && is_text("status") && is_text("reason") && is_text("message") &&
+         is_text("lastTransitionTime") && is_text("lastUpdateTime");
+}
+
+bool IsRestart(const Json& value) {
+  const Json* count = k8s::Find(value, "/count");
+  return count != nullptr && count->is_number_integer() && *count >= 0 && *count <= k8s::kMaxCount;
 }
 
 }  // namespace
@@ -52,14 +85,30 @@ const Json& ObjectAt(const Json& object, absl::string_view path) {
 }
 
 Json StatusOf(const Json& object) {
-  const Json* status = k8s::Find(object, "/status");
-  return status != nullptr && status->is_object() ? *status : Json::object();
+  Json status = kubernetes::KeptStatus(object);
+  const auto keep = [&status](const char* name, bool (*is_good)(const Json&)) {
+    if (status.contains(name) && !is_good(status[name])) status.erase(name);
+  };
+  const auto is_text = [](const Json& value) { return value.is_string(); };
+  keep("conditions", [](const Json& all) { return IsListOf(all, IsCondition); });
+  keep("restarts", [](const Json& all) { return IsMapOf(all, IsRestart); });
+  keep("succeeded", [](const Json& all) { return IsListOf(all, &Json::is_string); });
+  keep("replicaStatuses", [](const Json& all) { return IsMapOf(all, &Json::is_object); });
+  for (const char* time : {"startTime", "completionTime"}) keep(time, is_text);
+  return status;
 }
 
-absl::StatusOr<JobSpec> TfJob::ReadSpec(const Json& object) {
-  const std::string name = k8s::NameOf(object);
-  return ParseJob(object.dump(-1, ' ', false, Json::error_handler_t::replace),
-                  {.file_name = name.empty() ? "TFJob" : name, .working_dir = "/"});
+absl::StatusOr<JobSpec> TfJob::ReadSpec(const Json& object, std::vector<std::string>* warnings) {
+  return ParseTfJobObject(object, warnings);
+}
+
+absl::Status TfJob::CheckPods() const {
+  for (const RoleSpec* role : roles()) {
+    if (role->replicas == 0) continue;
+    const auto pod = PodOf({role->name, 0});
+    if (!pod.ok()) return pod.status();
+  }
+  return absl::OkStatus();
 }
 
 bool TfJob::suspended() const {
@@ -137,8 +186,13 @@ std::string TfJob::NameOf(const TaskId& task) const {
                       task.role == kTensorboard ? "" : absl::StrCat("-", task.index));
 }
 
-// Where tasks find each other. v1alpha1 had the service's name alone.
-ClusterSpec TfJob::Cluster() const {
+const ClusterSpec& TfJob::Cluster() const {
+  absl::call_once(cluster_->once, [this] { cluster_->addresses = Addresses(); });
+  return cluster_->addresses;
+}
+
+// v1alpha1 had the service's name alone.
+ClusterSpec TfJob::Addresses() const {
   if (!is_v1alpha1()) {
     return kubernetes::Addresses(*spec_, kubernetes_namespace(), options_->domain);
   }
@@ -212,7 +266,7 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   }
   pod["spec"] = made["spec"];
   pod["spec"]["restartPolicy"] = RestartPolicyOf(*spec_, role);
-  JoinGang(*this, pod);
+  JoinGang(*this, task.role, pod);
   return pod;
 }
 

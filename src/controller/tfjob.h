@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/call_once.h"
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
 #include "controller/conditions.h"
@@ -37,7 +38,8 @@ const Json& ObjectAt(const Json& object, absl::string_view path);
 // The kind of the job that an object belongs to, by its labels; null when it belongs to none.
 const k8s::ResourceKind* OwnerKindOf(const Json& object);
 
-// The status that an object has, to be changed; {} when it has none.
+// The status that an object has, to be changed; {} when it has none. Anybody with the right to may
+// have written it: members that the operator reads and that are not as it writes them are left out.
 Json StatusOf(const Json& object);
 
 // Who starts all pods of a job or none.
@@ -53,10 +55,13 @@ struct TfJobOptions {
   absl::Duration lost_after = absl::Minutes(1);
 };
 
+// Thread-safe.
 class TfJob {
  public:
-  // What a job says. InvalidArgument when it has mistakes, with all of them.
-  static absl::StatusOr<JobSpec> ReadSpec(const Json& object);
+  // What a job says. InvalidArgument when it has mistakes, with all of them. `warnings` receives
+  // what is none and may not be meant.
+  static absl::StatusOr<JobSpec> ReadSpec(const Json& object,
+                                          std::vector<std::string>* warnings = nullptr);
 
   // `object`, of which `spec` is, and `options` outlive this.
   TfJob(const Json& object, std::shared_ptr<const JobSpec> spec, const TfJobOptions& options)
@@ -94,13 +99,17 @@ class TfJob {
   Json Labels() const;            // of all that it owns
   Json OwnerReference() const;
   absl::StatusOr<Json> PodOf(const TaskId& task) const;
+  // Whether a pod of each role can be made.
+  absl::Status CheckPods() const;
   Json ServiceOf(const TaskId& task) const;
   // Of the role's template, whatever the number of replicas.
   std::string TemplateHash(const RoleSpec& role) const;
 
  private:
   std::string RuntimeId() const;
-  ClusterSpec Cluster() const;
+  // Where tasks find each other: worked out once, for however many pods.
+  const ClusterSpec& Cluster() const;
+  ClusterSpec Addresses() const;
   // Those that select what is the task's.
   Json LabelsOf(const TaskId& task) const;
   Json MetadataOf(const TaskId& task) const;
@@ -108,8 +117,14 @@ class TfJob {
   Json TensorboardService() const;
 
   const Json* object_;
+  struct LazyCluster {
+    absl::once_flag once;
+    ClusterSpec addresses;
+  };
+
   std::shared_ptr<const JobSpec> spec_;
   const TfJobOptions* options_;
+  std::shared_ptr<LazyCluster> cluster_ = std::make_shared<LazyCluster>();
 };
 
 }  // namespace muster::controller

@@ -1,9 +1,11 @@
 #include "controller/verdict.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "controller/restarts.h"
 #include "job/tfjob_format.h"
 
 namespace muster::controller {
@@ -29,17 +31,50 @@ bool IsDynamicWorker(const TfJob& job, const RoleSpec& role) {
   return job.spec().dynamic_workers && role.name == "worker";
 }
 
-// Whether a pod that failed ends the job.
+// Whether the failure of a pod's program ends the job.
 bool IsFinal(const TfJob& job, const RoleSpec& role, const Child& pod) {
   if (IsDynamicWorker(job, role)) return false;
   // What lacked memory lacks it the next time too. v1's rule knows only the exit code.
   if (job.is_v1alpha1() && pod.reason() == "OOMKilled") return true;
-  // Lost with its node, or put off it: not the program's doing.
-  if (!pod.exit_code() && !pod.reason().empty()) return false;
   if (role.restart == RestartPolicy::kNever) return true;
   if (role.restart != RestartPolicy::kExitCode) return false;
   return pod.exit_code().value_or(1) < kFirstRetriedCode;
 }
+
+enum class Fate {
+  kNone,     // has not failed, or stays as it is
+  kLost,     // is replaced and counts against no limit
+  kRetried,  // is replaced, and counts
+  kFinal,    // ends the job
+};
+
+// The one rule for pods that have failed. One that is being deleted has no end to judge; only a job
+// that restarts as one must begin anew when the cluster takes one of its pods.
+Fate FateOf(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod) {
+  if (pass.HasSucceeded(task)) return Fate::kNone;
+  if (pod.deleting() && pass.RestartRecord(task) == kWholeJob && !pod.disruption().empty()) {
+    return Fate::kLost;
+  }
+  if (!pod.failed()) return Fate::kNone;
+  if (pod.why_lost()) return Fate::kLost;
+  if (IsFinal(pass.job(), role, pod)) return Fate::kFinal;
+  const bool stays = IsDynamicWorker(pass.job(), role) && role.restart == RestartPolicy::kNever;
+  return stays ? Fate::kNone : Fate::kRetried;
+}
+
+// Whether the whole job restarts because one of its pods was lost: that the others failed is a
+// consequence, whatever their exit codes are.
+bool RestartsForALoss(Pass& pass) {
+  if (pass.job().spec().policies.restart_scope != RestartScope::kJob) return false;
+  return std::any_of(pass.pods().begin(), pass.pods().end(), [&](const auto& slot) {
+    const RoleSpec* role = pass.RoleOf(slot.first);
+    return role != nullptr && FateOf(pass, *role, slot.first, slot.second) == Fate::kLost;
+  });
+}
+
+// Whether so many restarts, the one that is due included, fail a job of that back-off limit. As
+// Kubeflow's: at the limit, and not beyond it.
+bool IsPastBackoff(int restarts, int limit) { return restarts > 0 && restarts >= limit; }
 
 std::string WhyFailed(const TaskId& task, const Child& pod) {
   const std::string reason = pod.reason();
@@ -49,8 +84,14 @@ std::string WhyFailed(const TaskId& task, const Child& pod) {
                       reason.empty() || reason == "Error" ? "" : absl::StrCat(" (", reason, ")"));
 }
 
-void TellRestart(Pass& pass, const TaskId& task, const Child& pod) {
-  pass.restarted = WhyFailed(task, pod);
+std::string WhyLost(const TaskId& task, const Child& pod) {
+  const auto lost = pod.why_lost();
+  return absl::StrCat(TfJobRoleName(task.role), " ", task.index, " (pod ", pod.name(),
+                      ") was lost: ", lost ? *lost : pod.disruption());
+}
+
+void TellRestart(Pass& pass, const TaskId& task, const Child& pod, Fate fate) {
+  pass.restarted = fate == Fate::kLost ? WhyLost(task, pod) : WhyFailed(task, pod);
   pass.Tell(true, "TFJobRestarting", pass.restarted);
   if (const auto code = pod.exit_code()) {
     pass.Tell(false, "ExitedWithCode",
@@ -59,27 +100,29 @@ void TellRestart(Pass& pass, const TaskId& task, const Child& pod) {
   }
 }
 
-// Counts the restarts that are about to be made: one for each pod that has failed; or one of the
-// whole job, whichever of its pods failed.
-void CountRestarts(Pass& pass, Json& restarts) {
-  const bool whole = pass.job().spec().policies.restart_scope == RestartScope::kJob;
+// Records the replacements of one fate that are about to be made: one for each pod; or one of the
+// whole job, whichever of its pods it is.
+void RecordReplacements(Pass& pass, Fate fate) {
   for (const auto& [task, pod] : pass.pods()) {
     const RoleSpec* role = pass.RoleOf(task);
-    if (role == nullptr || !IsRetried(pass, *role, task, pod)) continue;
-    Json& own = restarts[whole ? "job" : task.ToString()];
-    if (k8s::TextAt(own, "/lastPod") == pod.uid()) continue;
-    own = {{"count", own.is_object() ? own.value("count", 0) + 1 : 1}, {"lastPod", pod.uid()}};
-    TellRestart(pass, task, pod);
-    if (whole) return;
+    if (role == nullptr || FateOf(pass, *role, task, pod) != fate) continue;
+    const std::string record = pass.RestartRecord(task);
+    const bool fresh = fate == Fate::kLost
+                           ? RecordLoss(pass.status(), record, pod.uid(), pass.now())
+                           : CountFailure(pass.status(), record, pod.uid());
+    if (fresh) TellRestart(pass, task, pod, fate);
+    if (fresh && record == kWholeJob) return;
   }
 }
 
 // Whether one task, or the whole job, has been started again too often.
-bool JudgeEach(Pass& pass, const Json& restarts) {
+bool JudgeEach(Pass& pass) {
   const auto limit = pass.job().max_restarts();
   if (!limit) return false;
   std::map<std::string, int> counts;
-  for (const auto& [task, own] : restarts.items()) counts[task] = own.value("count", 0);
+  for (const auto& [record, unused] : ObjectAt(pass.status(), "/restarts").items()) {
+    counts[record] = FailuresOf(pass.status(), record);
+  }
   for (const auto& [task, pod] : pass.pods()) {
     if (pass.RoleOf(task) != nullptr) counts[task.ToString()] += pod.restarts();
   }
@@ -87,42 +130,37 @@ bool JudgeEach(Pass& pass, const Json& restarts) {
     if (count <= *limit) continue;
     return pass.Finish(
         kFailed, "MaxRestartsExceeded",
-        absl::StrCat(task == "job" ? "the whole job" : task, " would restart for the ", count,
-                     ". time, and max_restarts is ", *limit, pass.restarted.empty() ? "" : "; ",
-                     pass.restarted));
+        absl::StrCat(task == kWholeJob ? "the whole job" : task, ": max_restarts (", *limit,
+                     ") exceeded", pass.restarted.empty() ? "" : ": ", pass.restarted));
   }
   return false;
 }
 
 bool JudgeRestarts(Pass& pass) {
-  Json& restarts = pass.status()["restarts"];
-  if (!restarts.is_object()) restarts = Json::object();
-  CountRestarts(pass, restarts);
-  if (JudgeEach(pass, restarts)) return true;
-  int total = 0;
-  for (const auto& [task, own] : restarts.items()) total += own.value("count", 0);
+  const bool whole = pass.job().spec().policies.restart_scope == RestartScope::kJob;
+  RecordReplacements(pass, Fate::kLost);
+  if (!RestartsForALoss(pass)) RecordReplacements(pass, Fate::kRetried);
+  if (JudgeEach(pass)) return true;
+  int total = Failures(pass.status());
   for (const auto& [task, pod] : pass.pods()) {
     if (pass.RoleOf(task) != nullptr) total += pod.restarts();
   }
-  if (restarts.empty()) pass.status().erase("restarts");
   const auto limit = pass.job().backoff_limit();
-  if (!limit || total <= *limit) {
-    const bool whole = pass.job().spec().policies.restart_scope == RestartScope::kJob;
+  if (!limit || !IsPastBackoff(total, *limit)) {
     if (whole && !pass.restarted.empty()) pass.BeginAnew();
     return false;
   }
-  return pass.Finish(kFailed, "BackoffLimitExceeded",
-                     absl::StrCat("TFJob ", pass.job().name(), " has failed: ", total,
-                                  " restarts, and its back-off limit is ", *limit,
-                                  pass.restarted.empty() ? "" : "; ", pass.restarted));
+  return pass.Finish(
+      kFailed, "BackoffLimitExceeded",
+      absl::StrCat("TFJob ", pass.job().name(), " has reached its back-off limit (", *limit,
+                   ") with failure ", total, pass.restarted.empty() ? "" : ": ", pass.restarted));
 }
 
 }  // namespace
 
-bool IsRetried(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod) {
-  return pod.phase() == Phase::kFailed && !pass.HasSucceeded(task) &&
-         !IsFinal(pass.job(), role, pod) &&
-         !(IsDynamicWorker(pass.job(), role) && role.restart == RestartPolicy::kNever);
+bool IsReplaced(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod) {
+  const Fate fate = FateOf(pass, role, task, pod);
+  return fate == Fate::kLost || fate == Fate::kRetried;
 }
 
 bool Judge(Pass& pass) {
@@ -131,10 +169,12 @@ bool Judge(Pass& pass) {
     return pass.Finish(kSucceeded, "TFJobSucceeded",
                        absl::StrCat("TFJob ", job.name(), " successfully completed."));
   }
-  for (const auto& [task, pod] : pass.pods()) {
-    const RoleSpec* role = pass.RoleOf(task);
-    if (role == nullptr || pod.phase() != Phase::kFailed || !IsFinal(job, *role, pod)) continue;
-    return pass.Finish(kFailed, "TFJobFailed", WhyFailed(task, pod));
+  if (!RestartsForALoss(pass)) {
+    for (const auto& [task, pod] : pass.pods()) {
+      const RoleSpec* role = pass.RoleOf(task);
+      if (role == nullptr || FateOf(pass, *role, task, pod) != Fate::kFinal) continue;
+      return pass.Finish(kFailed, "TFJobFailed", WhyFailed(task, pod));
+    }
   }
   if (const auto deadline = job.spec().policies.deadline) {
     const absl::Time end =

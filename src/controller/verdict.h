@@ -9,7 +9,7 @@ namespace muster::controller {
 // any of them is made.
 bool Judge(Pass& pass);
 
-// Whether the pod has failed and is to be made anew.
-bool IsRetried(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod);
+// Whether the pod has failed, or was lost, and is to be made anew.
+bool IsReplaced(Pass& pass, const RoleSpec& role, const TaskId& task, const Child& pod);
 
 }  // namespace muster::controller

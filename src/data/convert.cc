@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "data/record_writer.h"
@@ -161,6 +162,20 @@ std::vector<std::string> ShardNames(const ShardOptions& options) {
         absl::StrFormat("%s-%05d-of-%05d.tfrecord%s", options.split, i, options.shards, suffix));
   }
   return names;
+}
+
+bool IsShardOf(absl::string_view name, absl::string_view split) {
+  const auto consume_number = [&name] {
+    size_t digits = 0;
+    while (digits < name.size() && absl::ascii_isdigit(static_cast<unsigned char>(name[digits]))) {
+      ++digits;
+    }
+    name.remove_prefix(digits);
+    return digits >= 5;
+  };
+  return absl::ConsumePrefix(&name, split) && absl::ConsumePrefix(&name, "-") && consume_number() &&
+         absl::ConsumePrefix(&name, "-of-") && consume_number() &&
+         (name == ".tfrecord" || name == ".tfrecord.gz" || name == ".tfrecord.zlib");
 }
 
 absl::Status WriteShards(ExampleSource& source, const ShardOptions& options,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "data/record_file.h"
 
 namespace muster::data {
@@ -22,6 +23,13 @@ class ExampleSource {
   virtual absl::StatusOr<std::string> Example(int64_t index) = 0;
   // What the targets 0, 1, … mean; empty when they are numbers anyway.
   virtual std::vector<std::string> class_names() const { return {}; }
+  // The labels, sorted, that are none of these classes, even if they look like numbers; at most
+  // some thousands.
+  virtual std::vector<std::string> LabelsBeyond(const std::vector<std::string>& /*classes*/) const {
+    return {};
+  }
+  // Numbers the labels by their place in `classes`. REQUIRES: LabelsBeyond(classes) is empty.
+  virtual void UseClasses(const std::vector<std::string>& /*classes*/) {}
   // The `features` of a job that reads the result; after all examples were asked for.
   virtual std::string features() const = 0;
   // What a user should know of the result, or "".
@@ -54,6 +62,17 @@ absl::StatusOr<std::unique_ptr<ExampleSource>> CsvSource(const std::string& path
 // Features: image (as the file is), label, class (its name), height, width.
 absl::StatusOr<std::unique_ptr<ExampleSource>> ImageFolderSource(const std::string& folder);
 
+struct SplitShare {
+  std::string split;
+  double fraction = 0;
+};
+
+// Divides the examples of one source at random, but the same way each time; within a split they
+// keep their order. The fractions are positive and have the sum 1. InvalidArgument when a split
+// would be empty.
+absl::StatusOr<std::vector<SplitSource>> Divide(std::unique_ptr<ExampleSource> source,
+                                                const std::vector<SplitShare>& shares);
+
 struct ShardOptions {
   std::string folder;
   std::string split;
@@ -64,6 +83,8 @@ struct ShardOptions {
 // The names of the shards: SPLIT-00000-of-00004.tfrecord, and .gz or .zlib when they are
 // compressed.
 std::vector<std::string> ShardNames(const ShardOptions& options);
+// Whether ShardNames gives a split a file of that name, for some number of shards.
+bool IsShardOf(absl::string_view name, absl::string_view split);
 
 // Returns false to stop.
 using ConvertProgress = std::function<bool(int64_t done, int64_t total)>;

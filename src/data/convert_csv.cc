@@ -1,6 +1,7 @@
 // A table of comma-separated values as examples.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -61,6 +62,24 @@ class Csv : public ExampleSource {
 
   int64_t size() const override { return static_cast<int64_t>(rows_.size()); }
   std::vector<std::string> class_names() const override { return classes_; }
+
+  std::vector<std::string> LabelsBeyond(const std::vector<std::string>& classes) const override {
+    const std::set<std::string> known(classes.begin(), classes.end());
+    std::set<std::string> beyond;
+    for (const CsvRow& row : rows_) {
+      const std::string& cell = row.cells[label_];
+      if (!known.contains(cell)) beyond.insert(cell);
+      if (beyond.size() > kMaxClassNames) break;
+    }
+    return {beyond.begin(), beyond.end()};
+  }
+
+  void UseClasses(const std::vector<std::string>& classes) override {
+    kind_ = LabelKind::kText;
+    classes_ = classes;
+    numbers_.clear();
+    for (size_t i = 0; i < classes.size(); ++i) numbers_[classes[i]] = static_cast<int64_t>(i);
+  }
 
   absl::StatusOr<std::string> Example(int64_t index) override {
     const CsvRow& row = rows_[static_cast<size_t>(index)];
@@ -145,7 +164,7 @@ class Csv : public ExampleSource {
                                      " different texts, which are too many for classes; --label "
                                      "names another column"));
     }
-    classes_.assign(names.begin(), names.end());
+    UseClasses({names.begin(), names.end()});
     return absl::OkStatus();
   }
 
@@ -155,8 +174,7 @@ class Csv : public ExampleSource {
     } else if (kind_ == LabelKind::kWhole) {
       builder_.AddInts("label", {AsWhole(cell).value_or(0)});
     } else {
-      const auto place = std::lower_bound(classes_.begin(), classes_.end(), cell);
-      builder_.AddInts("label", {place - classes_.begin()});
+      builder_.AddInts("label", {numbers_[cell]});
       builder_.AddBytes("class", cell);
     }
   }
@@ -177,6 +195,7 @@ class Csv : public ExampleSource {
   size_t label_ = 0;
   LabelKind kind_ = LabelKind::kWhole;
   std::vector<std::string> classes_;
+  std::map<std::string, int64_t> numbers_;  // of classes
   ExampleBuilder builder_;
 };
 

@@ -1,6 +1,7 @@
 // A folder of images for each class, as examples.
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -25,16 +26,36 @@ bool IsImageName(const fs::path& path) {
 
 struct ImageFile {
   std::string path;
-  int64_t label = 0;
+  size_t folder = 0;  // which one, in the order of their names
 };
 
 class Images : public ExampleSource {
  public:
-  Images(std::vector<ImageFile> files, std::vector<std::string> classes)
-      : files_(std::move(files)), classes_(std::move(classes)) {}
+  Images(std::vector<ImageFile> files, std::vector<std::string> folders)
+      : files_(std::move(files)), folders_(std::move(folders)) {
+    Images::UseClasses(folders_);
+  }
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   std::vector<std::string> class_names() const override { return classes_; }
+
+  std::vector<std::string> LabelsBeyond(const std::vector<std::string>& classes) const override {
+    std::vector<std::string> beyond;
+    for (const std::string& folder : folders_) {
+      if (std::find(classes.begin(), classes.end(), folder) == classes.end()) {
+        beyond.push_back(folder);
+      }
+    }
+    return beyond;
+  }
+
+  void UseClasses(const std::vector<std::string>& classes) override {
+    classes_ = classes;
+    numbers_.clear();
+    for (const std::string& folder : folders_) {
+      numbers_.push_back(std::find(classes.begin(), classes.end(), folder) - classes.begin());
+    }
+  }
 
   absl::StatusOr<std::string> Example(int64_t index) override {
     const ImageFile& file = files_[static_cast<size_t>(index)];
@@ -48,8 +69,8 @@ class Images : public ExampleSource {
                             files_[0].path, " is ", first_.height, " x ", first_.width);
     }
     builder_.AddBytes("image", bytes);
-    builder_.AddInts("label", {file.label});
-    builder_.AddBytes("class", classes_[static_cast<size_t>(file.label)]);
+    builder_.AddInts("label", {numbers_[file.folder]});
+    builder_.AddBytes("class", folders_[file.folder]);
     builder_.AddInts("height", {info->height});
     builder_.AddInts("width", {info->width});
     return builder_.Finish();
@@ -68,7 +89,9 @@ class Images : public ExampleSource {
 
  private:
   std::vector<ImageFile> files_;
+  std::vector<std::string> folders_;
   std::vector<std::string> classes_;
+  std::vector<int64_t> numbers_;  // of folders
   ExampleBuilder builder_;
   ImageInfo first_;
   bool colour_ = false;
@@ -79,19 +102,19 @@ class Images : public ExampleSource {
 
 absl::StatusOr<std::unique_ptr<ExampleSource>> ImageFolderSource(const std::string& folder) {
   std::error_code error;
-  std::vector<std::string> classes;
+  std::vector<std::string> folders;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory(error) && name[0] != '.') classes.push_back(name);
+    if (entry.is_directory(error) && name[0] != '.') folders.push_back(name);
   }
-  std::sort(classes.begin(), classes.end());
+  std::sort(folders.begin(), folders.end());
   std::vector<ImageFile> files;
-  for (size_t label = 0; label < classes.size(); ++label) {
-    const std::string path = JoinPath(folder, classes[label]);
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const std::string path = JoinPath(folder, folders[i]);
     const size_t before = files.size();
     for (const auto& entry : fs::directory_iterator(path, error)) {
       if (!IsImageName(entry.path())) continue;
-      files.push_back({entry.path().string(), static_cast<int64_t>(label)});
+      files.push_back({entry.path().string(), i});
     }
     if (error) return absl::ErrnoToStatus(error.value(), path);
     if (files.size() == before) {
@@ -105,9 +128,9 @@ absl::StatusOr<std::unique_ptr<ExampleSource>> ImageFolderSource(const std::stri
         absl::StrCat(folder, ": has no folders; make one for each class, with its images"));
   }
   std::sort(files.begin(), files.end(), [](const ImageFile& a, const ImageFile& b) {
-    return std::make_pair(a.label, a.path) < std::make_pair(b.label, b.path);
+    return std::tie(a.folder, a.path) < std::tie(b.folder, b.path);
   });
-  return std::make_unique<Images>(std::move(files), std::move(classes));
+  return std::make_unique<Images>(std::move(files), std::move(folders));
 }
 
 }  // namespace muster::data

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "history/job_folder.h"
 #include "history/rows.h"
 
@@ -159,10 +160,9 @@ absl::Status HistoryFile::Repair() {
   MUSTER_RETURN_IF_ERROR(OpenExisting());
   // Neither file nor jobs: a first start, and nothing to tell.
   if (options_.notice && (!damaged.empty() || found > 0)) {
-    options_.notice(absl::StrCat("history.db was ",
-                                 damaged.empty() ? "missing" : "damaged; moved to ", damaged, "; ",
-                                 found, found == 1 ? " job" : " jobs", " found again from ",
-                                 found == 1 ? "its folder" : "their folders"));
+    options_.notice(absl::StrCat(
+        "history.db was ", damaged.empty() ? "missing" : "damaged; moved to ", damaged, "; ",
+        Plural(found, "job"), " found again from ", found == 1 ? "its folder" : "their folders"));
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -138,7 +139,7 @@ std::string JobFolderToJson(const JobRecord& job, const std::vector<TaskRecord>&
 }
 
 absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json = ParseJson(text);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(kJobFolderFile, " is not a JSON object"));
   }

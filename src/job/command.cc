@@ -49,6 +49,16 @@ void CheckPlaceholders(absl::string_view text, bool has_model_dir, Mark mark,
   }
 }
 
+void CheckModelDirPlaceholders(absl::string_view text, Mark mark, Diagnostics& diagnostics) {
+  const std::vector<std::string>& known = CommandPlaceholders();
+  for (const std::string& word : WordsInBraces(text)) {
+    const bool is_known = std::find(known.begin(), known.end(), word) != known.end();
+    if (word == "job_id" || (!is_known && NearestWord(word, {"job_id"}).empty())) continue;
+    diagnostics.Add(
+        mark, absl::StrCat("'model_dir' may use the placeholder {job_id} only, not {", word, "}"));
+  }
+}
+
 std::vector<std::string> ReadCommand(codec::MapReader& reader, bool has_model_dir,
                                      Diagnostics& diagnostics) {
   const Node* node = reader.Find("command");

@@ -14,6 +14,9 @@ namespace muster {
 // taken for one that was misspelled: shell variables, JSON and {a,b} are the user's own.
 void CheckPlaceholders(absl::string_view text, bool has_model_dir, codec::Mark mark,
                        codec::Diagnostics& diagnostics);
+// The same for `model_dir`, which knows {job_id} alone.
+void CheckModelDirPlaceholders(absl::string_view text, codec::Mark mark,
+                               codec::Diagnostics& diagnostics);
 
 // The key 'command': a line for a shell, or a list of words. Empty when absent or wrong.
 std::vector<std::string> ReadCommand(codec::MapReader& reader, bool has_model_dir,

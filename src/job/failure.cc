@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "nlohmann/json.hpp"
 
 namespace muster {
@@ -44,6 +45,9 @@ absl::StatusOr<FailureReport> ReportFromJson(const Json& json) {
   FailureReport report;
   report.summary = json.at("summary").get<std::string>();
   report.victims = json.at("victims").get<std::vector<std::string>>();
+  if (json.contains("not_restarted")) {
+    report.not_restarted = json.at("not_restarted").get<std::string>();
+  }
   if (json.contains("first")) {
     absl::StatusOr<TaskFailure> first = FirstFromJson(json.at("first"));
     if (!first.ok()) return first.status();
@@ -57,11 +61,12 @@ absl::StatusOr<FailureReport> ReportFromJson(const Json& json) {
 std::string FailureToJson(const FailureReport& report) {
   Json json = {{"summary", report.summary}, {"victims", report.victims}};
   if (report.first) json["first"] = FirstToJson(*report.first);
+  if (!report.not_restarted.empty()) json["not_restarted"] = report.not_restarted;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 absl::StatusOr<FailureReport> FailureFromJson(absl::string_view json) {
-  const Json parsed = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
+  const Json parsed = ParseJson(json);
   try {
     return ReportFromJson(parsed);
   } catch (const Json::exception& e) {

@@ -27,6 +27,9 @@ struct FailureReport {
   std::optional<TaskFailure> first;
   // Tasks that ended because of it: "worker:1 stopped by muster", "ps:0 exit code 1, 0.3 s later".
   std::vector<std::string> victims;
+  // Why the task whose failure decided was not started again: "worker:0: max_restarts (3)
+  // exceeded". "" when its cause says so, or no task decided.
+  std::string not_restarted;
 };
 
 // Bytes that are not UTF-8, which a task's last lines may hold, become U+FFFD.

@@ -16,6 +16,7 @@ FailureReport Report() {
                              .advice = "read the log",
                              .last_lines = {"Traceback", "  ümlaut \"quoted\"\t"}};
   report.victims = {"ps:0 stopped by muster"};
+  report.not_restarted = "worker:1: max_restarts (2) exceeded";
   return report;
 }
 
@@ -24,6 +25,7 @@ TEST(FailureTest, RoundTrip) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->summary, Report().summary);
   EXPECT_EQ(read->victims, Report().victims);
+  EXPECT_EQ(read->not_restarted, Report().not_restarted);
   ASSERT_TRUE(read->first.has_value());
   EXPECT_EQ(read->first->task, (TaskId{"worker", 1}));
   EXPECT_EQ(read->first->attempt, 2);
@@ -38,6 +40,8 @@ TEST(FailureTest, WhatIsAbsentStaysAbsent) {
   FailureReport report = Report();
   report.first->exit_code.reset();
   EXPECT_EQ(FailureFromJson(FailureToJson(report))->first->exit_code, std::nullopt);
+  report.not_restarted.clear();
+  EXPECT_EQ(FailureFromJson(FailureToJson(report))->not_restarted, "");
   report.first.reset();
   EXPECT_FALSE(FailureFromJson(FailureToJson(report))->first.has_value());
 }

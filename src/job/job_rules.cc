@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/spelling.h"
+#include "base/units.h"
 #include "cluster/address.h"
 #include "job/parse.h"
 
@@ -58,11 +59,30 @@ void CheckCounts(const JobSpec& spec, const RolePlaces& places, codec::Diagnosti
   if (total > kMaxTasks) {
     diagnostics.Add(places.all, absl::StrCat("the job has ", total, " tasks; expected ", kMaxTasks,
                                              " at most"));
-  } else if (trains == 0) {
+  } else if (trains == 0 && spec.format != JobFormat::kTfJobV1) {  // Kubeflow runs servers alone
     diagnostics.Add(places.all,
                     "the job has no task that trains: ps and evaluator only serve others; add a "
                     "'chief' or a 'worker'");
   }
+}
+
+// A template is kept once for each replica, in its pod.
+void CheckTemplates(const JobSpec& spec, const RolePlaces& places,
+                    codec::Diagnostics& diagnostics) {
+  int64_t total = 0;
+  for (const RoleSpec& role : spec.roles) {
+    if (role.pod.is_null()) continue;
+    const std::string text =
+        role.pod.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    total += static_cast<int64_t>(text.size()) * role.replicas;
+  }
+  if (total <= kMaxTemplateBytes) return;
+  diagnostics.Add(
+      places.all,
+      absl::StrCat("the pod templates of all replicas together take ", FormatBytes(total),
+                   "; expected ", FormatBytes(kMaxTemplateBytes),
+                   " at most: use fewer replicas, or move what is large into the image, "
+                   "a volume or a config map"));
 }
 
 void CheckAddresses(const JobSpec& spec, const RolePlaces& places,
@@ -160,6 +180,7 @@ std::string ResolveStorage(absl::string_view path, absl::string_view working_dir
 void CheckRoles(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics) {
   CheckLeaders(spec, places, diagnostics);
   CheckCounts(spec, places, diagnostics);
+  CheckTemplates(spec, places, diagnostics);
   CheckAddresses(spec, places, diagnostics);
 }
 

@@ -34,8 +34,8 @@ struct RolePlaces {
   std::vector<codec::Mark> each;  // as many as the job has roles
 };
 
-// The rules between roles: one leader, one evaluator, somebody who trains, limits, addresses, and a
-// task that decides success.
+// The rules between roles: one leader, one evaluator, somebody who trains (unless Kubeflow asks for
+// nobody), limits, addresses, and a task that decides success.
 void CheckRoles(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics);
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codec/map_reader.h"
 #include "job/job_rules.h"
+#include "job/pod_fields.h"
 
 namespace muster {
 namespace {
@@ -20,6 +21,9 @@ nlohmann::json ReadFragments(MapReader& reader, Diagnostics& diagnostics) {
     if (node == nullptr || node->kind == Node::Kind::kNull) continue;
     if (node->kind == Node::Kind::kMap) {
       fragments[key] = ToJson(*node);
+      const bool pod = absl::string_view(key) == "pod";
+      CheckPodFields(*node, pod ? "PodSpec" : "Container",
+                     absl::StrCat("'", key, "' of ", reader.what()), diagnostics);
       continue;
     }
     diagnostics.Add(node->mark,

@@ -64,6 +64,7 @@ class NativeReader {
     if (const auto path = job_.String("model_dir")) {
       spec_.model_dir = ResolveStorage(*path, options_.working_dir, "'model_dir'",
                                        job_.Find("model_dir")->mark, diagnostics_);
+      CheckModelDirPlaceholders(*path, job_.Find("model_dir")->mark, diagnostics_);
     } else if (train_ != nullptr) {
       spec_.model_dir = AbsolutePath(JoinPath("runs", spec_.name), options_.working_dir);
     }

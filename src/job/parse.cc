@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codec/diagnostics.h"
+#include "codec/object_nodes.h"
 #include "codec/yaml.h"
 #include "job/native_format.h"
 #include "job/rendered_cluster_format.h"
@@ -87,6 +88,19 @@ absl::StatusOr<JobSpec> ParseJob(absl::string_view text, const ParseJobOptions& 
       codec::ParseYaml(text, {.bytes = kMaxJobFileBytes}, diagnostics);
   if (documents.empty() && !diagnostics.empty()) return diagnostics.ToStatus();
   JobSpec spec = ReadDocuments(documents, options, diagnostics);
+  if (options.warnings != nullptr) *options.warnings = diagnostics.Warnings();
+  if (!diagnostics.empty()) return diagnostics.ToStatus();
+  return spec;
+}
+
+absl::StatusOr<JobSpec> ParseTfJobObject(const nlohmann::json& object,
+                                         std::vector<std::string>* warnings) {
+  codec::ObjectNodes nodes(object);
+  Diagnostics diagnostics([&nodes](codec::Mark mark) { return nodes.PathOf(mark); });
+  const Node document = nodes.Build({}, diagnostics);
+  if (!diagnostics.empty()) return diagnostics.ToStatus();
+  JobSpec spec = ReadManifest(document, diagnostics);
+  if (warnings != nullptr) *warnings = diagnostics.Warnings();
   if (!diagnostics.empty()) return diagnostics.ToStatus();
   return spec;
 }

@@ -297,6 +297,18 @@ TEST(ParseJobTest, Commands) {
             "job.yaml:1:51: unknown placeholder {model_dri} (did you mean {model_dir}?)");
 }
 
+TEST(ParseJobTest, AModelDirMayHoldTheJobsId) {
+  const auto job = [](const std::string& model_dir) {
+    return absl::StrCat("name: a\nroles: {worker: {command: x}}\nmodel_dir: ", model_dir, "\n");
+  };
+  EXPECT_EQ(MustParse(job("/runs/{job_id}")).model_dir, "/runs/{job_id}");
+  EXPECT_EQ(MustParse(job("'s3://b/{job_id}/x{y}'")).model_dir, "s3://b/{job_id}/x{y}");
+  EXPECT_EQ(MistakesOf(job("runs/{jobid}")),
+            "job.yaml:3:12: 'model_dir' may use the placeholder {job_id} only, not {jobid}");
+  EXPECT_EQ(MistakesOf(job("runs/{name}")),
+            "job.yaml:3:12: 'model_dir' may use the placeholder {job_id} only, not {name}");
+}
+
 TEST(ParseJobTest, PoliciesAreHeldToEachOther) {
   EXPECT_EQ(MistakesOfPolicies("{backoff: 1m, max_backoff: 5s}"),
             "job.yaml:1:80: 'max_backoff' (5s) is less than 'backoff' (1m)");

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "codec/map_reader.h"
 #include "job/job_rules.h"
+#include "job/pod_fields.h"
 
 namespace muster {
 namespace {
@@ -75,27 +77,36 @@ void ReadLimits(const Node& limits, const std::string& what, Resources& resource
   }
 }
 
+// Of a field whose type CheckPodFields() checks: "" when it is of another.
+std::string TextOf(const Node* node) { return node == nullptr ? "" : node->scalar; }
+
+std::vector<std::string> TextsOf(const Node* node) {
+  std::vector<std::string> texts;
+  if (node == nullptr) return texts;
+  for (const Node& item : node->items) texts.push_back(item.scalar);
+  return texts;
+}
+
 // Values that Kubernetes computes (valueFrom) are known to it alone; they stay in the pod.
 void ReadEnv(const Node& env, const std::string& what, RoleSpec& role, Diagnostics& diagnostics) {
   for (const Node& item : env.items) {
-    MapReader reader(item, absl::StrCat("an entry of 'env' in ", what), diagnostics);
-    reader.Require("name", "the variable's name");
-    const auto name = reader.String("name");
-    const bool computed = reader.Find("valueFrom") != nullptr;
-    if (!name || computed) continue;
-    const Node* value = reader.Find("value");
-    const bool absent = value == nullptr || value->kind == Node::Kind::kNull;
-    role.env[*name] = absent ? "" : reader.String("value").value_or("");
+    const std::string name = TextOf(item.Find("name"));
+    if (name.empty()) {
+      diagnostics.Add(item.mark, absl::StrCat("an entry of 'env' in ", what,
+                                              " lacks 'name'; expected the variable's name"));
+    } else if (item.Find("valueFrom") == nullptr) {
+      role.env[name] = TextOf(item.Find("value"));
+    }
   }
 }
 
 int ReadPort(const Node* ports, const std::string& what, Diagnostics& diagnostics) {
   if (ports == nullptr) return kTfJobPort;
   for (const Node& item : ports->items) {
-    const Node* name = item.Find("name");
-    if (name == nullptr || name->scalar != kTfJobPortName) continue;
+    if (TextOf(item.Find("name")) != kTfJobPortName) continue;
     MapReader reader(item, absl::StrCat("the port 'tfjob-port' in ", what), diagnostics);
-    reader.Require("containerPort", "a port");
+    const Node* port = reader.Require("containerPort", "a port");
+    if (port == nullptr || !codec::AsInt(*port)) return kTfJobPort;
     return static_cast<int>(reader.Int("containerPort", 1, kLastPort).value_or(kTfJobPort));
   }
   return kTfJobPort;
@@ -104,20 +115,20 @@ int ReadPort(const Node* ports, const std::string& what, Diagnostics& diagnostic
 void ReadContainer(const Node& node, const std::string& what, RoleSpec& role,
                    Diagnostics& diagnostics) {
   MapReader container(node, absl::StrCat("the container 'tensorflow' in ", what), diagnostics);
-  if (container.Require("image", "the image to run") != nullptr) {
-    role.image = container.String("image").value_or("");
-    if (role.image.empty()) {
-      diagnostics.Add(container.Find("image")->mark,
-                      absl::StrCat(container.what(), " has an empty image"));
+  if (const Node* image = container.Require("image", "the image to run")) {
+    role.image = image->scalar;
+    const bool empty = image->kind == Node::Kind::kScalar || image->kind == Node::Kind::kNull;
+    if (role.image.empty() && empty) {
+      diagnostics.Add(image->mark, absl::StrCat(container.what(), " has an empty image"));
     }
   }
-  role.command = container.StringList("command");
-  const std::vector<std::string> args = container.StringList("args");
+  role.command = TextsOf(node.Find("command"));
+  const std::vector<std::string> args = TextsOf(node.Find("args"));
   role.command.insert(role.command.end(), args.begin(), args.end());
-  role.working_dir = container.String("workingDir").value_or("");
-  if (const Node* env = container.Find("env")) ReadEnv(*env, what, role, diagnostics);
-  role.port = ReadPort(container.Find("ports"), what, diagnostics);
-  const Node* resources = container.Find("resources");
+  role.working_dir = TextOf(node.Find("workingDir"));
+  if (const Node* env = node.Find("env")) ReadEnv(*env, what, role, diagnostics);
+  role.port = ReadPort(node.Find("ports"), what, diagnostics);
+  const Node* resources = node.Find("resources");
   const Node* limits = resources == nullptr ? nullptr : resources->Find("limits");
   if (limits != nullptr) ReadLimits(*limits, what, role.resources, diagnostics);
 }
@@ -127,15 +138,18 @@ void ReadContainer(const Node& node, const std::string& what, RoleSpec& role,
 void ReadPodTemplate(const Node& node, const std::string& what, RoleSpec& role,
                      Diagnostics& diagnostics) {
   role.pod = ToJson(node);
+  CheckPodFields(node, "PodTemplateSpec", what, diagnostics);
+  if (node.kind != Node::Kind::kMap && node.kind != Node::Kind::kNull) return;
   MapReader pod_template(node, what, diagnostics);
   const Node* spec = pod_template.Require("spec", "the pod's spec");
-  if (spec == nullptr) return;
+  if (spec == nullptr || (spec->kind != Node::Kind::kMap && spec->kind != Node::Kind::kNull)) {
+    return;
+  }
   MapReader pod(*spec, absl::StrCat("the pod's spec in ", what), diagnostics);
   const Node* containers = pod.Require("containers", "a list with a container named 'tensorflow'");
   if (containers == nullptr) return;
   for (const Node& container : containers->items) {
-    const Node* name = container.Find("name");
-    if (name == nullptr || name->scalar != kTensorflowContainer) continue;
+    if (TextOf(container.Find("name")) != kTensorflowContainer) continue;
     ReadContainer(container, what, role, diagnostics);
     return;
   }

@@ -1,5 +1,5 @@
-// The part of a Kubernetes pod template that Muster reads: the container named `tensorflow`. The
-// rest is Kubernetes' own and is kept without a look.
+// The part of a Kubernetes pod template that Muster reads: the container named `tensorflow`. Of the
+// rest, which is Kubernetes' own, only the types are checked.
 #pragma once
 
 #include <string>

@@ -195,9 +195,9 @@ TEST_F(TaskLaunchTest, DynamicWorkersGetTheSparseForm) {
   spec_.dynamic_workers = true;
   EXPECT_THAT(Build().env["TF_CONFIG"],
               HasSubstr(R"("ps":["p0:2222","p1:2222"],"worker":{"1":"w1:2223"}})"));
-  EXPECT_THAT(
-      Build({"ps", 1}).env["TF_CONFIG"],
-      HasSubstr(R"({"cluster":{"ps":{"1":"p1:2222"}},"sparseCluster":{"ps":["p1:2222"]},"task")"));
+  EXPECT_THAT(Build({"ps", 1}).env["TF_CONFIG"],
+              HasSubstr(R"({"cluster":{"ps":{"1":"p1:2222"},"worker":{}},)"
+                        R"("sparseCluster":{"ps":["p1:2222"],"worker":{}},"task")"));
   EXPECT_THAT(Build({"ps", 1}).env["TF_CONFIG"], HasSubstr(R"("environment":"cloud")"));
 }
 

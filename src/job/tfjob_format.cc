@@ -19,6 +19,7 @@
 #include "job/enum_names.h"
 #include "job/job_rules.h"
 #include "job/parse.h"
+#include "job/pod_fields.h"
 #include "job/pod_template.h"
 
 namespace muster {
@@ -72,7 +73,7 @@ class ManifestReader {
       const std::vector<std::string> known = {kFormatAnnotation,      kModelDirAnnotation,
                                               kMaxRestartsAnnotation, kRestartScopeAnnotation,
                                               kFinishGraceAnnotation, kStartOrderAnnotation,
-                                              kUpdateAnnotation};
+                                              kUpdateAnnotation,      kStatusAnnotation};
       if (!absl::StartsWith(key.name, "muster/") ||
           std::find(known.begin(), known.end(), key.name) != known.end()) {
         continue;
@@ -209,7 +210,7 @@ class V1Reader : ManifestReader {
   void ReadSchedulingPolicy(const Node& node) {
     MapReader reader(node, "schedulingPolicy", diagnostics_);
     reader.Int("minAvailable", 0, kMaxTasks);
-    reader.Find("minResources");
+    reader.StringMap("minResources");
     reader.String("queue");
     reader.String("priorityClass");
     reader.Int("scheduleTimeoutSeconds", 0, kMaxSeconds);
@@ -283,8 +284,17 @@ class V1Reader : ManifestReader {
     }
     if (const Node* pod = reader.Require("template", "a pod template")) {
       ReadPodTemplate(*pod, absl::StrCat("the template of ", name), role, diagnostics_);
+      WarnOfRestartPolicy(*pod, name);
     }
     reader.Finish();
+  }
+
+  void WarnOfRestartPolicy(const Node& pod, const std::string& name) {
+    const Node* spec = pod.Find("spec");
+    const Node* policy = spec == nullptr ? nullptr : spec->Find("restartPolicy");
+    if (policy == nullptr) return;
+    diagnostics_.Warn(policy->mark, absl::StrCat("has no effect; the restartPolicy of the role ",
+                                                 name, " is the one that counts"));
   }
 };
 
@@ -350,14 +360,21 @@ class V1Alpha1Reader : ManifestReader {
     if (reader.Require("logDir", "the folder that TensorBoard shows") != nullptr) {
       reader.String("logDir");
     }
-    for (const char* key : {"volumes", "volumeMounts"}) {
-      const Node* list = reader.Find(key);
-      if (list == nullptr || list->kind == Node::Kind::kSequence) continue;
+    CheckVolumes(reader.Find("volumes"), "volumes", "Volume");
+    CheckVolumes(reader.Find("volumeMounts"), "volumeMounts", "VolumeMount");
+    reader.Choice("serviceType", {"ClusterIP", "NodePort", "LoadBalancer"});
+    reader.Finish();
+  }
+
+  void CheckVolumes(const Node* list, const char* key, const char* type) {
+    if (list == nullptr || list->kind == Node::Kind::kNull) return;
+    if (list->kind != Node::Kind::kSequence) {
       diagnostics_.Add(list->mark, absl::StrCat("'", key, "' of tensorboard must be a list, not ",
                                                 Describe(*list)));
     }
-    reader.Choice("serviceType", {"ClusterIP", "NodePort", "LoadBalancer"});
-    reader.Finish();
+    for (const Node& item : list->items) {
+      CheckPodFields(item, type, absl::StrCat("'", key, "' of tensorboard"), diagnostics_);
+    }
   }
 
   void ReadReplicaSpecs(const Node* node) {

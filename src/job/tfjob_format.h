@@ -19,6 +19,8 @@ inline constexpr char kRestartScopeAnnotation[] = "muster/restart-scope";
 inline constexpr char kFinishGraceAnnotation[] = "muster/finish-grace";
 inline constexpr char kStartOrderAnnotation[] = "muster/start-order";  // of roles: "ps,worker"
 inline constexpr char kUpdateAnnotation[] = "muster/update";           // recreate, rolling or never
+// Written by the operator: fields of the status that the cluster's CRD prunes, as JSON.
+inline constexpr char kStatusAnnotation[] = "muster/status";
 // A native job: its commands may hold placeholders, and its tasks get every variable that they
 // would get elsewhere.
 inline constexpr char kNativeFormat[] = "native";

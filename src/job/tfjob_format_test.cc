@@ -39,7 +39,7 @@ spec:
             - name: tensorflow
               image: tf:2
               command: [python, /mnist.py]
-              args: [--steps, 10]
+              args: [--steps, "10"]
               workingDir: /src
               env:
                 - {name: A, value: "1"}

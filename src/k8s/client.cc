@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kListTries = 3;
 constexpr int kMaxPages = 100'000;
+// In memory a page takes several times that, for a moment.
+constexpr int64_t kMaxPageBytes = int64_t{16} << 20;
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -95,8 +97,15 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
                        .call = options.call};
     if (page_size > 0) request.query.emplace_back("limit", absl::StrCat(page_size));
     if (!next.empty()) request.query.emplace_back("continue", next);
-    MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
-    MUSTER_ASSIGN_OR_RETURN(Json json, AnswerOf(request, response));
+    if (page_size > 1) request.max_answer = kMaxPageBytes;
+    const auto response = transport_.Send(request);
+    const bool too_large = absl::IsOutOfRange(response.status()) && !IsGone(response.status());
+    if (too_large && page_size != 1) {
+      page_size = page_size == 0 ? std::max<int64_t>(1, options.page_size) : page_size / 2;
+      continue;  // the same page, of fewer objects
+    }
+    MUSTER_RETURN_IF_ERROR(response.status());
+    MUSTER_ASSIGN_OR_RETURN(Json json, AnswerOf(request, *response));
     list.resource_version = ResourceVersionOf(json);
     for (Json& item : json["items"]) {
       if (!item.is_object()) continue;
@@ -143,7 +152,8 @@ absl::StatusOr<Json> Client::Patch(const ResourceKind& kind, const ObjectKey& ke
   return Write({.verb = "patch",
                 .kind = kind,
                 .key = Placed(kind, key),
-                .content_type = "application/merge-patch+json",
+                .content_type = call.strategic_patch ? "application/strategic-merge-patch+json"
+                                                     : "application/merge-patch+json",
                 .call = call},
                patch);
 }

@@ -29,7 +29,7 @@ struct Selection {
 
 struct ListOptions {
   Selection selection = {};
-  int64_t page_size = 500;
+  int64_t page_size = 500;  // at first; of large objects pages hold fewer
   Detail detail = Detail::kAll;
   std::function<void(Json&)> transform = {};  // drops what the caller has no use for
   CallOptions call = {};
@@ -77,7 +77,7 @@ class Client {
   // Replaces it; Conflict when it has another resourceVersion than `object`.
   absl::StatusOr<Json> Update(const ResourceKind& kind, const Json& object,
                               const CallOptions& call = {});
-  // A JSON merge patch: members that are null are removed, lists replaced.
+  // A JSON merge patch: members that are null are removed, lists replaced; unless it is strategic.
   absl::StatusOr<Json> Patch(const ResourceKind& kind, const ObjectKey& key, const Json& patch,
                              const CallOptions& call = {});
   // Creates it or makes it so (server-side apply). Conflict when fields are another manager's,

@@ -1,6 +1,9 @@
 #include "k8s/client.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <set>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -74,6 +77,7 @@ TEST_F(ClientTest, WhatIsSent) {
   });
   const Json pod = MakePod("a", "b");
   (void)client_->Patch(kPods, {"b", "a"}, {{"x", nullptr}}, {.subresource = "status"});
+  (void)client_->Patch(kPods, {"b", "a"}, {{"x", 1}}, {.strategic_patch = true});
   (void)client_->Apply(kPods, pod, true, {.dry_run = true});
   (void)client_->Delete(
       kPods, {"b", "a"},
@@ -84,6 +88,7 @@ TEST_F(ClientTest, WhatIsSent) {
       sent,
       ElementsAre(
           R"(PATCH /api/v1/namespaces/b/pods/a/status application/merge-patch+json {"x":null})",
+          R"(PATCH /api/v1/namespaces/b/pods/a application/strategic-merge-patch+json {"x":1})",
           absl::StrCat(
               "PATCH /api/v1/namespaces/b/pods/a?fieldManager=muster&force=true&dryRun=All "
               "application/apply-patch+yaml ",
@@ -189,6 +194,37 @@ TEST_F(ClientTest, ListsComeInPages) {
   EXPECT_EQ(KeyOf(list->items[1]).name_space, "");
   EXPECT_EQ(list->resource_version, "7");
   EXPECT_EQ(server_.Count("limit=1"), 2);
+}
+
+// Objects of a megabyte each, together more than the answer to one page may be.
+TEST_F(ClientTest, PagesOfLargeObjectsAreShort) {
+  static constexpr int kObjects = 24;
+  Answer([](Exchange& exchange) {
+    const std::string target(exchange.target());
+    const auto number = [&](const std::string& name, int otherwise) {
+      const size_t at = target.find(name);
+      return at == std::string::npos ? otherwise : std::atoi(target.c_str() + at + name.size());
+    };
+    const int begin = number("continue=", 0);
+    const int end = std::min(kObjects, begin + number("limit=", kObjects));
+    Json items = Json::array();
+    for (int i = begin; i < end; ++i) {
+      Json pod = MakePod(absl::StrCat("p", i));
+      pod["metadata"]["annotations"] = {{"large", std::string(1 << 20, 'x')}};
+      items.push_back(std::move(pod));
+    }
+    exchange.Reply(200, Json{{"metadata", {{"continue", end == kObjects ? "" : absl::StrCat(end)}}},
+                             {"items", std::move(items)}}
+                            .dump());
+  });
+  std::set<std::string> names;
+  const auto list = client_->List(kPods, {.transform = [&](Json& item) {
+                                    names.insert(NameOf(item));
+                                    item["metadata"].erase("annotations");
+                                  }});
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_THAT(list->items, SizeIs(kObjects));
+  EXPECT_THAT(names, SizeIs(kObjects));
 }
 
 TEST_F(ClientTest, AListThatExpiresInTheMiddleBeginsAgain) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/wire_reader.h"
 
@@ -201,10 +202,19 @@ Json ReadObject(absl::string_view bytes) {
   return object;
 }
 
+// Copying and writing a Json is recursive, and the depth of a custom resource is its author's
+// choice: what is deeper than any kind needs is dropped.
+bool IsShallow(int depth, Json::parse_event_t event, const Json& /*parsed*/) {
+  const bool begins =
+      event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+  return !begins || depth < kMaxJsonDepth;
+}
+
 Json ParseJsonEvent(absl::string_view text) {
   // Who last changed which field takes half of an object, and nobody asks.
   constexpr int kDepth = 3;  // of {"object": {"metadata": {"managedFields": …}}}
   const auto keep = [](int depth, Json::parse_event_t event, const Json& parsed) {
+    if (!IsShallow(depth, event, parsed)) return false;
     return depth != kDepth || event != Json::parse_event_t::key || parsed != "managedFields";
   };
   return Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
@@ -214,7 +224,9 @@ Json ParseJsonEvent(absl::string_view text) {
 
 Json ParseObject(absl::string_view bytes) {
   if (absl::ConsumePrefix(&bytes, kMagic)) return ReadObject(bytes);
-  return Json::parse(bytes.begin(), bytes.end(), nullptr, /*allow_exceptions=*/false);
+  const Json::parser_callback_t keep =
+      NestsDeeperThan(bytes, kMaxJsonDepth) ? IsShallow : Json::parser_callback_t();
+  return Json::parse(bytes.begin(), bytes.end(), keep, /*allow_exceptions=*/false);
 }
 
 Json ParseEvent(absl::string_view bytes) {

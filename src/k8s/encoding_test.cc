@@ -85,6 +85,18 @@ TEST(ParseObjectTest, ARefusalFromProtobuf) {
                   "causes": [{"reason": "Required", "message": "is missing", "field": "spec.x"}]}})"));
 }
 
+TEST(ParseObjectTest, DropsValuesNestedTooDeeply) {
+  const std::string deep = absl::StrCat("{\"a\":", std::string(100'000, '['),
+                                        std::string(100'000, ']'), ",\"b\":\"[[\\\"[[\"}");
+  const Json object = ParseObject(deep);
+  ASSERT_TRUE(object.is_object());
+  EXPECT_EQ(object["b"], "[[\"[[");
+  EXPECT_LT(object.dump().size(), 1000);
+  const Json event = ParseEvent(absl::StrCat("{\"type\":\"ADDED\",\"object\":", deep, "}"));
+  ASSERT_TRUE(event.is_object());
+  EXPECT_LT(event.dump().size(), 1000);
+}
+
 TEST(ParseObjectTest, JsonIsLeftAsItIs) {
   const Json object = {{"metadata", {{"managedFields", {1}}}}, {"data", {{"managedFields", "x"}}}};
   EXPECT_EQ(ParseObject(object.dump()), object);

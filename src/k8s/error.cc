@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/terminal_text.h"
 #include "k8s/encoding.h"
 
@@ -128,7 +129,7 @@ absl::Status MakeStatus(const ApiRequest& request, const ApiError& error,
 std::optional<ApiError> ApiErrorOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload.has_value()) return std::nullopt;
-  const Json json = Json::parse(std::string(*payload), nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(std::string(*payload));
   if (!json.is_object()) return std::nullopt;
   ApiError error{.code = json.value("code", 0), .reason = json.value("reason", "")};
   for (const Json& cause : json["causes"]) error.causes.push_back({cause[0], cause[1]});

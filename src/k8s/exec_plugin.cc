@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "k8s/resource.h"
@@ -117,7 +118,7 @@ std::string ExecInfo(const ExecPlugin& plugin, const ClusterConfig& cluster, boo
 }
 
 absl::StatusOr<Credential> Parse(const std::string& text, const std::string& api_version) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(text);
   if (TextAt(json, "/kind") != "ExecCredential") {
     return absl::UnauthenticatedError("prints no ExecCredential in JSON");
   }

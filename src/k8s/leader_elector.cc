@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "k8s/error.h"
 #include "k8s/rate_limit.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kMaxLeaseSeconds = 3600;
 constexpr absl::Duration kReleasePatience = absl::Seconds(5);
+constexpr absl::Duration kIdlePoll = absl::Milliseconds(20);
 
 int64_t WholeSeconds(absl::Duration duration) {
   return std::clamp<int64_t>(absl::ToInt64Seconds(duration), 1, kMaxLeaseSeconds);
@@ -136,7 +138,17 @@ void LeaderElector::Release() {
   if (written.ok()) Observe(*written);
 }
 
-absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function<void()>& elected) {
+absl::Status LeaderElector::Drain(const std::function<bool()>& is_idle) {
+  const absl::Time renewal = options_.clock->Now() + options_.retry_period;
+  while (!is_idle()) {
+    if (options_.clock->Now() >= renewal) return Step().status();
+    absl::SleepFor(kIdlePoll);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function<void()>& elected,
+                                const std::function<bool()>& is_idle) {
   std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> jitter(1, 2);
   absl::Status last;
@@ -151,13 +163,16 @@ absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function
   }
   elected();
   while (leading()) {
-    if (!SleepUnlessStopped(options_.retry_period, stop)) {
+    if (SleepUnlessStopped(options_.retry_period, stop)) {
+      last = Step(stop).status();
+    } else if (is_idle()) {
       Release();
       return absl::OkStatus();
+    } else {
+      last = Drain(is_idle);
     }
-    last = Step(stop).status();
   }
-  if (stop.stop_requested()) return absl::OkStatus();
+  if (stop.stop_requested() && is_idle()) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       options_.identity, " does not lead any more",
       last.ok() ? absl::StrCat(": '", leader(), "' does")

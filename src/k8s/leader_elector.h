@@ -42,11 +42,14 @@ class LeaderElector {
   LeaderElector(Client& client, ElectionOptions options)
       : client_(client), options_(std::move(options)) {}
 
-  // Waits to lead, calls `elected`, which must not block, and goes on renewing. Returns OK when
-  // `stop` is requested, with the lease given back; Aborted when it does not lead any more: the
-  // caller must end what only a leader may do, and best itself. While it waits, what time does not
-  // mend ends it: a right that lacks, credentials or a server that are not taken.
-  absl::Status Run(const std::stop_token& stop, const std::function<void()>& elected);
+  // Waits to lead, calls `elected`, which must not block, and goes on renewing. When `stop` is
+  // requested it renews until `is_idle` returns true, for the work of a leader may take a while to
+  // end, gives the lease back and returns OK. Aborted when it does not lead any more: the caller
+  // must end what only a leader may do, and best itself. While it waits, what time does not mend
+  // ends it: a missing right, credentials or a server that are refused.
+  absl::Status Run(
+      const std::stop_token& stop, const std::function<void()>& elected,
+      const std::function<bool()>& is_idle = [] { return true; });
 
   // Reads the lease, and takes or renews it. Whether this process leads now; an error when the
   // server could not be asked, which by itself does not end a leadership.
@@ -60,6 +63,8 @@ class LeaderElector {
   std::string leader() const;
 
  private:
+  // Waits until the work has ended, or until it is time to renew, and renews.
+  absl::Status Drain(const std::function<bool()>& is_idle);
   absl::StatusOr<bool> Take(Json lease, const CallOptions& call);
   void Won(const Json& lease, absl::Time when);
   void Lost();

@@ -129,7 +129,8 @@ class ElectionTest : public testing::Test {
                             .renew_deadline = absl::Seconds(2),
                             .retry_period = absl::Milliseconds(50)}),
           thread([this](const std::stop_token& stop) {
-            result = elector.Run(stop, [this] { elected.Notify(); });
+            result = elector.Run(
+                stop, [this] { elected.Notify(); }, [this] { return idle.load(); });
             ended.Notify();
           }) {}
 
@@ -145,6 +146,7 @@ class ElectionTest : public testing::Test {
     std::unique_ptr<Client> client;
     LeaderElector elector;
     absl::Status result;
+    std::atomic<bool> idle = true;
     absl::Notification elected;
     absl::Notification ended;
     std::jthread thread;
@@ -172,6 +174,24 @@ TEST_F(ElectionTest, TheNextOneLeadsWhenTheFirstCannotRenew) {
   Candidate b(server_, "b");
   ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
   EXPECT_FALSE(a.elector.leading());
+  b.thread.request_stop();
+  EXPECT_EQ(b.Result(), absl::OkStatus());
+}
+
+// What a leader has begun must not meet what the next one does.
+TEST_F(ElectionTest, TheLeaseIsKeptUntilTheWorkHasEnded) {
+  Candidate a(server_, "a");
+  ASSERT_TRUE(a.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  a.idle = false;
+  a.thread.request_stop();
+  Candidate b(server_, "b");
+  // Longer than the lease would last without a renewal.
+  EXPECT_FALSE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(5)));
+  EXPECT_TRUE(a.elector.leading());
+  EXPECT_FALSE(a.ended.HasBeenNotified());
+  a.idle = true;
+  ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
+  EXPECT_EQ(a.Result(), absl::OkStatus());
   b.thread.request_stop();
   EXPECT_EQ(b.Result(), absl::OkStatus());
 }

@@ -30,6 +30,8 @@ struct CallOptions {
   std::stop_token stop;  // Cancelled, at once
   // Of a write: the object as it is now is of no interest, and null is returned.
   bool without_answer = false;
+  // Of a patch: a strategic merge patch, which merges lists by their keys. Built-in kinds only.
+  bool strategic_patch = false;
 };
 
 // What it points to must live until the answer is there.
@@ -44,6 +46,7 @@ struct ApiRequest {
   std::optional<absl::Duration> idle_timeout = std::nullopt;  // of an answer that goes on and on
   bool repeatable = true;  // also when it may have been carried out already
   Detail detail = Detail::kAll;
+  int64_t max_answer = int64_t{128} << 20;  // of an answer without a sink; larger: OutOfRange
   CallOptions call = {};
 
   std::string Resource() const;  // "pods/status"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
@@ -78,6 +79,25 @@ std::string TextAt(const Json& object, absl::string_view path) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::optional<int> NumberAt(const Json& object, absl::string_view path) {
+  const Json* found = Find(object, path);
+  if (found == nullptr || !found->is_number_integer()) return std::nullopt;
+  constexpr auto kMax = std::numeric_limits<int>::max();
+  if (found->is_number_unsigned() && found->get<uint64_t>() > kMax) return std::nullopt;
+  const auto number = found->get<int64_t>();
+  if (number < std::numeric_limits<int>::min() || number > kMax) return std::nullopt;
+  return static_cast<int>(number);
+}
+
+int CountAt(const Json& object, absl::string_view path) {
+  const Json* found = Find(object, path);
+  if (found == nullptr || !found->is_number_integer()) return 0;
+  if (found->is_number_unsigned()) {
+    return static_cast<int>(std::min<uint64_t>(found->get<uint64_t>(), kMaxCount));
+  }
+  return static_cast<int>(std::clamp<int64_t>(found->get<int64_t>(), 0, kMaxCount));
+}
+
 std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path) {
   absl::Time time;
   if (!absl::ParseTime(absl::RFC3339_full, TextAt(object, path), &time, nullptr)) {
@@ -108,7 +128,8 @@ std::string ControllerOf(const Json& object) {
   const Json* owners = Find(object, "/metadata/ownerReferences");
   if (owners == nullptr || !owners->is_array()) return "";
   for (const Json& owner : *owners) {
-    if (owner.is_object() && owner.value("controller", false)) return TextAt(owner, "/uid");
+    const Json* controls = Find(owner, "/controller");
+    if (controls != nullptr && *controls == true) return TextAt(owner, "/uid");
   }
   return "";
 }

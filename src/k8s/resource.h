@@ -65,6 +65,11 @@ struct ObjectKey {
 const Json* Find(const Json& object, absl::string_view path);
 // The text there; "" when there is none.
 std::string TextAt(const Json& object, absl::string_view path);
+// The whole number there; nullopt when there is none, or one that is no int.
+std::optional<int> NumberAt(const Json& object, absl::string_view path);
+// The count there, at most kMaxCount; 0 when there is none: a status is whatever was last written.
+inline constexpr int kMaxCount = 1'000'000;
+int CountAt(const Json& object, absl::string_view path);
 // The time there; nullopt when there is none.
 std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path);
 

@@ -78,5 +78,16 @@ TEST(ResourceTest, TimesAreRead) {
   EXPECT_EQ(TimeAt(object, "/nowhere"), std::nullopt);
 }
 
+TEST(ResourceTest, NumbersOfAnySizeAreRead) {
+  const Json object = {{"a", 137},          {"b", -1},  {"c", int64_t{1} << 40},
+                       {"d", ~uint64_t{0}}, {"e", 1.5}, {"f", "1"}};
+  EXPECT_EQ(NumberAt(object, "/a"), 137);
+  EXPECT_EQ(NumberAt(object, "/b"), -1);
+  for (const char* path : {"/c", "/d", "/e", "/f", "/g"}) EXPECT_FALSE(NumberAt(object, path));
+  EXPECT_EQ(CountAt(object, "/a"), 137);
+  EXPECT_EQ(CountAt(object, "/b"), 0);
+  EXPECT_EQ(CountAt(object, "/d"), kMaxCount);
+}
+
 }  // namespace
 }  // namespace muster::k8s

@@ -13,8 +13,6 @@
 namespace muster::k8s {
 namespace {
 
-constexpr int64_t kMaxAnswer = 128 << 20;
-
 std::string MethodOf(absl::string_view verb) {
   if (verb == "create") return "POST";
   if (verb == "update") return "PUT";
@@ -104,7 +102,7 @@ absl::StatusOr<net::Response> Transport::Try(const std::string& path, const ApiR
                     .headers = {{"Accept", AcceptOf(request)}},
                     .body = request.body,
                     .sink = request.sink,
-                    .max_response_bytes = kMaxAnswer,
+                    .max_response_bytes = request.max_answer,
                     .repeatable = request.repeatable && !streams,
                     .repeat_when_refused = !streams,
                     .patience = streams ? absl::InfiniteDuration() : patience,

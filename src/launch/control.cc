@@ -12,9 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
-#include "launch/unix_socket.h"
 
 namespace muster {
 namespace {
@@ -38,24 +37,19 @@ bool Send(int fd, absl::string_view text) {
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Listen(const std::string& job_dir,
                                                                      EventLoop& loop,
                                                                      Handler handler) {
-  MUSTER_ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(job_dir, kSocketName));
-  const std::string path = JoinPath(job_dir, kSocketName);
-  std::unique_ptr<ControlServer> server(
-      new ControlServer(path, std::move(listener), loop, std::move(handler)));
-  MUSTER_RETURN_IF_ERROR(loop.AddFd(server->listener_.get(), EPOLLIN,
-                                    [self = server.get()](uint32_t) { self->Accept(); }));
+  std::unique_ptr<ControlServer> server(new ControlServer(loop, std::move(handler)));
+  MUSTER_ASSIGN_OR_RETURN(
+      server->listener_,
+      UnixListener::Serve(job_dir, kSocketName, loop,
+                          [self = server.get()](UniqueFd fd) { self->Add(std::move(fd)); }));
   return server;
 }
 
 ControlServer::~ControlServer() {
   for (const auto& [fd, client] : clients_) loop_.RemoveFd(fd);
-  loop_.RemoveFd(listener_.get());
-  ::unlink(path_.c_str());
 }
 
-void ControlServer::Accept() {
-  UniqueFd fd = AcceptSameUser(listener_);
-  if (!fd.valid()) return;
+void ControlServer::Add(UniqueFd fd) {
   if (clients_.size() >= kMaxClients) {
     // Somebody who has nothing to say gives way to somebody who may want to stop the job.
     const auto idle = std::find_if(clients_.begin(), clients_.end(), [](const auto& entry) {
@@ -95,7 +89,7 @@ void ControlServer::Read(int fd) {
 }
 
 bool ControlServer::Answer(Client& client, const std::string& line) {
-  const auto request = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto request = ParseJson(line);
   if (!request.is_object() || !request.contains("op") || !request["op"].is_string()) return false;
   if (request["op"] == "watch") {
     client.watching = true;
@@ -150,7 +144,7 @@ absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request
     if (n <= 0) return absl::UnavailableError("the job's supervisor closed the connection");
     answer.append(buffer, static_cast<size_t>(n));
   }
-  auto json = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  auto json = ParseJson(answer);
   if (json.is_discarded()) return absl::InternalError("the job's supervisor answered nonsense");
   if (json.contains("error"))
     return absl::FailedPreconditionError(json["error"].get<std::string>());

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
+#include "launch/unix_socket.h"
 #include "nlohmann/json.hpp"
 #include "process/event_loop.h"
 
@@ -36,20 +37,15 @@ class ControlServer {
     bool watching = false;
   };
 
-  ControlServer(std::string path, UniqueFd listener, EventLoop& loop, Handler handler)
-      : path_(std::move(path)),
-        listener_(std::move(listener)),
-        loop_(loop),
-        handler_(std::move(handler)) {}
-  void Accept();
+  ControlServer(EventLoop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
+  void Add(UniqueFd fd);
   void Read(int fd);
   bool Answer(Client& client, const std::string& line);
   void Drop(int fd);
 
-  const std::string path_;
-  UniqueFd listener_;
   EventLoop& loop_;
   Handler handler_;
+  std::unique_ptr<UnixListener> listener_;
   std::map<int, Client> clients_;
 };
 

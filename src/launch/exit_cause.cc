@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/terminal_text.h"
 #include "nlohmann/json.hpp"
 
@@ -19,7 +20,7 @@ constexpr int kLongestCause = 300;
 
 // The message of a failing rank: {"message": "…"} or {"message": {"message": "…", …}}.
 std::string MessageOfErrorFile(const std::string& content) {
-  const auto json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(content);
   if (!json.is_object() || !json.contains("message")) return "";
   const auto& message = json["message"];
   if (message.is_string()) return message.get<std::string>();
@@ -96,7 +97,7 @@ AttemptEnd ExplainExit(const ExitStatus& status, const ExitEvidence& evidence) {
 }
 
 AttemptEnd ExplainSpawnFailure(const absl::Status& status, const std::string& role) {
-  AttemptEnd end{.reason = std::string(status.message())};
+  AttemptEnd end{.reason = Printable(status.message())};
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:

@@ -23,9 +23,15 @@ std::string Enumerate(const std::vector<std::string>& names) {
                       names.size() - kMostNames, " more");
 }
 
+std::vector<TaskFailure>::const_iterator FirstOf(const std::vector<TaskFailure>& failures) {
+  return std::min_element(
+      failures.begin(), failures.end(),
+      [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
+}
+
 void CompleteReport(std::vector<TaskFailure> failures, const std::vector<std::string>& stopped,
                     FailureReport& report) {
-  // Hosts tell of them in another order than they happened.
+  // Hosts report them in another order than they happened.
   std::stable_sort(failures.begin(), failures.end(),
                    [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
   report.first = failures.front();

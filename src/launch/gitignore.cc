@@ -230,15 +230,25 @@ bool GitIgnore::Matches(const Pattern& pattern, absl::string_view text) {
   return now[tokens.size()] != 0;
 }
 
-GitIgnore::Verdict GitIgnore::Match(absl::string_view path, bool is_folder) const {
+const GitIgnore::Pattern* GitIgnore::Last(absl::string_view path, bool is_folder) const {
   const size_t slash = path.rfind('/');
   const absl::string_view name = slash == absl::string_view::npos ? path : path.substr(slash + 1);
   for (auto pattern = patterns_.rbegin(); pattern != patterns_.rend(); ++pattern) {
     if (pattern->folders_only && !is_folder) continue;
-    if (!Matches(*pattern, pattern->name_only ? name : path)) continue;
-    return pattern->keeps ? Verdict::kKept : Verdict::kIgnored;
+    if (Matches(*pattern, pattern->name_only ? name : path)) return &*pattern;
   }
-  return Verdict::kNone;
+  return nullptr;
+}
+
+GitIgnore::Verdict GitIgnore::Match(absl::string_view path, bool is_folder) const {
+  const Pattern* last = Last(path, is_folder);
+  if (last == nullptr) return Verdict::kNone;
+  return last->keeps ? Verdict::kKept : Verdict::kIgnored;
+}
+
+bool GitIgnore::KeepsByName(absl::string_view path, bool is_folder) const {
+  const Pattern* last = Last(path, is_folder);
+  return last != nullptr && last->keeps && !last->suffix && last->tokens.empty();
 }
 
 }  // namespace muster

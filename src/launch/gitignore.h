@@ -27,6 +27,8 @@ class GitIgnore {
   // `path` is relative to the folder of the .gitignore, with '/' between and none at either end. A
   // link to a folder is no folder.
   Verdict Match(absl::string_view path, bool is_folder) const;
+  // Whether that verdict is kKept by a line without wildcards: its author meant this very name.
+  bool KeepsByName(absl::string_view path, bool is_folder) const;
 
   bool empty() const { return patterns_.empty(); }
 
@@ -62,6 +64,8 @@ class GitIgnore {
 
   static Pattern ParseLine(absl::string_view line);
   static bool Matches(const Pattern& pattern, absl::string_view text);
+  // The last pattern that matches; null when none does.
+  const Pattern* Last(absl::string_view path, bool is_folder) const;
 
   std::vector<Pattern> patterns_;
 };

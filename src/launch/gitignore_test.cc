@@ -56,6 +56,18 @@ TEST(GitIgnoreTest, LinesSpeakOfPaths) {
   EXPECT_FALSE(ignored("bx1"));
 }
 
+TEST(GitIgnoreTest, ANameIsKeptByALineWithoutWildcards) {
+  const GitIgnore rules =
+      GitIgnore::Parse("*\n!*.py\n!.*\n!.env\n!/a/key\n!.aws/\n!other\nother\n");
+  EXPECT_TRUE(rules.KeepsByName("deep/.env", false));
+  EXPECT_TRUE(rules.KeepsByName("a/key", false));
+  EXPECT_TRUE(rules.KeepsByName(".aws", true));
+  EXPECT_FALSE(rules.KeepsByName(".aws", false));
+  EXPECT_FALSE(rules.KeepsByName("x.py", false));
+  EXPECT_FALSE(rules.KeepsByName(".netrc", false));
+  EXPECT_FALSE(rules.KeepsByName("other", false));
+}
+
 TEST(GitIgnoreTest, HostilePatternsTakeNoTime) {
   const std::string stars = absl::StrJoin(std::vector<std::string>(200, "*a"), "");
   const std::string folders = absl::StrJoin(std::vector<std::string>(200, "**/a"), "/");

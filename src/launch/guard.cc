@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,18 @@
 #include "process/tree.h"
 
 namespace muster {
+namespace {
+
+// Each task costs a pipe, a log, an index and a port: more than the usual soft limit of 1024
+// allows.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
 
 int RunGuarded(const std::function<int()>& body, const std::function<void()>& in_parent) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -22,6 +35,7 @@ int RunGuarded(const std::function<int()>& body, const std::function<void()>& in
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (::getppid() != guard) return 1;
+    RaiseFileLimit();
     return body();
   }
   in_parent();

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 
@@ -47,7 +48,7 @@ absl::Status JobDir::ReserveSpace() const {
   const int error = fd.valid() ? ::posix_fallocate(fd.get(), 0, kReserveBytes) : errno;
   if (error == 0 || error == EOPNOTSUPP) return absl::OkStatus();
   ReleaseSpace();
-  return absl::ErrnoToStatus(error, absl::StrCat("no room for the job's records in ", path_));
+  return DiskError(error, absl::StrCat("no room for the job's records in ", path_));
 }
 
 void JobDir::ReleaseSpace() const { ::unlink((path_ + "/reserve").c_str()); }
@@ -67,7 +68,7 @@ absl::Status JobDir::SaveSubmission(const Submission& submission) const {
 absl::StatusOr<Submission> JobDir::LoadSubmission() const {
   MUSTER_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path_ + "/submission.json", kMaxSubmissionBytes));
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(text);
   if (json.is_discarded())
     return absl::DataLossError(absl::StrCat(path_, "/submission.json is damaged"));
   return SubmissionFromJson(json);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace muster {
@@ -16,5 +17,10 @@ struct JobTls {
 
 // A new authority, which issues this one certificate and is gone.
 absl::StatusOr<JobTls> MakeJobTls(const std::string& job);
+
+// Makes the files ca.crt, tls.crt and tls.key in a folder, for MUSTER_TLS_DIR, readable by their
+// owner alone. Those that are there already stay, so that every task of the job gets the same;
+// FailedPrecondition when they do not fit together or have expired.
+absl::Status EnsureJobTls(const std::string& job, const std::string& folder);
 
 }  // namespace muster

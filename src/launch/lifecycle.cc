@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/units.h"
 #include "launch/failure_report.h"
+#include "launch/restart_policy.h"
 
 namespace muster {
 namespace {
@@ -102,7 +103,7 @@ void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now)
   } else if (end.exit_code == 0) {
     const RoleSpec* role = spec_.FindRole(id.role);
     AddEvent(now, "task", id.ToString(), "succeeded");
-    if (phase_ == Phase::kActive && MayRestart(*role, task, end)) {
+    if (phase_ == Phase::kActive && MayRestart(*role, spec_.policies, task.restarts, end)) {
       ScheduleRestart(id, task, "after it succeeded", now);
     } else {
       SetState(id, task, TaskState::kSucceeded, "");
@@ -158,22 +159,6 @@ std::string Lifecycle::NoteFailure(const TaskId& id, const Task& task, const Att
   return cause;
 }
 
-bool Lifecycle::MayRestart(const RoleSpec& role, const Task& task, const AttemptEnd& end) const {
-  if (!end.may_retry || task.restarts >= spec_.policies.max_restarts) return false;
-  const int code = end.exit_code.value_or(1);
-  switch (role.restart) {
-    case RestartPolicy::kNever:
-      return false;
-    case RestartPolicy::kOnFailure:
-      return code != 0;
-    case RestartPolicy::kAlways:
-      return true;
-    case RestartPolicy::kExitCode:
-      return code >= 128;
-  }
-  return false;
-}
-
 void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end, absl::Time now) {
   const std::string cause = NoteFailure(id, task, end, now);
   if (end.port_taken && port_moves_ < kMaxPortMoves) {
@@ -185,7 +170,7 @@ void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end
     return;
   }
   const RoleSpec& role = *spec_.FindRole(id.role);
-  if (MayRestart(role, task, end)) {
+  if (MayRestart(role, spec_.policies, task.restarts, end)) {
     if (spec_.policies.restart_scope == RestartScope::kTask) {
       ScheduleRestart(id, task, absl::StrCat("after ", cause), now);
       return;
@@ -194,30 +179,28 @@ void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end
     SetState(id, task, TaskState::kRestarting, cause);
     Regroup(absl::StrCat(id.ToString(), " failed (", cause, "); the whole job restarts, ",
                          task.restarts, " of ", spec_.policies.max_restarts),
-            Backoff(task.restarts), now);
+            RestartDelay(spec_.policies, task.restarts), now);
     return;
   }
   SetState(id, task, TaskState::kFailed, cause);
   if (spec_.dynamic_workers && id.role == "worker" && !Decides(id)) return;  // the job goes on
   const std::string often =
-      task.restarts > 0 ? absl::StrCat(" after ", task.restarts, " restarts") : "";
-  FailJob(absl::StrCat(id.ToString(), " failed", often, ": ", cause), now);
+      task.restarts > 0 ? absl::StrCat(" after ", Plural(task.restarts, "restart")) : "";
+  const std::string final = WhyFinal(role, spec_.policies, end);
+  FailJob({.why = absl::StrCat(id.ToString(), " failed", often, ": ", cause),
+           .named = {id},
+           .not_restarted = final.empty() ? "" : absl::StrCat(id.ToString(), ": ", final)},
+          now);
 }
 
 void Lifecycle::ScheduleRestart(const TaskId& id, Task& task, std::string why, absl::Time now) {
   ++task.restarts;
-  const absl::Duration delay = Backoff(task.restarts);
+  const absl::Duration delay = RestartDelay(spec_.policies, task.restarts);
   task.restart_at = now + delay;
   AddEvent(now, "restart", id.ToString(),
            absl::StrCat("restarts in ", DurationToString(delay), " (", task.restarts, " of ",
                         spec_.policies.max_restarts, ")"));
   SetState(id, task, TaskState::kRestarting, std::move(why));
-}
-
-absl::Duration Lifecycle::Backoff(int restarts) const {
-  absl::Duration delay = spec_.policies.backoff;
-  for (int i = 1; i < restarts && delay < spec_.policies.max_backoff; ++i) delay *= 2;
-  return std::min(delay, std::max(spec_.policies.max_backoff, spec_.policies.backoff));
 }
 
 // Ends every task and starts all of them again once the last has ended.
@@ -249,11 +232,22 @@ void Lifecycle::OnStalled(const TaskId& id, const std::string& why, absl::Time n
   actions_.push_back(End{id, /*kill=*/true});
 }
 
-void Lifecycle::FailJob(std::string why, absl::Time now) {
+void Lifecycle::FailJob(Verdict verdict, absl::Time now) {
   if (ending()) return;
-  failure_.emplace();
-  failure_->summary = why;
-  BeginEnding(JobState::kFailed, std::move(why), now);
+  failure_ = FailureReport{.summary = verdict.why, .not_restarted = verdict.not_restarted};
+  named_ = std::move(verdict.named);
+  BeginEnding(JobState::kFailed, std::move(verdict.why), now);
+}
+
+// A verdict that blames a victim blames the first failure instead. It may come to be known only
+// while the job ends: hosts report in another order than things happened.
+void Lifecycle::NameFirstFailure() {
+  const auto first = FirstOf(failures_);
+  if (!failure_.has_value() || named_.empty() || first == failures_.end()) return;
+  if (named_.contains(first->task)) return;
+  named_ = {first->task};
+  reason_ = absl::StrCat(first->task.ToString(), " failed: ", first->cause);
+  failure_->summary = reason_;
 }
 
 void Lifecycle::RequestStop(const std::string& why, bool at_once, absl::Time now) {
@@ -285,6 +279,7 @@ void Lifecycle::BeginEnding(JobState verdict, std::string reason, absl::Time now
   phase_ = Phase::kEnding;
   verdict_ = verdict;
   reason_ = std::move(reason);
+  NameFirstFailure();
   deadline_at_ = regroup_at_ = forgive_at_ = absl::InfiniteFuture();
   others_may_finish_ = verdict == JobState::kSucceeded;
   if (others_may_finish_) finish_at_ = now + spec_.policies.finish_grace;
@@ -311,6 +306,7 @@ void Lifecycle::ContinueEnding(absl::Time now) {
   if (AnyAlive()) return;
   phase_ = Phase::kDone;
   finish_at_ = absl::InfiniteFuture();
+  NameFirstFailure();
   if (failure_.has_value() && !failures_.empty()) {
     std::vector<std::string> stopped;
     for (const auto& [id, task] : tasks_) {
@@ -370,7 +366,7 @@ void Lifecycle::CheckProgress(absl::Time now) {
     return;
   }
   if (NobodyLeft()) {
-    FailJob("every task has ended, and not all of them succeeded", now);
+    FailJob({.why = "every task has ended, and not all of them succeeded"}, now);
     return;
   }
   if (!AllUp()) return;
@@ -413,9 +409,10 @@ absl::Status Lifecycle::Update(JobSpec spec, const UpdatePlan& plan, absl::Time 
     const bool waits = task.state == TaskState::kStarting && !task.ending;
     if (waits && role->ready == Readiness::kStarted) OnReady(id, now);
   }
-  AddEvent(now, "update", "",
-           absl::StrCat("job changed: ", plan.restarted.size(), " tasks restart, ",
-                        plan.added.size(), " added, ", plan.removed.size(), " removed"));
+  AddEvent(
+      now, "update", "",
+      absl::StrCat("job changed: ", Plural(static_cast<int64_t>(plan.restarted.size()), "task"),
+                   " restarted, ", plan.added.size(), " added, ", plan.removed.size(), " removed"));
   CheckProgress(now);
   return absl::OkStatus();
 }
@@ -432,10 +429,12 @@ void Lifecycle::AdvanceTask(const TaskId& id, Task& task, absl::Time now) {
 void Lifecycle::CheckStart(absl::Time now) {
   if (phase_ != Phase::kActive) return;
   std::vector<std::string> missing;
+  std::set<TaskId> named;
   const std::string limit = DurationToString(spec_.policies.start_timeout);
   for (const auto& [id, task] : tasks_) {
     if (task.silent || task.ready_by > now) continue;
     missing.push_back(id.ToString());
+    named.insert(id);
     failures_.push_back({.task = id,
                          .attempt = task.attempt,
                          .time = now,
@@ -443,11 +442,12 @@ void Lifecycle::CheckStart(absl::Time now) {
                          .advice = "if it needs longer, raise policies.start_timeout"});
   }
   if (missing.empty()) return;
-  FailJob(
-      absl::StrCat(Enumerate(missing), " did not start within ", limit,
-                   missing.size() == 1 ? ": its process runs but does not listen on its port"
-                                       : ": their processes run but do not listen on their ports"),
-      now);
+  const char* state = missing.size() == 1
+                          ? ": its process runs but does not listen on its port"
+                          : ": their processes run but do not listen on their ports";
+  FailJob({.why = absl::StrCat(Enumerate(missing), " did not start within ", limit, state),
+           .named = std::move(named)},
+          now);
 }
 
 void Lifecycle::Advance(absl::Time now) {
@@ -455,7 +455,8 @@ void Lifecycle::Advance(absl::Time now) {
   for (auto& [id, task] : tasks_) AdvanceTask(id, task, now);
   CheckStart(now);
   if (deadline_at_ <= now) {
-    FailJob(absl::StrCat("deadline of ", DurationToString(*spec_.policies.deadline), " passed"),
+    FailJob({.why = absl::StrCat("deadline of ", DurationToString(*spec_.policies.deadline),
+                                 " passed")},
             now);
   }
   if (forgive_at_ <= now) {

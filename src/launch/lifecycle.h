@@ -130,6 +130,12 @@ class Lifecycle {
 
  private:
   enum class Phase { kActive, kRegrouping, kEnding, kDone };
+  // Why the job has failed.
+  struct Verdict {
+    std::string why;
+    std::set<TaskId> named = {};     // the tasks that `why` blames
+    std::string not_restarted = {};  // see FailureReport
+  };
 
   void StartTask(const TaskId& id, Task& task, absl::Time now);
   void EndTask(const TaskId& id, Task& task, absl::Time now);
@@ -139,10 +145,10 @@ class Lifecycle {
   // Returns the cause.
   std::string NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
                           absl::Time now);
-  bool MayRestart(const RoleSpec& role, const Task& task, const AttemptEnd& end) const;
   void ScheduleRestart(const TaskId& id, Task& task, std::string why, absl::Time now);
   void Regroup(const std::string& why, absl::Duration delay, absl::Time now);
-  void FailJob(std::string why, absl::Time now);
+  void FailJob(Verdict verdict, absl::Time now);
+  void NameFirstFailure();
   void DropStarts();
   void BeginEnding(JobState verdict, std::string reason, absl::Time now);
   void ContinueEnding(absl::Time now);
@@ -152,7 +158,6 @@ class Lifecycle {
   bool NobodyLeft() const;
   bool AllUp() const;
   bool AnyAlive() const;
-  absl::Duration Backoff(int restarts) const;
   void AdvanceTask(const TaskId& id, Task& task, absl::Time now);
   void CheckStart(absl::Time now);
   void AddEvent(absl::Time now, std::string kind, const std::string& subject, std::string message);
@@ -170,6 +175,7 @@ class Lifecycle {
   // culprit, the others victims.
   std::vector<TaskFailure> failures_;
   std::optional<FailureReport> failure_;
+  std::set<TaskId> named_;  // by reason_, when the job has failed
 
   absl::Time deadline_at_ = absl::InfiniteFuture();
   absl::Time finish_at_ = absl::InfiniteFuture();   // success: when the others are asked to end

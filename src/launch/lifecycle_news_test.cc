@@ -26,6 +26,8 @@ TEST(LifecycleNewsTest, TheFirstFailureIsTheOneThatHappenedFirstWhoeverTellsFirs
   play.End({"worker", 2}, asked);
   const FailureReport& report = *play.life().failure();
   EXPECT_EQ(report.first->task, kWorker0);
+  EXPECT_EQ(play.life().reason(), "worker:0 failed: exit code 3");
+  EXPECT_EQ(report.summary, play.life().reason());
   EXPECT_EQ(report.first->time, began + absl::Seconds(4));
   EXPECT_EQ(play.life().tasks().at(kWorker0).finished, began + absl::Seconds(4));
   EXPECT_EQ(play.StateOf(kWorker0), TaskState::kFailed);

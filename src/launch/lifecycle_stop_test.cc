@@ -181,7 +181,7 @@ TEST(LifecycleUpdateTest, RestartsAddsRemovesAndKeeps) {
   EXPECT_THAT(play.Take(), ElementsAre("start worker:0#1"));
   EXPECT_EQ(play.life().tasks().at(kWorker0).restarts, 0);  // the user's wish costs none
   EXPECT_EQ(play.life().state(), JobState::kRunning);
-  EXPECT_THAT(play.Events(), Contains("update||job changed: 1 tasks restart, 1 added, 1 removed"));
+  EXPECT_THAT(play.Events(), Contains("update||job changed: 1 task restarted, 1 added, 1 removed"));
 }
 
 TEST(LifecycleUpdateTest, ATaskInBackoffRestartsAtOnceAndAFinishedOneRunsAgain) {

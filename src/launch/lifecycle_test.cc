@@ -14,41 +14,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
-struct PolicyCase {
-  RestartPolicy policy;
-  int exit_code;
-  TaskState expected;
-};
-
-class RestartPolicyTest : public testing::TestWithParam<PolicyCase> {};
-
-TEST_P(RestartPolicyTest, DecidesByExitCode) {
-  const auto& [policy, exit_code, expected] = GetParam();
-  Play play(Job({Role("chief"), Role("worker", 1, policy)}));
-  play.Exit(kWorker0, exit_code);
-  EXPECT_EQ(play.StateOf(kWorker0), expected);
-  EXPECT_EQ(play.life().ending(), expected == TaskState::kFailed);
-}
-
-constexpr TaskState kDone = TaskState::kSucceeded;
-constexpr TaskState kFail = TaskState::kFailed;
-constexpr TaskState kAgain = TaskState::kRestarting;
-INSTANTIATE_TEST_SUITE_P(All, RestartPolicyTest,
-                         testing::Values(PolicyCase{RestartPolicy::kNever, 0, kDone},
-                                         PolicyCase{RestartPolicy::kNever, 1, kFail},
-                                         PolicyCase{RestartPolicy::kNever, 137, kFail},
-                                         PolicyCase{RestartPolicy::kOnFailure, 0, kDone},
-                                         PolicyCase{RestartPolicy::kOnFailure, 1, kAgain},
-                                         PolicyCase{RestartPolicy::kOnFailure, 137, kAgain},
-                                         PolicyCase{RestartPolicy::kAlways, 0, kAgain},
-                                         PolicyCase{RestartPolicy::kAlways, 1, kAgain},
-                                         PolicyCase{RestartPolicy::kAlways, 137, kAgain},
-                                         PolicyCase{RestartPolicy::kExitCode, 0, kDone},
-                                         PolicyCase{RestartPolicy::kExitCode, 1, kFail},
-                                         PolicyCase{RestartPolicy::kExitCode, 127, kFail},
-                                         PolicyCase{RestartPolicy::kExitCode, 128, kAgain},
-                                         PolicyCase{RestartPolicy::kExitCode, 255, kAgain}));
-
 TEST(LifecycleTest, StartsEveryTaskAtOnce) {
   Play play(Job({Role("chief"), Role("ps"), Role("worker", 2)}));
   EXPECT_THAT(play.Take(), UnorderedElementsAre("start chief:0#0", "start ps:0#0",
@@ -145,7 +110,7 @@ TEST(LifecycleTest, ScopeJobRestartsEveryTaskOnceAllHaveEnded) {
   play.Exit(kChief, 143);
   play.Exit(kWorker1, 143);
   EXPECT_EQ(play.life().state(), JobState::kFailed);
-  EXPECT_EQ(play.life().reason(), "worker:0 failed after 1 restarts: exit code 139");
+  EXPECT_EQ(play.life().reason(), "worker:0 failed after 1 restart: exit code 139");
 }
 
 TEST(LifecycleTest, ScopeJobWaitsForTheBackoff) {
@@ -298,6 +263,30 @@ TEST(LifecycleTest, TheEarliestUnrecoveredFailureIsTheCulprit) {
   EXPECT_EQ(play.life().state(), JobState::kFailed);
   EXPECT_EQ(play.life().failure()->first->task, kWorker1);
   EXPECT_THAT(play.life().failure()->victims, Contains("worker:0: exit code 1, 0.5 s later"));
+  EXPECT_EQ(play.life().reason(), "worker:1 failed: exit code 137");
+  EXPECT_EQ(play.life().failure()->summary, play.life().reason());
+  EXPECT_THAT(play.Events(), Contains("job||Failed: worker:1 failed: exit code 137"));
+  EXPECT_EQ(play.life().failure()->not_restarted,
+            "worker:0: exit code 1 is final under `restart: exit-code`; `restart: on-failure` "
+            "retries it");
+}
+
+TEST(LifecycleTest, AVerdictWhileTheJobEndsNamesTheFirstFailureToo) {
+  Play play(Job({Role("chief"), Role("worker", 2)}));
+  play.Exit(kWorker1, 137);
+  play.Exit(kWorker0, 1);
+  EXPECT_FALSE(play.life().done());
+  EXPECT_EQ(play.life().reason(), "worker:1 failed: exit code 137");
+}
+
+TEST(LifecycleTest, ADeadlineStaysTheReasonAfterAFailure) {
+  Play play(Job({Role("worker", 2)}, {.backoff = absl::Seconds(5), .deadline = absl::Seconds(3)}));
+  play.Exit(kWorker1, 137);
+  play.Pass(absl::Seconds(3));
+  play.Exit(kWorker0, 143);
+  ASSERT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().reason(), "deadline of 3s passed");
+  EXPECT_EQ(play.life().failure()->first->task, kWorker1);
 }
 
 TEST(LifecycleTest, AJobThatRanWholeForAWhileHasRecovered) {

@@ -17,6 +17,7 @@
 #include "launch/lifecycle.h"
 #include "launch/log_reader.h"
 #include "launch/submission.h"
+#include "launch/unsupported.h"
 
 namespace muster {
 
@@ -45,9 +46,10 @@ class Platform {
   virtual ~Platform() = default;
 
   virtual absl::string_view name() const = 0;
-  // What the job asks for and this platform does not do, a line each: what it is, and what happens
-  // instead. Prepare() refuses what cannot run so.
-  virtual std::vector<std::string> Unsupported(const JobSpec& /*spec*/) const { return {}; }
+  // What the job asks for and this platform does not do. A job with a fatal limit is not prepared.
+  virtual std::vector<Limit> Unsupported(const Submission& /*submission*/) const { return {}; }
+  // Whether its tasks are processes of this machine, with the files that are here.
+  virtual bool runs_here() const { return false; }
   // Fills in where on the platform the job goes, and checks that it can go there. Changes nothing.
   virtual absl::Status Prepare(Submission& submission) = 0;
   // Where that is, for people: "on this machine".

@@ -15,37 +15,56 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
+#include "base/status_macros.h"
 
 namespace muster {
 namespace {
 
-// Invalid when another process has it.
-UniqueFd HoldName(int port) {
+// A lack that concerns this process, not the port.
+absl::Status NoSocket(int error) {
+  if (error != EMFILE && error != ENFILE) return absl::ErrnoToStatus(error, "cannot check a port");
+  return absl::ResourceExhaustedError(absl::StrCat("cannot reserve a port: ", std::strerror(error),
+                                                   "; raise the limit (ulimit -n), or run fewer "
+                                                   "tasks"));
+}
+
+// AlreadyExists when another process has it.
+absl::StatusOr<UniqueFd> HoldName(int port) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return fd;
+  if (!fd.valid()) return NoSocket(errno);
   sockaddr_un address{.sun_family = AF_UNIX};
   const std::string name = absl::StrCat("muster-port-", port);
   // The first byte of sun_path stays 0: an abstract name.
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd.Reset();
-  return fd;
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) == 0) return fd;
+  if (errno != EADDRINUSE) return NoSocket(errno);
+  return absl::AlreadyExistsError(absl::StrCat("port ", port, " belongs to another job"));
 }
 
-// `reuse`: as servers bind, so that connections which the last one left in TIME_WAIT do not count.
-bool CanBind(int port, bool reuse) {
+// AlreadyExists when it is in use, PermissionDenied when this user may not bind it. `reuse`: as
+// servers bind, so that connections which the last one left in TIME_WAIT do not count.
+absl::Status TryToBind(int port, bool reuse) {
   const auto number = htons(static_cast<uint16_t>(port));
   const int on = reuse ? 1 : 0;
+  const sockaddr_in6 any6{.sin6_family = AF_INET6, .sin6_port = number};
+  const sockaddr_in any4{.sin_family = AF_INET, .sin_port = number};
   UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (fd.valid()) {
-    const sockaddr_in6 any{.sin6_family = AF_INET6, .sin6_port = number};
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
-  }
-  fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // a machine without IPv6
-  const sockaddr_in any{.sin_family = AF_INET, .sin_port = number};
+  const bool has_ipv6 = fd.valid() || errno != EAFNOSUPPORT;
+  if (!has_ipv6) fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return NoSocket(errno);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0;
+  const int bound = has_ipv6
+                        ? ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any6), sizeof(any6))
+                        : ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any4), sizeof(any4));
+  if (bound == 0) return absl::OkStatus();
+  if (errno == EACCES) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("port ", port, " is privileged: this user may not listen there"));
+  }
+  if (errno != EADDRINUSE) return NoSocket(errno);
+  return absl::AlreadyExistsError(
+      absl::StrCat("port ", port, " is in use (`ss -ltnp sport = :", port, "` shows by whom)"));
 }
 
 void AddListeners(const std::string& path, std::set<int>& ports) {
@@ -63,7 +82,7 @@ void AddListeners(const std::string& path, std::set<int>& ports) {
 
 }  // namespace
 
-bool IsPortInUse(int port) { return !CanBind(port, /*reuse=*/false); }
+bool IsPortInUse(int port) { return absl::IsAlreadyExists(TryToBind(port, /*reuse=*/false)); }
 
 std::set<int> ListeningPorts() {
   std::set<int> ports;
@@ -78,10 +97,11 @@ absl::StatusOr<int> PortReservations::Reserve() {
   for (int i = 0; i < kCount; ++i) {
     const int port = kFirstPort + (start + i) % kCount;
     if (held_.contains(port)) continue;
-    UniqueFd name = HoldName(port);
-    if (!name.valid()) continue;
-    if (IsPortInUse(port)) continue;
-    held_.emplace(port, std::move(name));
+    auto name = HoldName(port);
+    const absl::Status free = name.ok() ? TryToBind(port, /*reuse=*/false) : name.status();
+    if (absl::IsAlreadyExists(free)) continue;
+    if (!free.ok()) return free;
+    held_.emplace(port, *std::move(name));
     return port;
   }
   return absl::ResourceExhaustedError(
@@ -93,14 +113,8 @@ absl::Status PortReservations::ReserveExactly(int port) {
     return absl::AlreadyExistsError(
         absl::StrCat("port ", port, " is given to two tasks of this job"));
   }
-  UniqueFd name = HoldName(port);
-  if (!name.valid()) {
-    return absl::AlreadyExistsError(absl::StrCat("port ", port, " belongs to another job"));
-  }
-  if (!CanBind(port, /*reuse=*/true)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("port ", port, " is in use (`ss -ltnp sport = :", port, "` shows by whom)"));
-  }
+  MUSTER_ASSIGN_OR_RETURN(UniqueFd name, HoldName(port));
+  MUSTER_RETURN_IF_ERROR(TryToBind(port, /*reuse=*/true));
   held_.emplace(port, std::move(name));
   return absl::OkStatus();
 }

@@ -21,9 +21,10 @@ class PortReservations {
   static constexpr int kFirstPort = 20000;
   static constexpr int kLastPort = 32767;  // Linux serves outgoing connections from 32768 up
 
-  // ResourceExhausted when no port is free.
+  // ResourceExhausted when no port is free, or this process is out of descriptors.
   absl::StatusOr<int> Reserve();
-  // A port that the user chose. AlreadyExists when it is reserved or in use.
+  // A port that the user chose. AlreadyExists when it is reserved or in use, PermissionDenied when
+  // this user may not listen there; ResourceExhausted as above.
   absl::Status ReserveExactly(int port);
   void Release(int port) { held_.erase(port); }
 
@@ -31,7 +32,8 @@ class PortReservations {
   std::map<int, UniqueFd> held_;
 };
 
-// True when a program cannot bind this TCP port: some process has it, or had it a moment ago.
+// True when some process has this TCP port, or had it a moment ago, so that a program cannot bind
+// it.
 bool IsPortInUse(int port);
 // Every TCP port that some process listens on, by the kernel's tables: no connection is made.
 std::set<int> ListeningPorts();

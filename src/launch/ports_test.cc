@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "gmock/gmock.h"
+#include "launch/testing.h"
 
 namespace muster {
 namespace {
@@ -110,6 +111,23 @@ TEST(PortsTest, APortInUseIsRefusedAndNamed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("port ", listener.port())));
   EXPECT_THAT(std::string(status.message()), HasSubstr("is in use"));
+}
+
+TEST(PortsTest, AProcessWithoutDescriptorsIsNotToldThatPortsAreTaken) {
+  PortReservations ports;
+  absl::Status any, exact;
+  {
+    const NoDescriptors none;
+    any = ports.Reserve().status();
+    exact = ports.ReserveExactly(PortReservations::kFirstPort);
+    EXPECT_FALSE(IsPortInUse(PortReservations::kFirstPort));
+  }
+  for (const absl::Status& status : {any, exact}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Too many open files"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("ulimit -n"));
+  }
+  EXPECT_TRUE(ports.Reserve().ok());
 }
 
 TEST(PortsTest, AReservationEndsWithItsProcess) {

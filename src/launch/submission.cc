@@ -18,6 +18,7 @@ nlohmann::json SubmissionToJson(const Submission& submission) {
   };
   if (!submission.place.is_null()) json["place"] = submission.place;
   if (submission.resume_step.has_value()) json["resume_step"] = *submission.resume_step;
+  if (submission.send_home) json["send_home"] = true;
   return json;
 }
 
@@ -34,6 +35,7 @@ absl::StatusOr<Submission> SubmissionFromJson(const nlohmann::json& json) {
     submission.created = absl::FromUnixMicros(json.at("created_us").get<int64_t>());
     submission.resumed_from = json.at("resumed_from").get<std::string>();
     if (json.contains("resume_step")) submission.resume_step = json["resume_step"].get<int64_t>();
+    submission.send_home = json.value("send_home", false);
     submission.place = json.value("place", nlohmann::json());
     return submission;
   } catch (const nlohmann::json::exception& error) {

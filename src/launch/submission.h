@@ -22,7 +22,8 @@ struct Submission {
   absl::Time created;
   std::string resumed_from;  // id of the job it continues; "" = none
   std::optional<int64_t> resume_step;
-  nlohmann::json place;  // where on its platform, in the platform's own words; null = it has one
+  bool send_home = false;  // the working directory may be the user's home
+  nlohmann::json place;    // where on its platform, in the platform's own words; null = it has one
 };
 
 nlohmann::json SubmissionToJson(const Submission& submission);

@@ -10,7 +10,6 @@
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "launch/control.h"
-#include "launch/unsupported.h"
 #include "process/identity.h"
 #include "process/spawn.h"
 
@@ -42,11 +41,12 @@ ClusterSpec ClusterOf(const std::vector<TaskRecord>& tasks) {
 
 }  // namespace
 
-std::vector<std::string> SupervisedPlatform::Unsupported(const JobSpec& spec) const {
-  std::vector<std::string> lines;
+std::vector<Limit> SupervisedPlatform::Unsupported(const Submission& submission) const {
+  const JobSpec& spec = submission.spec;
+  std::vector<Limit> limits;
   for (const RoleSpec& role : spec.roles) {
     const auto add = [&](absl::string_view field, absl::string_view instead) {
-      lines.push_back(NotOfRole(role, field, instead));
+      limits.push_back({.what = NotOfRole(role, field, instead)});
     };
     if (!role.image.empty())
       add("image", "its tasks are processes, with what is installed where they run");
@@ -56,10 +56,8 @@ std::vector<std::string> SupervisedPlatform::Unsupported(const JobSpec& spec) co
     if (!role.pod.is_null()) add("template", kOnlyContainer);
     if (!role.kubernetes.is_null()) add("kubernetes", kForKubernetesAlone);
   }
-  if (!spec.notebook.is_null()) lines.emplace_back(kNoNotebook);
-  if (!spec.kubernetes.is_null())
-    lines.push_back(absl::StrCat("kubernetes: ", kForKubernetesAlone));
-  return lines;
+  AddKubernetesLimits(spec, limits);
+  return limits;
 }
 
 absl::Status SupervisedPlatform::StartSupervisor(const JobDir& dir) const {

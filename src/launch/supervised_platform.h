@@ -12,7 +12,7 @@ namespace muster {
 
 class SupervisedPlatform : public Platform {
  public:
-  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
+  std::vector<Limit> Unsupported(const Submission& submission) const override;
   Liveness Check(const JobRecord& job) override;
   absl::Status Stop(const JobRecord& job, bool at_once) override;
   absl::StatusOr<UpdatePlan> PlanUpdate(const JobRecord& job, const std::vector<TaskRecord>& tasks,

@@ -1,7 +1,6 @@
 #include "launch/supervisor.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,15 +24,6 @@ constexpr absl::Duration kPublishRetry = absl::Seconds(1);
 // At its end a job insists this long on a history that does not take its verdict.
 constexpr absl::Duration kLastPublishPatience = absl::Seconds(30);
 
-// Each task costs a pipe, a log, an index and a port: more than the usual soft limit of 1024
-// allows.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 Supervisor::Supervisor(JobDir dir, Submission submission, EventSink& sink)
@@ -54,7 +44,6 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(JobDir dir, Event
 }
 
 absl::Status Supervisor::Initialize(const RunnerFactory& make_runner) {
-  RaiseFileLimit();
   MUSTER_ASSIGN_OR_RETURN(identity_, IdentifyProcess(::getpid()));
   MUSTER_ASSIGN_OR_RETURN(loop_, EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},

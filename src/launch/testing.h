@@ -1,6 +1,7 @@
 // What the tests of jobs on this machine share: a home, submissions, patience.
 #pragma once
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -36,6 +37,22 @@ class LaunchTest : public testing::Test {
 
   const TempDir temp_;
   const std::string home_ = temp_.path();
+};
+
+// While it lives, this process can open nothing; what is open stays so.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &limit_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = limit_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &limit_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit limit_{};
 };
 
 // Waits for something that is about to happen; the limit is for a machine under load.

@@ -2,18 +2,24 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 
 namespace muster {
 namespace {
+
+constexpr absl::Duration kAcceptRetry = absl::Seconds(1);
 
 // A socket's path may have 107 characters, a job's folder more: reached through a descriptor of the
 // folder, the name is short whatever the folder is called.
@@ -39,24 +45,50 @@ bool IsSameUser(int fd) {
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> ListenAt(const std::string& folder, const std::string& name) {
+absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Serve(
+    const std::string& folder, const std::string& name, EventLoop& loop,
+    std::function<void(UniqueFd)> accepted) {
   MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenFolder(folder));
   const sockaddr_un address = AddressIn(directory, name);
-  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.valid()) return absl::ErrnoToStatus(errno, "socket");
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, "socket");
   const std::string path = JoinPath(folder, name);
   ::unlink(path.c_str());
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(listener.get(), 16) != 0) {
+  struct stat info {};
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::listen(fd.get(), 16) != 0 || ::lstat(path.c_str(), &info) != 0) {
     return absl::ErrnoToStatus(errno, path);
   }
+  std::unique_ptr<UnixListener> listener(
+      new UnixListener(path, std::move(fd), loop, std::move(accepted)));
+  listener->device_ = info.st_dev;
+  listener->number_ = info.st_ino;
+  MUSTER_RETURN_IF_ERROR(loop.AddFd(listener->fd_.get(), EPOLLIN,
+                                    [self = listener.get()](uint32_t) { self->Accept(); }));
   return listener;
 }
 
-UniqueFd AcceptSameUser(const UniqueFd& listener) {
-  UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (fd.valid() && !IsSameUser(fd.get())) fd.Reset();
-  return fd;
+UnixListener::~UnixListener() {
+  loop_.RemoveFd(fd_.get());
+  struct stat info {};
+  const bool is_mine =
+      ::lstat(path_.c_str(), &info) == 0 && info.st_dev == device_ && info.st_ino == number_;
+  if (is_mine) ::unlink(path_.c_str());
+}
+
+void UnixListener::Accept() {
+  UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (fd.valid()) {
+    exhausted_ = false;
+    if (IsSameUser(fd.get())) accepted_(std::move(fd));
+    return;
+  }
+  if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+  if (!std::exchange(exhausted_, true)) {
+    std::fprintf(stderr, "%s: cannot accept a connection: %s; trying again every %s\n",
+                 path_.c_str(), std::strerror(errno), DurationToString(kAcceptRetry).c_str());
+  }
+  loop_.PauseFd(fd_.get(), kAcceptRetry);
 }
 
 absl::StatusOr<UniqueFd> ConnectTo(const std::string& folder, const std::string& name) {

@@ -26,6 +26,7 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "launch/credentials.h"
 #include "launch/gitignore.h"
 
 namespace muster {
@@ -33,6 +34,7 @@ namespace {
 
 constexpr int64_t kMaxGitIgnoreBytes = 16 << 20;
 constexpr size_t kNamedInErrors = 5;
+constexpr size_t kNamedInNotices = 20;
 
 int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -86,8 +88,8 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
 }
 
 // "a, b and 3 more".
-std::string Named(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kNamedInErrors);
+std::string Named(const std::vector<std::string>& names, size_t most = kNamedInErrors) {
+  const size_t shown = std::min(names.size(), most);
   std::string text =
       absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", ");
   if (shown < names.size()) absl::StrAppend(&text, " and ", names.size() - shown, " more");
@@ -121,8 +123,7 @@ std::vector<std::string> LargestEntries(const std::vector<WorkFile>& files, bool
     for (const auto& [size, name] : ordered) {
       if (result.size() == 3 || size == 0) break;
       result.push_back(absl::StrCat(Printable(name), " (",
-                                    by_count ? absl::StrCat(-size, " files") : FormatBytes(-size),
-                                    ")"));
+                                    by_count ? Plural(-size, "file") : FormatBytes(-size), ")"));
     }
     return result;
   }
@@ -149,6 +150,7 @@ class Walk {
     MUSTER_RETURN_IF_ERROR(ReadRulesAbove());
     MUSTER_RETURN_IF_ERROR(Folder(""));
     MUSTER_RETURN_IF_ERROR(Refused());
+    NoticeCredentials();
     std::sort(files_.begin(), files_.end(),
               [](const WorkFile& a, const WorkFile& b) { return a.path < b.path; });
     int64_t total = 0;
@@ -191,6 +193,19 @@ class Walk {
     return false;
   }
 
+  // Whether the name is that of credentials, and no .gitignore asks for it by name. .ssh cannot be
+  // asked for: a repository of dotfiles keeps it for git alone.
+  bool HoldsCredentials(const std::string& path, bool is_folder) const {
+    if (credentials_.Match(path, is_folder) != GitIgnore::Verdict::kIgnored) return false;
+    if (path == ".ssh" || absl::EndsWith(path, "/.ssh")) return true;
+    const std::string full = absl::StrCat(above_, path);
+    for (size_t i = levels_.size(); i-- > first_level_;) {
+      const absl::string_view relative = absl::string_view(full).substr(levels_[i].begin);
+      if (levels_[i].rules.KeepsByName(relative, is_folder)) return false;
+    }
+    return true;
+  }
+
   // `within` is "" or ends in '/'.
   absl::Status Folder(const std::string& within) {
     const std::string folder = JoinPath(root_, within);
@@ -208,7 +223,7 @@ class Walk {
     const bool has_rules = !rules.empty();
     if (has_rules) levels_.push_back({std::move(rules), above_.size() + within.size()});
     for (const std::string& name : *names) {
-      if (name == ".git" || name == ".ssh") continue;  // whose keys are nobody else's
+      if (name == ".git") continue;
       MUSTER_RETURN_IF_ERROR(Entry(absl::StrCat(within, name)));
     }
     if (has_rules) levels_.pop_back();
@@ -223,6 +238,10 @@ class Walk {
       return errno == ENOENT ? absl::OkStatus() : absl::ErrnoToStatus(errno, full);
     }
     if (Ignored(path, S_ISDIR(info.st_mode))) return absl::OkStatus();
+    if (HoldsCredentials(path, S_ISDIR(info.st_mode))) {
+      with_credentials_.push_back(Printable(path));
+      return absl::OkStatus();
+    }
     const Identity identity(info.st_dev, info.st_ino);
     if (S_ISDIR(info.st_mode)) {
       return identity == home_ ? absl::OkStatus() : Folder(absl::StrCat(path, "/"));
@@ -270,6 +289,15 @@ class Walk {
     return root_ == "/" || absl::StartsWith(absl::StrCat(inside, "/"), absl::StrCat(root_, "/"));
   }
 
+  void NoticeCredentials() {
+    if (with_credentials_.empty() || !withheld_.notice) return;
+    std::sort(with_credentials_.begin(), with_credentials_.end());
+    withheld_.notice(absl::StrCat(
+        "not sent with the job, because such files usually hold credentials: ",
+        Named(with_credentials_, kNamedInNotices),
+        "; a line with '!' and the name in .gitignore sends one all the same, except .ssh"));
+  }
+
   absl::Status Refused() const {
     if (!outside_.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
@@ -299,11 +327,12 @@ class Walk {
   const WorkDirLimits limits_;
   std::optional<Identity> home_;
   std::set<Identity> keys_;
+  const GitIgnore credentials_ = GitIgnore::Parse(kCredentialPatterns);
   std::string above_;  // from the repository's top to the root: "" or ends in '/'
   std::vector<Level> levels_;
   size_t first_level_ = 0;  // those before it belong to a repository around this one
   std::vector<WorkFile> files_;
-  std::vector<std::string> outside_, not_utf8_;
+  std::vector<std::string> outside_, not_utf8_, with_credentials_;
 };
 
 }  // namespace

@@ -37,7 +37,8 @@ void TakeStat(const struct stat& info, WorkFile& file);
 struct Withheld {
   std::string home = {};               // Muster's own
   std::vector<std::string> keys = {};  // files by which this user is known to others
-  // Is told of a key that lies there, once for each.
+  // Receives a line for each key that lies there, and one that names what was left out because its
+  // name is that of credentials.
   std::function<void(const std::string&)> notice = nullptr;
 };
 
@@ -53,6 +54,9 @@ struct WorkDirLimits {
 // left out too. So are `.git` and `.ssh` wherever they are, folders without files, and sockets,
 // pipes and devices. A repository within has its own rules alone, as in git. git's settings
 // (core.excludesFile, .git/info/exclude) are not asked.
+//
+// Files and folders whose names are those of credentials (kCredentialPatterns) are left out, too,
+// unless a .gitignore keeps them by a line without wildcards, such as "!.env".
 //
 // A symbolic link is sent as a link. One that leads out of the folder, or is absolute, would lead
 // elsewhere on another machine: FailedPrecondition, as for a name that is not UTF-8, with the names

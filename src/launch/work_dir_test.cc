@@ -182,12 +182,56 @@ TEST_F(WorkDirTest, KeysAndMustersHomeStayHereWhateverTheyAreCalled) {
                                                   HasSubstr("also is not sent")));
 }
 
-TEST_F(WorkDirTest, KeysForHostsStayHere) {
-  Write(".ssh/id_ed25519", "");
-  Write("sub/.ssh/config", "");
-  Write("sub/ssh", "");
-  Write(".gitignore", "!.ssh\n");
-  EXPECT_THAT(Paths(), ElementsAre(".gitignore", "sub/ssh"));
+// Lists the folder; `notices` receives what the user is told.
+std::vector<std::string> PathsAndNotices(const std::string& root,
+                                         std::vector<std::string>& notices) {
+  const auto files = ListWorkDir(
+      root, {.notice = [&notices](const std::string& text) { notices.push_back(text); }});
+  EXPECT_TRUE(files.ok()) << files.status();
+  std::vector<std::string> paths;
+  for (const WorkFile& file : files.value_or(std::vector<WorkFile>())) paths.push_back(file.path);
+  return paths;
+}
+
+TEST_F(WorkDirTest, CredentialsAreLeftOutAndNamed) {
+  for (const char* path :
+       {".aws/credentials", ".kube/config", ".netrc", ".gnupg/secring.gpg", ".docker/config.json",
+        ".config/gcloud/access_tokens.db", ".huggingface/token", ".cache/huggingface/token", ".env",
+        ".env.production", "sub/.env", "sub/deep/.config/gcloud/x", ".ssh/id_ed25519", "id_rsa",
+        "sub/.ssh/config", ".git-credentials", ".pypirc"}) {
+    Write(path, "secret");
+  }
+  for (const char* path : {"train.py", ".env.example", "sub/env", "gcloud/x", ".config/app.toml",
+                           ".cache/data", "kube/config", "sub/ssh"}) {
+    Write(path, "");
+  }
+  std::vector<std::string> notices;
+  EXPECT_THAT(PathsAndNotices(root_, notices),
+              ElementsAre(".cache/data", ".config/app.toml", ".env.example", "gcloud/x",
+                          "kube/config", "sub/env", "sub/ssh", "train.py"));
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_THAT(notices[0],
+              AllOf(HasSubstr("not sent with the job"), HasSubstr(".aws, .cache/huggingface, "),
+                    HasSubstr(".config/gcloud"), HasSubstr("sub/.env"), HasSubstr(".gitignore")));
+}
+
+TEST_F(WorkDirTest, CredentialsAreSentOnlyWhenNamed) {
+  Write(".env", "A=1");
+  Write(".env.local", "B=2");
+  Write(".aws/config", "");
+  Write(".ssh/config", "");
+  Write("sub/.netrc", "");
+  // Wildcards are about other files; .ssh is for no other machine at all.
+  Write(".gitignore", "!.*\n!*.local\n!/sub/.netrc\n!.ssh\n!.env\n!.aws/\n");
+  std::vector<std::string> notices;
+  EXPECT_THAT(PathsAndNotices(root_, notices),
+              ElementsAre(".aws/config", ".env", ".gitignore", "sub/.netrc"));
+  EXPECT_THAT(notices, ElementsAre(HasSubstr(": .env.local, .ssh;")));
+  // What git ignores anyway is left out without a word.
+  Write(".gitignore", ".env*\n.aws\n.ssh\n.netrc\n");
+  notices.clear();
+  EXPECT_THAT(PathsAndNotices(root_, notices), ElementsAre(".gitignore"));
+  EXPECT_THAT(notices, ElementsAre());
 }
 
 TEST_F(WorkDirTest, AFolderThatIsNotThereOrNoFolder) {

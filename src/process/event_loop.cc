@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
+
+#include "base/clock.h"
 
 namespace muster {
 
@@ -20,18 +23,32 @@ absl::Status EventLoop::AddFd(int fd, uint32_t events, FdHandler handler) {
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return absl::ErrnoToStatus(errno, "epoll_ctl");
   }
-  handlers_[fd] = std::make_shared<FdHandler>(std::move(handler));
+  fds_[fd] = {.events = events, .handler = std::make_shared<FdHandler>(std::move(handler))};
   return absl::OkStatus();
-}
-
-void EventLoop::ModifyFd(int fd, uint32_t events) {
-  epoll_event event{.events = events, .data = {.fd = fd}};
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
 void EventLoop::RemoveFd(int fd) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-  handlers_.erase(fd);
+  fds_.erase(fd);
+  paused_.erase(fd);
+}
+
+void EventLoop::PauseFd(int fd, absl::Duration duration) {
+  epoll_event none{.events = 0, .data = {.fd = fd}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &none);
+  paused_[fd] = Clock::Real().Now() + duration;
+}
+
+void EventLoop::ResumeFds(absl::Time now) {
+  for (auto paused = paused_.begin(); paused != paused_.end();) {
+    if (paused->second > now) {
+      ++paused;
+      continue;
+    }
+    epoll_event event{.events = fds_.at(paused->first).events, .data = {.fd = paused->first}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, paused->first, &event);
+    paused = paused_.erase(paused);
+  }
 }
 
 absl::Status EventLoop::HandleSignals(const std::vector<int>& signals, SignalHandler handler) {
@@ -50,6 +67,9 @@ absl::Status EventLoop::HandleSignals(const std::vector<int>& signals, SignalHan
 }
 
 absl::Status EventLoop::Wait(absl::Duration timeout) {
+  const absl::Time now = Clock::Real().Now();
+  ResumeFds(now);
+  for (const auto& [fd, until] : paused_) timeout = std::min(timeout, until - now);
   // Rounded up, so that a timer due in 0.4 ms does not make the loop spin.
   const int64_t ms =
       timeout == absl::InfiniteDuration()
@@ -64,9 +84,9 @@ absl::Status EventLoop::Wait(absl::Duration timeout) {
   for (int i = 0; i < n; ++i) {
     // Looked up now: an earlier handler of this round may have removed it. Shared: it may remove
     // itself.
-    const auto it = handlers_.find(events[i].data.fd);
-    if (it == handlers_.end()) continue;
-    const std::shared_ptr<FdHandler> handler = it->second;
+    const auto it = fds_.find(events[i].data.fd);
+    if (it == fds_.end()) continue;
+    const std::shared_ptr<FdHandler> handler = it->second.handler;
     (*handler)(events[i].events);
   }
   return absl::OkStatus();

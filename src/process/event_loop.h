@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -26,8 +27,10 @@ class EventLoop {
   static absl::StatusOr<std::unique_ptr<EventLoop>> Create();
 
   absl::Status AddFd(int fd, uint32_t events, FdHandler handler);
-  void ModifyFd(int fd, uint32_t events);
   void RemoveFd(int fd);
+  // Does not look at `fd` for `duration`. For one that stays ready though nothing can be done about
+  // it now: it would keep Wait() from waiting.
+  void PauseFd(int fd, absl::Duration duration);
 
   // Blocks these signals for the process and hands them to `handler` instead. Call once.
   absl::Status HandleSignals(const std::vector<int>& signals, SignalHandler handler);
@@ -40,7 +43,14 @@ class EventLoop {
 
   UniqueFd epoll_;
   UniqueFd signals_;
-  std::unordered_map<int, std::shared_ptr<FdHandler>> handlers_;
+  void ResumeFds(absl::Time now);
+
+  struct Registration {
+    uint32_t events = 0;
+    std::shared_ptr<FdHandler> handler;
+  };
+  std::unordered_map<int, Registration> fds_;
+  std::map<int, absl::Time> paused_;  // until when
 };
 
 }  // namespace muster

@@ -35,6 +35,30 @@ TEST(EventLoopTest, HandsOverDescriptorsAndSignals) {
   ::close(fds[1]);
 }
 
+TEST(EventLoopTest, APausedDescriptorIsReportedWhenThePauseIsOver) {
+  auto loop = *EventLoop::Create();
+  int fds[2];
+  ASSERT_EQ(::pipe(fds), 0);
+  ASSERT_EQ(::write(fds[1], "x", 1), 1);
+  int readable = 0;
+  ASSERT_TRUE(loop->AddFd(fds[0], EPOLLIN, [&](uint32_t) { ++readable; }).ok());
+  loop->PauseFd(fds[0], absl::Hours(1));
+  ASSERT_TRUE(loop->Wait(absl::ZeroDuration()).ok());
+  EXPECT_EQ(readable, 0);
+  const absl::Time before = absl::Now();
+  loop->PauseFd(fds[0], absl::Milliseconds(50));
+  while (readable == 0) ASSERT_TRUE(loop->Wait(absl::Seconds(10)).ok());
+  EXPECT_GE(absl::Now() - before, absl::Milliseconds(49));
+  EXPECT_LT(absl::Now() - before, absl::Seconds(9));
+  // One that is removed meanwhile is forgotten.
+  loop->PauseFd(fds[0], absl::ZeroDuration());
+  loop->RemoveFd(fds[0]);
+  ASSERT_TRUE(loop->Wait(absl::ZeroDuration()).ok());
+  EXPECT_EQ(readable, 1);
+  ::close(fds[0]);
+  ::close(fds[1]);
+}
+
 TEST(EventLoopTest, WaitsNoShorterThanTold) {
   auto loop = *EventLoop::Create();
   const absl::Time before = absl::Now();

@@ -15,7 +15,7 @@ namespace muster {
 struct ProcessIdentity {
   int pid = 0;
   uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
-  std::string place;         // "<machine id>/<boot id>/<pid namespace>"
+  std::string place;         // ThisPlace() (process/place.h) of who wrote it down
   bool operator==(const ProcessIdentity&) const = default;
 };
 
@@ -25,7 +25,7 @@ absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid);
 enum class Existence {
   kAlive,
   kEnded,    // zombies too; and everything from before the machine's last start
-  kUnknown,  // another machine or another pid namespace: it cannot be seen from here
+  kUnknown,  // perhaps another machine or pid namespace: it cannot be seen from here
 };
 Existence Find(const ProcessIdentity& identity);
 

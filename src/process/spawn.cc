@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "process/signals.h"
 
 extern char** environ;
 
@@ -52,13 +53,6 @@ bool IsRegularExecutable(const std::string& path, bool& exists) {
   error.error = errno;
   error.stage = stage;
   ::_exit(127);
-}
-
-void ResetSignals() {
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 [[noreturn]] void RunChild(const SpawnOptions& options, const Prepared& prepared, pid_t parent,

@@ -90,13 +90,13 @@ TEST(SpawnTest, SaysWhyAProgramCannotStart) {
 }
 
 TEST(SpawnTest, ChildHasDefaultSignalsAndNoStrayDescriptors) {
-  ::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   UniqueFd leaked(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const Result result = RunToEnd({
       .argv = {"/bin/sh", "-c", "grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l"},
       .env = {{"PATH", "/usr/bin:/bin"}},
   });
-  ::signal(SIGPIPE, SIG_DFL);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_DFL);
   // 0, 1, 2 and the one by which ls reads the folder.
   EXPECT_THAT(result.output, HasSubstr("SigIgn:\t0000000000000000\n4\n"));
 }
@@ -112,9 +112,9 @@ TEST(TreeTest, KillsGrandchildrenThatLeftTheGroupAndTheSession) {
   // Three shells and three sleeps; a process has no environment for a moment while it executes a
   // program.
   while (ProcessesWithEnvironment("MUSTER_TREE_TEST=1").size() < 6) ::usleep(1000);
-  EXPECT_EQ(Descendants(::getpid()).size(), 6u);
+  EXPECT_EQ(ProcessSnapshot().Descendants(::getpid()).size(), 6u);
   KillAllDescendants();
-  EXPECT_TRUE(Descendants(::getpid()).empty());
+  EXPECT_TRUE(ProcessSnapshot().Descendants(::getpid()).empty());
   EXPECT_TRUE(ProcessesWithEnvironment("MUSTER_TREE_TEST=1").empty());
 }
 

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <map>
 #include <memory>
 
 #include "absl/strings/numbers.h"
@@ -77,13 +76,15 @@ std::vector<pid_t> OwnChildren() {
   return children;
 }
 
-std::vector<ProcessInfo> Descendants(pid_t root) {
-  std::multimap<pid_t, ProcessInfo> by_parent;
-  for (const ProcessInfo& process : AllProcesses()) by_parent.emplace(process.parent, process);
+ProcessSnapshot::ProcessSnapshot() {
+  for (const ProcessInfo& process : AllProcesses()) by_parent_.emplace(process.parent, process);
+}
+
+std::vector<ProcessInfo> ProcessSnapshot::Descendants(pid_t root) const {
   std::vector<ProcessInfo> found;
   pid_t parent = root;
   for (size_t next = 0;; parent = found[next++].pid) {
-    const auto [begin, end] = by_parent.equal_range(parent);
+    const auto [begin, end] = by_parent_.equal_range(parent);
     for (auto it = begin; it != end; ++it) found.push_back(it->second);
     if (next == found.size()) return found;
   }
@@ -122,7 +123,7 @@ std::vector<pid_t> KillAllDescendants(absl::Duration patience) {
   // more.
   while (!OwnChildren().empty()) {
     if (absl::Now() > give_up) return OwnChildren();
-    for (const ProcessInfo& process : Descendants(::getpid())) {
+    for (const ProcessInfo& process : ProcessSnapshot().Descendants(::getpid())) {
       if (!process.zombie) SignalProcess(process, SIGKILL);
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {

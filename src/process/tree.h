@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,18 @@ absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid);
 // The direct children of this process's main thread, zombies too.
 std::vector<pid_t> OwnChildren();
 
-// Every descendant of `root`, nearest first, `root` not included.
-std::vector<ProcessInfo> Descendants(pid_t root);
+// All processes as they were at one moment. Taking it reads a file of every process of the machine:
+// one is enough to ask about many roots.
+class ProcessSnapshot {
+ public:
+  ProcessSnapshot();
+
+  // Every descendant of `root`, nearest first, `root` not included.
+  std::vector<ProcessInfo> Descendants(pid_t root) const;
+
+ private:
+  std::multimap<pid_t, ProcessInfo> by_parent_;
+};
 
 // Every process that has `entry` ("NAME=value") in the environment it was started with.
 std::vector<ProcessInfo> ProcessesWithEnvironment(absl::string_view entry);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "process/identity.h"
+#include "process/place.h"
 
 namespace muster {
 namespace {
@@ -22,23 +23,51 @@ TEST(IdentityTest, KnowsThisProcessAndNotALaterOneWithItsPid) {
   EXPECT_EQ(Find(other), Existence::kEnded);
 }
 
+TEST(IdentityTest, APlaceHasFourParts) {
+  const std::vector<std::string> parts = absl::StrSplit(ThisPlace(), '/');
+  ASSERT_EQ(parts.size(), 4u) << ThisPlace();
+  EXPECT_NE(parts[1], "");
+  EXPECT_NE(parts[2], "");
+  EXPECT_NE(parts[3], "");
+}
+
+// This process, written down in one place and looked for from another.
+Existence FromTo(absl::string_view here, absl::string_view there) {
+  ProcessIdentity identity = *IdentifyProcess(::getpid());
+  identity.place = std::string(there);
+  return FindFrom(here, identity);
+}
+
 TEST(IdentityTest, TellsARestartFromAnotherMachineOrContainer) {
-  auto self = IdentifyProcess(::getpid());
-  ASSERT_TRUE(self.ok()) << self.status();
-  const std::vector<std::string> place = absl::StrSplit(self->place, '/');
-  ASSERT_EQ(place.size(), 3u) << self->place;
-  const auto at = [&](const std::string& machine, const std::string& boot,
-                      const std::string& pids) {
-    ProcessIdentity other = *self;
-    other.place = absl::StrCat(machine, "/", boot, "/", pids);
-    return Find(other);
-  };
-  EXPECT_EQ(at(place[0], "another boot", place[2]), Existence::kEnded);
-  EXPECT_EQ(at("another machine", "another boot", place[2]), Existence::kUnknown);
-  EXPECT_EQ(at(place[0], place[1], "pid:[1]"), Existence::kUnknown);
-  ProcessIdentity garbage = *self;
-  garbage.place = "garbage";
-  EXPECT_EQ(Find(garbage), Existence::kUnknown);
+  constexpr char kHere[] = "id/boot/pid:[1]/host";
+  EXPECT_EQ(FromTo(kHere, "id/boot/pid:[1]/host"), Existence::kAlive);
+  EXPECT_EQ(FromTo(kHere, "id/boot/pid:[1]/renamed"), Existence::kAlive);
+  EXPECT_EQ(FromTo(kHere, "id/boot/pid:[2]/host"), Existence::kUnknown);
+  EXPECT_EQ(FromTo(kHere, "id/earlier/pid:[1]/host"), Existence::kEnded);
+  EXPECT_EQ(FromTo(kHere, "id/earlier/pid:[2]/host"), Existence::kEnded);
+  EXPECT_EQ(FromTo(kHere, "other/earlier/pid:[1]/host"), Existence::kUnknown);
+  // A clone of the machine.
+  EXPECT_EQ(FromTo(kHere, "id/earlier/pid:[1]/clone"), Existence::kUnknown);
+  EXPECT_EQ(FromTo(kHere, "garbage"), Existence::kUnknown);
+  EXPECT_EQ(FromTo(kHere, ""), Existence::kUnknown);
+}
+
+TEST(IdentityTest, WithoutAnIdAnotherMachineIsNotTakenForARestart) {
+  constexpr char kHere[] = "/boot/pid:[1]/host";
+  EXPECT_EQ(FromTo(kHere, "/boot/pid:[1]/host"), Existence::kAlive);
+  EXPECT_EQ(FromTo(kHere, "/other/pid:[1]/other"), Existence::kUnknown);
+  EXPECT_EQ(FromTo(kHere, "/other/pid:[1]/host"), Existence::kUnknown);
+  EXPECT_EQ(FromTo(kHere, "id/other/pid:[1]/host"), Existence::kUnknown);
+  // Nor where boots have no id either.
+  EXPECT_EQ(FromTo("//pid:[1]/host", "//pid:[1]/host"), Existence::kUnknown);
+  EXPECT_EQ(FromTo("id//pid:[1]/host", "id//pid:[1]/host"), Existence::kAlive);
+  EXPECT_EQ(FromTo("id//pid:[1]/host", "id//pid:[1]/clone"), Existence::kUnknown);
+}
+
+TEST(IdentityTest, ReadsPlacesWithoutAHostName) {
+  EXPECT_EQ(FromTo("id/boot/pid:[1]/host", "id/boot/pid:[1]"), Existence::kAlive);
+  EXPECT_EQ(FromTo("id/boot/pid:[1]/host", "id/earlier/pid:[1]"), Existence::kEnded);
+  EXPECT_EQ(FromTo("/boot/pid:[1]/host", "/earlier/pid:[1]"), Existence::kUnknown);
 }
 
 TEST(ProcessInfoTest, ReadsItself) {

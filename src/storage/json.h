@@ -3,15 +3,9 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
-#include "nlohmann/json.hpp"
+#include "base/json.h"
 
 namespace muster::storage {
-
-// Not an object, for one, when the text is no JSON.
-inline nlohmann::json ParseJson(absl::string_view text) {
-  return nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-}
 
 // A member that is a text; "" when there is none.
 inline std::string TextMember(const nlohmann::json& json, const char* name) {

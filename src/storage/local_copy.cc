@@ -11,11 +11,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/cache_folder.h"
 #include "base/digest.h"
 #include "base/file_lock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "base/variables.h"
 #include "storage/copy.h"
 
 namespace muster::storage {
@@ -126,11 +128,7 @@ absl::StatusOr<FileLock> Lock(const Url& url, const std::string& folder,
 
 std::string CacheFolder() {
   if (const char* own = std::getenv("MUSTER_CACHE"); own != nullptr && *own != '\0') return own;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/') {
-    return JoinPath(xdg, "muster");
-  }
-  const char* home = std::getenv("HOME");
-  return JoinPath(home != nullptr && *home != '\0' ? home : "/tmp", ".cache/muster");
+  return UserCacheFolder(ProcessVariables());
 }
 
 std::string CacheFolderOf(const Url& url, const std::string& cache) {
@@ -140,7 +138,7 @@ std::string CacheFolderOf(const Url& url, const std::string& cache) {
 absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,
                                       const std::function<void(const std::string&)>& log) {
   const std::string folder = CacheFolderOf(url, cache);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
+  MUSTER_RETURN_IF_ERROR(MakeTrustedFolder(folder));
   MUSTER_ASSIGN_OR_RETURN(const FileLock lock, Lock(url, folder, log));
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const Found found, Find(*there, url, folder));
@@ -156,7 +154,7 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   }
   if (pairs.empty()) return found.path;
   MUSTER_RETURN_IF_ERROR(CheckSpace(url, bytes, folder));
-  log(absl::StrCat("copying ", pairs.size(), pairs.size() == 1 ? " file, " : " files, ",
+  log(absl::StrCat("copying ", Plural(static_cast<int64_t>(pairs.size()), "file"), ", ",
                    FormatBytes(bytes), ", of ", url.ToString(), " to ", folder));
   MUSTER_RETURN_IF_ERROR(CopyFiles(storage, pairs, {.parallel = kParallel, .compare = false}));
   for (const CopyPair& pair : pairs) {

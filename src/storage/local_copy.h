@@ -9,7 +9,7 @@
 
 namespace muster::storage {
 
-// Where copies are kept: $MUSTER_CACHE, $XDG_CACHE_HOME/muster or ~/.cache/muster.
+// Where copies are kept: $MUSTER_CACHE, else UserCacheFolder().
 std::string CacheFolder();
 
 // A folder of `cache` for what is at `url`, always the same.
@@ -19,7 +19,8 @@ std::string CacheFolderOf(const Url& url, const std::string& cache);
 // path that names the same there. What is there with the size and time of the original is left
 // alone; what is no longer at the URL is removed. Several processes that ask for the same take
 // turns: one copies, the others find it done. NotFound when there is nothing; ResourceExhausted
-// when it does not fit on the disk. `log` hears what is copied.
+// when it does not fit on the disk; PermissionDenied when another user of this machine may write
+// to the copies. `log` hears what is copied.
 absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,
                                       const std::function<void(const std::string&)>& log);
 

@@ -47,4 +47,14 @@ absl::Status WriteAt(const std::string& place, absl::string_view content) {
   return WriteWhole(*files, url, content);
 }
 
+absl::Status CheckIsFree(const std::string& place) {
+  Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
+  const absl::Status taken = files->Stat(url).status();
+  if (absl::IsNotFound(taken)) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(taken);
+  return absl::AlreadyExistsError(absl::StrCat(place, ": exists; --force replaces it"));
+}
+
 }  // namespace muster::storage

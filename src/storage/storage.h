@@ -35,5 +35,7 @@ class Storage {
 
 // A file at a path or a URL, for what is written now and then. It is there whole, or not at all.
 absl::Status WriteAt(const std::string& place, absl::string_view content);
+// AlreadyExists when there is a file at a path or a URL.
+absl::Status CheckIsFree(const std::string& place);
 
 }  // namespace muster::storage

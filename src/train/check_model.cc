@@ -68,6 +68,10 @@ absl::Status RunTrial(Model& model, const ModelInput& input, const Loss& loss) {
 
   at::Tensor outputs;
   const absl::Status forward = CatchTorch([&] { outputs = model.Forward(batch.inputs); });
+  if (absl::IsUnknown(forward)) {  // the model's own exception
+    return Annotate(forward, absl::StrCat("the model failed in a trial with a batch of two zeros ",
+                                          ShapeOf(batch.inputs)));
+  }
   if (!forward.ok()) {
     return Annotate(
         forward, absl::StrCat("the model does not take the data's inputs, ", ShapeOf(batch.inputs),
@@ -82,8 +86,8 @@ absl::Status RunTrial(Model& model, const ModelInput& input, const Loss& loss) {
   const absl::Status lost = CatchTorch([&] { value = loss(outputs, batch); });
   if (!lost.ok()) {
     return Annotate(
-        lost, absl::StrCat("the model's outputs ", ShapeOf(outputs), " and the data's targets ",
-                           ShapeOf(batch.targets), " do not fit the loss (for a batch of two)"));
+        lost, absl::StrCat("the loss failed in a trial with a batch of two zeros (", "outputs ",
+                           ShapeOf(outputs), ", targets ", ShapeOf(batch.targets), ")"));
   }
   return CheckLossValue(value);
 }

@@ -191,12 +191,11 @@ void CollectiveExchange::FillBucket(int bucket) {
   float* out = gradients_.floats() + kNotes + range.offset;
   for (const Piece& piece : pieces_[bucket]) {
     float* to = out + piece.offset;
-    torch::Tensor gradient = skipped_ ? torch::Tensor() : replica_.Gradient(piece.variable);
+    const torch::Tensor gradient = skipped_ ? torch::Tensor() : replica_.Gradient(piece.variable);
     if (!gradient.defined()) {
       std::memset(to, 0, static_cast<size_t>(piece.elements) * sizeof(float));
       continue;
     }
-    if (gradient.is_sparse()) gradient = gradient.to_dense().contiguous();
     std::memcpy(to, gradient.data_ptr<float>() + piece.first,
                 static_cast<size_t>(piece.elements) * sizeof(float));
   }

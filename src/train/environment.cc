@@ -56,6 +56,7 @@ absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>&
   environment.attempt = Number<int>("MUSTER_ATTEMPT").value_or(0);
   environment.socket_dir = Variable("MUSTER_SOCKET_DIR");
   environment.tls_dir = Variable("MUSTER_TLS_DIR");
+  environment.plaintext = Variable("MUSTER_INSECURE_PLAINTEXT") == "1";
   environment.progress_file = Variable("MUSTER_PROGRESS_FILE");
   environment.error_file = Variable("TORCHELASTIC_ERROR_FILE");
   environment.train_config = Variable("MUSTER_TRAIN_CONFIG");

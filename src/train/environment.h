@@ -22,6 +22,7 @@ struct Environment {
   int attempt = 0;
   std::string socket_dir;         // private to the job, on this machine; "" = none
   std::string tls_dir;            // the job's certificates; "" = none
+  bool plaintext = false;         // without certificates even between machines
   std::string progress_file;      // "" = none
   std::string error_file;         // "" = none
   std::string train_config;       // the job's train section: a JSON file, or its text; "" = none

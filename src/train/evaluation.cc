@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/compare.h"
@@ -21,6 +22,7 @@
 #include "nlohmann/json.hpp"
 #include "storage/storage.h"
 #include "train/dataset_adapter.h"
+#include "train/earlier_run.h"
 #include "train/export.h"
 #include "train/losses.h"
 #include "train/tensors.h"
@@ -80,6 +82,11 @@ std::optional<checkpoint::Entry> Newest(const std::string& model_dir) {
   return newest;
 }
 
+std::string CheckpointAfter(int64_t evaluated) {
+  if (evaluated < 0) return "the first checkpoint";
+  return absl::StrCat("a checkpoint after step ", evaluated);
+}
+
 std::string NameOf(Exporter::When when) {
   switch (when) {
     case Exporter::When::kFinal:
@@ -91,6 +98,67 @@ std::string NameOf(Exporter::When when) {
   }
   return "";
 }
+
+// Where the outputs have the classes; nullopt: they are no classes.
+std::optional<int64_t> ClassDimensionOf(const Loss& loss, const data::Dataset& dataset) {
+  const auto dimension = ClassDimension(loss);
+  if (dimension && !IsFloating(dataset.targets().dtype)) return dimension;
+  if (dataset.classes() > 0) return 1;
+  return std::nullopt;
+}
+
+// A model's outputs as lines of CSV: a class for each position of an example, or the numbers.
+class Predictions {
+ public:
+  explicit Predictions(std::optional<int64_t> class_dimension)
+      : class_dimension_(class_dimension) {}
+
+  void Add(const torch::Tensor& outputs) {
+    const int64_t dimension = class_dimension_.value_or(-1);
+    if (dimension >= 0 && dimension < outputs.dim() && outputs.size(dimension) > 1) {
+      AddClasses(
+          outputs.movedim(dimension, -1).reshape({outputs.size(0), -1, outputs.size(dimension)}));
+    } else {
+      AddNumbers(outputs.reshape({outputs.size(0), -1}).contiguous());
+    }
+  }
+
+  std::string text() const { return header_.empty() ? "example,outputs\n" : header_ + lines_; }
+
+ private:
+  // [batch, positions, classes]
+  void AddClasses(const torch::Tensor& logits) {
+    const bool many = logits.size(1) > 1;
+    header_ = many ? "example,position,class,probability\n" : "example,class,probability\n";
+    const auto [probability, index] = torch::softmax(logits, 2).max(2);
+    const auto probabilities = probability.accessor<float, 2>();
+    const auto classes = index.accessor<int64_t, 2>();
+    for (int64_t i = 0; i < logits.size(0); ++i, ++example_) {
+      for (int64_t k = 0; k < logits.size(1); ++k) {
+        absl::StrAppend(&lines_, example_, ",");
+        if (many) absl::StrAppend(&lines_, k, ",");
+        absl::StrAppendFormat(&lines_, "%d,%.6f\n", classes[i][k], probabilities[i][k]);
+      }
+    }
+  }
+
+  void AddNumbers(const torch::Tensor& outputs) {
+    header_ = "example,outputs\n";
+    const auto values = outputs.accessor<float, 2>();
+    for (int64_t i = 0; i < outputs.size(0); ++i) {
+      absl::StrAppend(&lines_, example_++);
+      for (int64_t k = 0; k < outputs.size(1); ++k) {
+        absl::StrAppendFormat(&lines_, ",%.6g", values[i][k]);
+      }
+      lines_.push_back('\n');
+    }
+  }
+
+  const std::optional<int64_t> class_dimension_;
+  int64_t example_ = 0;
+  std::string header_;
+  std::string lines_;
+};
 
 absl::Status ExportSafetensors(Model& model, const std::string& path) {
   NamedTensors tensors = AllTensors(model);
@@ -144,33 +212,14 @@ absl::Status PredictToFile(const Experiment& experiment, Model& model, const std
   torch::NoGradGuard no_grad;
   model.SetTraining(false);
   MUSTER_ASSIGN_OR_RETURN(const auto dataset, experiment.data(split));
-  const bool classes = dataset->classes() > 0;
-  std::string text = classes ? "example,class,probability\n" : "example,outputs\n";
-  int64_t example = 0;
+  Predictions predictions(ClassDimensionOf(experiment.loss, *dataset));
   const absl::Status status =
       ForEachBatch(experiment, split, std::nullopt, [&](const Batch& batch) {
-        torch::Tensor outputs = model.Forward(batch.inputs).flatten(1).to(torch::kFloat32);
-        if (classes && outputs.size(1) > 1) {
-          const auto [probability, index] = torch::softmax(outputs, 1).max(1);
-          for (int64_t i = 0; i < outputs.size(0); ++i) {
-            absl::StrAppend(&text, example++, ",", index[i].item<int64_t>(), ",",
-                            absl::StrFormat("%.6f\n", probability[i].item<double>()));
-          }
-          return;
-        }
-        outputs = outputs.contiguous();
-        const auto* values = outputs.data_ptr<float>();
-        for (int64_t i = 0; i < outputs.size(0); ++i) {
-          absl::StrAppend(&text, example++);
-          for (int64_t k = 0; k < outputs.size(1); ++k) {
-            absl::StrAppendFormat(&text, ",%.6g", values[i * outputs.size(1) + k]);
-          }
-          text.push_back('\n');
-        }
+        predictions.Add(model.Forward(batch.inputs).to(torch::kFloat32));
       });
   model.SetTraining(true);
   MUSTER_RETURN_IF_ERROR(status);
-  return storage::WriteAt(path, text);
+  return storage::WriteAt(path, predictions.text());
 }
 
 absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) {
@@ -193,10 +242,17 @@ absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) 
 
 EvalRecorder::EvalRecorder(const Experiment& experiment, ModelDir& model_dir,
                            std::function<void(const std::string&)> log)
-    : experiment_(experiment), model_dir_(model_dir), log_(std::move(log)) {
-  if (model_dir_.folder().empty()) return;
-  auto events = summary::EventWriter::Open(JoinPath(model_dir_.folder(), "eval"), "eval");
-  if (events.ok()) events_ = *std::move(events);
+    : experiment_(experiment), model_dir_(model_dir), log_(std::move(log)) {}
+
+absl::Status EvalRecorder::Evaluate(const checkpoint::Checkpoint& stored, Model& model,
+                                    bool final) {
+  MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, model));
+  MUSTER_ASSIGN_OR_RETURN(EvalResult result,
+                          EvaluateModel(experiment_, model, experiment_.evaluate.split));
+  result.step = stored.step();
+  result.job = checkpoint::JobOf(stored.state());
+  Record(result, model, final);
+  return absl::OkStatus();
 }
 
 void EvalRecorder::Record(const EvalResult& result, Model& model, bool final) {
@@ -223,11 +279,15 @@ absl::Status EvalRecorder::Keep(const EvalResult& result, Model& model, bool fin
 absl::Status EvalRecorder::WriteResult(const EvalResult& result) {
   const std::string folder = JoinPath(model_dir_.folder(), "eval");
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
-  nlohmann::json json = {{"name", experiment_.name},
-                         {"step", result.step},
-                         {"examples", result.examples},
-                         {"split", experiment_.evaluate.split},
-                         {"metrics", nlohmann::json::array()}};
+  nlohmann::json json = {{"name", experiment_.name},    {"step", result.step},
+                         {"examples", result.examples}, {"split", experiment_.evaluate.split},
+                         {"job", result.job},           {"metrics", nlohmann::json::array()}};
+  // Not before: the chief of a job that starts anew sets the folder aside first.
+  if (events_ == nullptr) {
+    if (auto events = summary::EventWriter::Open(folder, "eval"); events.ok()) {
+      events_ = *std::move(events);
+    }
+  }
   for (const auto& [name, value] : result.metrics) {
     json["metrics"].push_back({name, value});
     if (events_ != nullptr) events_->Scalar(name, result.step, value);
@@ -294,32 +354,30 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
   int64_t evaluated = -1;
   absl::SleepFor(experiment.evaluate.start_delay);
   absl::Time not_before = absl::InfinitePast();
-  absl::Time report_at = absl::Now() + kReportInterval;
+  absl::Time report_at = Clock::Real().Now() + kReportInterval;
   for (;; absl::SleepFor(model_dir.poll_interval())) {
     if (const absl::Status status = model_dir.Follow(); !status.ok()) {
       log(absl::StrCat("cannot look for checkpoints: ", status.message(), "; trying again"));
       continue;
     }
     const std::optional<checkpoint::Entry> newest = Newest(model_dir.folder());
-    if (absl::Now() >= report_at) {
-      report_at = absl::Now() + kReportInterval;
-      log(absl::StrCat("waiting for ",
-                       evaluated < 0 ? std::string("the first checkpoint")
-                                     : absl::StrCat("a checkpoint after step ", evaluated),
-                       " in ", model_dir.place()));
+    if (Clock::Real().Now() >= report_at) {
+      report_at = Clock::Real().Now() + kReportInterval;
+      log(absl::StrCat("waiting for ", CheckpointAfter(evaluated), " in ", model_dir.place()));
     }
     if (!newest || newest->step <= evaluated) continue;
     const bool may_be_last = newest->final || newest->step >= experiment.train.max_steps;
     const bool too_soon =
         newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) && evaluated >= 0;
-    if (!may_be_last && (too_soon || absl::Now() < not_before)) continue;
+    if (!may_be_last && (too_soon || Clock::Real().Now() < not_before)) continue;
     const auto stored = checkpoint::Checkpoint::Open(newest->folder);
-    const bool of_this_job = job_id.empty() || (stored.ok() && JobOf(stored->state()) == job_id);
+    const bool of_this_job =
+        job_id.empty() || (stored.ok() && checkpoint::JobOf(stored->state()) == job_id);
     const auto& resume_step = environment.resume_step;
     const bool to_be_set_aside = resume_step && newest->step > *resume_step && !of_this_job;
     if (to_be_set_aside) continue;  // by the chief, soon
-    not_before = absl::Now() + experiment.evaluate.throttle;
-    report_at = absl::Now() + kReportInterval;
+    not_before = Clock::Real().Now() + experiment.evaluate.throttle;
+    report_at = Clock::Real().Now() + kReportInterval;
     evaluated = newest->step;
     if (!stored.ok()) {  // removed or damaged meanwhile: the next one will do
       log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));
@@ -328,17 +386,17 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
     // The last one of an earlier job that went less far is not the last of this one.
     const bool is_last =
         newest->step >= experiment.train.max_steps || (newest->final && of_this_job);
-    MUSTER_RETURN_IF_ERROR(LoadCheckpoint(*stored, *model));
-    MUSTER_ASSIGN_OR_RETURN(EvalResult result,
-                            EvaluateModel(experiment, *model, experiment.evaluate.split));
-    result.step = newest->step;
-    recorder.Record(result, *model, is_last);
+    // A result of other settings is not this job's.
+    if (is_last && !of_this_job) {
+      MUSTER_RETURN_IF_ERROR(CheckEarlierRun(model_dir, experiment, log));
+    }
+    MUSTER_RETURN_IF_ERROR(recorder.Evaluate(*stored, *model, is_last));
     const absl::Status sent = model_dir.SendRest();
     model_dir.Forget(evaluated);
     if (is_last) return sent;
-    if (!sent.ok())
-      log(absl::StrCat("the results of step ", result.step,
-                       " could not be sent: ", sent.message()));
+    if (!sent.ok()) {
+      log(absl::StrCat("the results of step ", evaluated, " could not be sent: ", sent.message()));
+    }
   }
 }
 

@@ -19,6 +19,7 @@ namespace muster::train {
 struct EvalResult {
   int64_t step = 0;
   int64_t examples = 0;
+  std::string job;                                      // that saved the checkpoint; "": not known
   std::vector<std::pair<std::string, double>> metrics;  // the most important first
 };
 
@@ -29,7 +30,8 @@ absl::StatusOr<EvalResult> EvaluateModel(const Experiment& experiment, Model& mo
 // "MNIST accuracy: 0.9912, loss 0.0301 (step 2000, 10000 examples of test)"
 std::string ToString(const EvalResult& result, const std::string& name, const std::string& split);
 
-// Writes the model's outputs for a split as CSV: of classes, the likeliest and its probability.
+// Writes the model's outputs for a split as CSV: of classes the likeliest and its probability, for
+// each position of an example where the outputs have several (row-major); else the numbers.
 absl::Status PredictToFile(const Experiment& experiment, Model& model, const std::string& split,
                            const std::string& path);
 
@@ -47,12 +49,13 @@ class EvalRecorder {
   EvalRecorder(const Experiment& experiment, ModelDir& model_dir,
                std::function<void(const std::string&)> log);
 
-  // Prints and keeps the result, and exports the model as the experiment asks. `final`: it is the
-  // job's last.
-  // What cannot be written is said: training goes on.
-  void Record(const EvalResult& result, Model& model, bool final);
+  // Gives `model` the values of a checkpoint and evaluates it; logs and stores the result, and
+  // exports the model as the experiment asks. `final`: it is the job's last. A result that cannot
+  // be stored is logged only: training goes on.
+  absl::Status Evaluate(const checkpoint::Checkpoint& stored, Model& model, bool final);
 
  private:
+  void Record(const EvalResult& result, Model& model, bool final);
   absl::Status WriteResult(const EvalResult& result);
   absl::StatusOr<bool> UpdateBest(const EvalResult& result);
   absl::Status Keep(const EvalResult& result, Model& model, bool final);
@@ -65,7 +68,7 @@ class EvalRecorder {
 };
 
 // An evaluator's life: evaluates each new checkpoint of the model dir until the last of this job
-// ("": of any).
+// (of any, for an evaluator without a job's id). Fails as CheckEarlierRun does.
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment& environment,
                                 ModelDir& model_dir,
                                 const std::function<void(const std::string&)>& log);

@@ -43,6 +43,18 @@ Json Section(const Json& train, const char* key) {
   return train.contains(key) ? train[key] : Json::object();
 }
 
+// What is read, without how.
+std::map<std::string, std::string> DataSettings(const Json& data) {
+  std::map<std::string, std::string> settings;
+  for (const auto& [key, value] : data.items()) {
+    if (key == "prefetch" || key == "shuffle") continue;
+    settings[absl::StrCat("data.", key)] =
+        value.is_string() ? value.get<std::string>()
+                          : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  return settings;
+}
+
 absl::Status ReadRun(const Json& train, RunConfig& run) {
   const Json checkpoint = Section(train, "checkpoint");
   const Json summary = Section(train, "summary");
@@ -155,11 +167,14 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   MUSTER_RETURN_IF_ERROR(Get(train, "loss", loss));
   MUSTER_RETURN_IF_ERROR(Get(train, "model", model));
   MUSTER_RETURN_IF_ERROR(Get(train, "metrics", metrics));
+  experiment.settings = DataSettings(Section(train, "data"));
+  experiment.settings["model"] = model;
   MUSTER_ASSIGN_OR_RETURN(model, storage::BringHere(model, Print));
   const ModelInput input = InputOf(*dataset, loss);
+  if (loss.empty()) loss = DefaultLossName(input);
+  experiment.settings["loss"] = loss;
   experiment.model = [model, input] { return MakeModel(model, input); };
-  MUSTER_ASSIGN_OR_RETURN(experiment.loss,
-                          LossByName(loss.empty() ? DefaultLossName(input) : loss));
+  MUSTER_ASSIGN_OR_RETURN(experiment.loss, LossByName(loss));
   if (metrics.empty()) experiment.metrics = DefaultMetrics(input);
   for (const std::string& name : metrics) {
     MUSTER_ASSIGN_OR_RETURN(MetricSpec metric, MetricByName(name, experiment.loss));

@@ -147,6 +147,14 @@ Loss Huber() {
 
 Loss Ctc() { return CtcOf; }
 
+std::optional<int64_t> ClassDimension(const Loss& loss) {
+  const auto* function = loss.target<Tensor (*)(const Tensor&, const Batch&)>();
+  if (function == nullptr) return std::nullopt;
+  if (*function == CrossEntropyOf) return 1;
+  if (*function == CtcOf) return 2;
+  return std::nullopt;
+}
+
 absl::StatusOr<Loss> LossByName(const std::string& name) {
   if (const auto found = LossesByName().find(name); found != LossesByName().end()) {
     return found->second();

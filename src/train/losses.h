@@ -4,6 +4,7 @@
 // CatchTorch makes a status of it. A target is never broadcast against an output.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@
 namespace muster::train {
 
 absl::StatusOr<Loss> LossByName(const std::string& name);
+// The dimension of the model's outputs in which a loss of classes has these: 1 of CrossEntropy,
+// 2 of Ctc. nullopt: another loss, or one of the user's.
+std::optional<int64_t> ClassDimension(const Loss& loss);
 
 // `loss` is what the metric "loss" is the mean of.
 absl::StatusOr<MetricSpec> MetricByName(const std::string& name, const Loss& loss);

@@ -50,6 +50,7 @@ struct Arguments {
   std::string to;
   std::string model_dir;
   bool json = false;
+  bool force = false;  // replaces a file at `to`
 };
 
 // Blocks of a few MB come and go with every step: given back to the system each time, they would
@@ -59,16 +60,19 @@ void KeepMemory() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-absl::StatusOr<std::optional<wire::Tls>> TlsOf(const Environment& environment) {
-  if (environment.tls_dir.empty()) return std::nullopt;
+absl::StatusOr<std::unique_ptr<wire::Transport>> TransportOf(const Environment& environment) {
+  if (environment.tls_dir.empty()) {
+    return std::make_unique<wire::GrpcTransport>(
+        std::nullopt,
+        environment.plaintext ? wire::Plaintext::kAnywhere : wire::Plaintext::kLoopbackOnly);
+  }
   auto tls = wire::Tls::Read(environment.tls_dir);
   if (!tls.ok()) return Annotate(tls.status(), "the job's certificates (MUSTER_TLS_DIR)");
-  return *std::move(tls);
+  return std::make_unique<wire::GrpcTransport>(*std::move(tls));
 }
 
 absl::Status Serve(const Environment& environment) {
-  MUSTER_ASSIGN_OR_RETURN(const auto tls, TlsOf(environment));
-  wire::GrpcTransport transport(tls);
+  MUSTER_ASSIGN_OR_RETURN(const auto transport, TransportOf(environment));
   ParameterServer server({.self = environment.self,
                           .training_tasks = environment.TrainingTasks(),
                           .cluster = ClusterText(environment),
@@ -78,16 +82,23 @@ absl::Status Serve(const Environment& environment) {
   const std::string address = environment.AddressOf(environment.self);
   MUSTER_ASSIGN_OR_RETURN(
       const auto listener,
-      transport.Listen(address, [&](wire::Connection& connection) { server.Serve(connection); }));
+      transport->Listen(address, [&](wire::Connection& connection, const wire::Caller& caller) {
+        server.Serve(connection, caller);
+      }));
   Log(absl::StrCat("serves at ", address));
-  return server.Run(environment.peer_timeout.value_or(RunConfig().peer_timeout), kServerGrace);
+  // Tasks that wait for another server are not connected to this one: they give up first, and so do
+  // those that are started again.
+  const RunConfig defaults{};
+  const absl::Duration patience = environment.peer_timeout.value_or(defaults.peer_timeout) +
+                                  environment.start_timeout.value_or(defaults.start_timeout);
+  return server.Run(patience, kServerGrace);
 }
 
 std::string ModelDirOf(const Environment& environment, const Experiment& experiment) {
   return environment.model_dir.empty() ? experiment.run.model_dir : environment.model_dir;
 }
 
-absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
+absl::Status PlayRole(Environment environment, const ExperimentFactory& make) {
   if (environment.self.role == "ps") return Serve(environment);
   MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
@@ -107,9 +118,18 @@ absl::Status RunTask(Environment environment, const ExperimentFactory& make) {
   if (experiment.train.strategy.empty()) {
     experiment.train.strategy = environment.Servers() > 0 ? "sync" : "allreduce";
   }
-  MUSTER_ASSIGN_OR_RETURN(const auto tls, TlsOf(environment));
-  wire::GrpcTransport transport(tls);
-  return Trainer(experiment, environment, *model_dir, transport, Log).Run();
+  MUSTER_ASSIGN_OR_RETURN(const auto transport, TransportOf(environment));
+  return Trainer(experiment, environment, *model_dir, *transport, Log).Run();
+}
+
+absl::Status RunTask(const Environment& environment, const ExperimentFactory& make) {
+  const absl::Status status = PlayRole(environment, make);
+  // The first attempt of a task that finds no peers is misconfigured, most likely. A later one was
+  // started by a launcher that also restarts the others, and counts its attempts.
+  if (environment.attempt > 0 && absl::IsDeadlineExceeded(status)) {
+    return absl::UnavailableError(status.message());
+  }
+  return status;
 }
 
 struct Loaded {
@@ -123,6 +143,7 @@ absl::StatusOr<Loaded> Load(const Environment& environment, const ExperimentFact
                             const Arguments& arguments) {
   Loaded loaded;
   MUSTER_ASSIGN_OR_RETURN(loaded.experiment, make(environment));
+  MUSTER_RETURN_IF_ERROR(CheckExperiment(loaded.experiment));
   if (!arguments.split.empty()) loaded.experiment.evaluate.split = arguments.split;
   const std::string place = ModelDirOf(environment, loaded.experiment);
   if (place.empty()) {
@@ -155,6 +176,7 @@ absl::Status RunEvaluate(const Environment& environment, const ExperimentFactory
 
 absl::Status RunPredict(const Environment& environment, const ExperimentFactory& make,
                         const Arguments& arguments) {
+  if (!arguments.force) MUSTER_RETURN_IF_ERROR(storage::CheckIsFree(arguments.to));
   MUSTER_ASSIGN_OR_RETURN(const Loaded loaded, Load(environment, make, arguments));
   MUSTER_RETURN_IF_ERROR(PredictToFile(loaded.experiment, *loaded.model,
                                        loaded.experiment.evaluate.split, arguments.to));
@@ -164,6 +186,7 @@ absl::Status RunPredict(const Environment& environment, const ExperimentFactory&
 
 absl::Status RunExport(const Environment& environment, const ExperimentFactory& make,
                        const Arguments& arguments) {
+  if (!arguments.force) MUSTER_RETURN_IF_ERROR(storage::CheckIsFree(arguments.to));
   MUSTER_ASSIGN_OR_RETURN(const Loaded loaded, Load(environment, make, arguments));
   MUSTER_ASSIGN_OR_RETURN(const std::string exported,
                           ExportModel(loaded.experiment, *loaded.model, arguments.to));
@@ -210,6 +233,9 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   CLI::App* exporting = checkpointed("export", "Write a checkpoint's model");
   exporting->add_option("--to", arguments.to, "FILE.pt (TorchScript) or FILE.safetensors; or a URL")
       ->required();
+  for (CLI::App* command : {predict, exporting}) {
+    command->add_flag("--force", arguments.force, "Replace the file if it exists");
+  }
   app.require_subcommand(0, 1);
 }
 
@@ -218,6 +244,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
 int RunMain(int argc, char** argv, const ExperimentFactory& make) {
   KeepMemory();
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit fails, as on a full disk
   // The first process of a container is not ended by a signal that it does not handle.
   if (::getpid() == 1) ::signal(SIGTERM, [](int signal) { ::_exit(128 + signal); });
   Arguments arguments;

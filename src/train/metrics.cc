@@ -198,7 +198,9 @@ const std::map<std::string, std::function<MetricSpec()>>& MetricsByName() {
 MetricSpec Accuracy() { return Spec<AccuracyMetric>("accuracy", true); }
 
 MetricSpec TopK(int k) {
-  return Spec<TopKMetric>(absl::StrCat("top", k, "_accuracy"), true, std::max(k, 1));
+  const std::string name = absl::StrCat("top", k, "_accuracy");
+  if (k < 1) return {.name = name, .higher_is_better = true, .make = nullptr};  // is refused
+  return Spec<TopKMetric>(name, true, k);
 }
 
 MetricSpec Auc() { return Spec<AucMetric>("auc", true); }

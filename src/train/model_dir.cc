@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/cache_folder.h"
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -75,11 +76,6 @@ bool IsRest(const std::string& name) {
 
 }  // namespace
 
-std::string JobOf(const nlohmann::json& state) {
-  const auto job = state.find("job");
-  return job != state.end() && job->is_string() ? job->get<std::string>() : "";
-}
-
 ModelDir::ModelDir(std::string place, std::string folder, const Environment& environment, Log log)
     : place_(std::move(place)),
       folder_(std::move(folder)),
@@ -114,7 +110,7 @@ absl::StatusOr<std::unique_ptr<ModelDir>> ModelDir::Open(const std::string& plac
 
 absl::Status ModelDir::MakeRemote(const storage::Url& url) {
   MUSTER_RETURN_IF_ERROR(storage_.For(url).status());
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder_, 0700));
+  MUSTER_RETURN_IF_ERROR(MakeTrustedFolder(folder_));
   const std::string owner = JoinPath(folder_, kOwner);
   MUSTER_ASSIGN_OR_RETURN(lock_, FileLock::Acquire(owner, kOwnerPatience));
   const std::string earlier = ReadFile(owner).value_or("");
@@ -229,14 +225,19 @@ absl::Status ModelDir::FetchFile(const std::string& name) {
 }
 
 absl::Status ModelDir::ResumeFrom(int64_t step) {
+  if (step == 0 && folder_.empty()) return absl::OkStatus();
   if (is_remote()) MUSTER_RETURN_IF_ERROR(FetchFile(kMark));
   const std::string& job = environment_.job_id;
   const std::string mark = JoinPath(folder_, kMark);
   if (!job.empty() && ReadFile(mark).value_or("") == job) return absl::OkStatus();
-  // Before anything is moved: is there something to begin with?
-  MUSTER_RETURN_IF_ERROR(Fetch(step));
-  MUSTER_RETURN_IF_ERROR(checkpoint::Find(folder_, absl::StrCat(step)).status());
-  MUSTER_RETURN_IF_ERROR(SetAside(step));
+  if (step == 0) {
+    MUSTER_RETURN_IF_ERROR(SetRunAside());
+  } else {
+    // Before anything is moved: is there something to begin with?
+    MUSTER_RETURN_IF_ERROR(Fetch(step));
+    MUSTER_RETURN_IF_ERROR(checkpoint::Find(folder_, absl::StrCat(step)).status());
+    MUSTER_RETURN_IF_ERROR(SetAside(step));
+  }
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(mark, job, 0644));
   if (!is_remote()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage_.For(url_));
@@ -248,19 +249,38 @@ absl::Status ModelDir::SetAside(int64_t after_step) {
   return checkpoint::SetAside(folder_, after_step);
 }
 
+absl::Status ModelDir::SetRunAside() {
+  if (is_remote()) {
+    // What an earlier run could not send belongs to that run.
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
+    MUSTER_RETURN_IF_ERROR(KeepUnsent(steps));
+    MUSTER_RETURN_IF_ERROR(SendRest());
+    unsent_ = false;
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string aside,
+                          is_remote() ? remote_->SetRunAside() : checkpoint::SetRunAside(folder_));
+  if (!aside.empty()) log_(absl::StrCat("starting anew; the earlier run was moved to ", aside));
+  if (!is_remote()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  sent_.clear();
+  std::error_code error;
+  for (const fs::path& path : LeftIn(folder_)) fs::remove_all(path, error);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ModelDir::Last> ModelDir::Newest() {
   if (is_remote()) {
     MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
     if (steps.empty()) return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoints"));
     MUSTER_ASSIGN_OR_RETURN(const auto manifest, remote_->ReadManifest(steps.back()));
     MUSTER_ASSIGN_OR_RETURN(const auto state, remote_->ReadState(steps.back()));
-    return Last{.step = manifest.step, .final = manifest.final, .job = JobOf(state)};
+    return Last{.step = manifest.step, .final = manifest.final, .state = state};
   }
   const auto entries = checkpoint::List(folder_);
   if (entries.empty()) return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoints"));
   MUSTER_RETURN_IF_ERROR(entries.back().status);
   MUSTER_ASSIGN_OR_RETURN(const auto stored, checkpoint::Checkpoint::Open(entries.back().folder));
-  return Last{.step = stored.step(), .final = stored.final(), .job = JobOf(stored.state())};
+  return Last{.step = stored.step(), .final = stored.final(), .state = stored.state()};
 }
 
 absl::Status ModelDir::Publish(const std::string& checkpoint, int keep) {

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/file_lock.h"
 #include "checkpoint/remote.h"
+#include "checkpoint/store.h"
 #include "storage/storage.h"
 #include "train/environment.h"
 
@@ -51,14 +52,17 @@ class ModelDir {
   absl::Duration poll_interval() const;
   // Checkpoints before `step` are not needed in the working folder of a URL any more.
   void Forget(int64_t step);
-  // For a run that goes on from `step`, once: later checkpoints are set aside.
+  // For a run that goes on from `step`, once: later checkpoints are set aside. 0: it starts anew,
+  // and all that an earlier run has left is.
   absl::Status ResumeFrom(int64_t step);
 
   // What is known of the newest checkpoint. NotFound when there is none.
   struct Last {
     int64_t step = 0;
     bool final = false;
-    std::string job;  // that saved it; "": not known
+    nlohmann::json state;
+
+    std::string job() const { return checkpoint::JobOf(state); }  // that saved it; "": not known
   };
   absl::StatusOr<Last> Newest();
 
@@ -78,6 +82,7 @@ class ModelDir {
   // Brings one file, if it is there.
   absl::Status FetchFile(const std::string& name);
   absl::Status SetAside(int64_t after_step);
+  absl::Status SetRunAside();
   std::optional<std::pair<int64_t, int64_t>> StampOf(const std::string& name) const;
 
   const std::string place_;
@@ -97,8 +102,5 @@ class ModelDir {
   // Files that are there as they are here: size and time.
   std::map<std::string, std::pair<int64_t, int64_t>> sent_ ABSL_GUARDED_BY(mutex_);
 };
-
-// Which job saved a checkpoint, from its state; "" when that is not known.
-std::string JobOf(const nlohmann::json& state);
 
 }  // namespace muster::train

@@ -14,6 +14,7 @@ namespace {
 
 using at::Tensor;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StrEq;
 
@@ -207,10 +208,40 @@ TEST(CheckModelTest, ModelAndDataThatDoNotFit) {
 
 TEST(CheckModelTest, LossAndTargetsThatDoNotFit) {
   const auto model = Make("mlp", Images({20}));
-  EXPECT_THAT(CheckModel(*model, Images({20}), MeanSquaredError()).message(),
-              StrEq("the model's outputs [2, 10] and the data's targets [2] do not fit the loss "
-                    "(for a batch of two): the loss mse needs one target for each output; the "
-                    "model gives [2, 10], the targets are [2]"));
+  EXPECT_THAT(
+      CheckModel(*model, Images({20}), MeanSquaredError()).message(),
+      StrEq("the loss failed in a trial with a batch of two zeros (outputs [2, 10], targets "
+            "[2]): the loss mse needs one target for each output; the model gives [2, 10], "
+            "the targets are [2]"));
+}
+
+TEST(CheckModelTest, TheUsersOwnExceptionIsReportedAsWhatItIs) {
+  const auto model = Make("mlp", Images({20}));
+  const Loss refuses = [](const Tensor&, const Batch&) -> Tensor {
+    throw std::runtime_error("no licence for this loss");
+  };
+  EXPECT_THAT(
+      CheckModel(*model, Images({20}), refuses).message(),
+      StrEq("the loss failed in a trial with a batch of two zeros (outputs [2, 10], targets "
+            "[2]): no licence for this loss"));
+  const Loss throws_a_number = [](const Tensor&, const Batch&) -> Tensor { throw 7; };
+  EXPECT_THAT(std::string(CheckModel(*model, Images({20}), throws_a_number).message()),
+              EndsWith(": an exception not derived from std::exception was thrown"));
+
+  class Broken : public Model {
+   public:
+    explicit Broken(Model& of) : of_(of) {}
+    Tensor Forward(const Tensor&) override { throw std::runtime_error("no weights downloaded"); }
+    NamedTensors Parameters() override { return of_.Parameters(); }
+    NamedTensors Buffers() override { return {}; }
+    void SetTraining(bool) override {}
+
+   private:
+    Model& of_;
+  } broken(*model);
+  EXPECT_THAT(CheckModel(broken, Images({20}), CrossEntropy()).message(),
+              StrEq("the model failed in a trial with a batch of two zeros [2, 20]: no weights "
+                    "downloaded"));
 }
 
 TEST(CheckModelTest, ALossOfSeveralNumbers) {

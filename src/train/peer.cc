@@ -6,6 +6,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "cluster/tf_config.h"
 
 namespace muster::train {
@@ -25,7 +26,7 @@ wire::Frame HelloOf(const Environment& environment) {
   std::random_device random;
   wire::Frame hello;
   hello.set_kind(wire::Frame::HELLO);
-  hello.set_cluster(ClusterText(environment));
+  hello.set_cluster(Sha256Hex(ClusterText(environment)));
   wire::Peer& peer = *hello.mutable_peer();
   peer.set_role(environment.self.role);
   peer.set_index(static_cast<uint32_t>(environment.self.index));

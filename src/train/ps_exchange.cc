@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "train/half.h"
 #include "train/ps/payload_gradient.h"
@@ -20,7 +20,6 @@ namespace {
 // So long a task waits before it looks whether there is still something to wait for. Longer than
 // the time after which those that wait say for whom.
 constexpr absl::Duration kTurn = absl::Seconds(6);
-constexpr absl::Duration kRejoinTimeout = absl::Minutes(5);
 constexpr absl::Duration kReportInterval = absl::Seconds(5);
 
 std::vector<ShardShape> ShapesOf(const std::vector<ShardPlan>& plans) {
@@ -123,12 +122,10 @@ absl::Status PsExchange::TryJoin(FirstValues first, absl::Duration timeout) {
 }
 
 absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
-  // Once at work, a server that was lost may take its time to come back.
-  const absl::Duration patience =
-      has_joined_ ? std::max(options_.start_timeout, kRejoinTimeout) : options_.start_timeout;
-  const absl::Time deadline = absl::Now() + patience;
+  const absl::Duration timeout = has_joined_ ? options_.peer_timeout : options_.start_timeout;
+  const absl::Time deadline = Clock::Real().Now() + timeout;
   for (;;) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - Clock::Real().Now();
     const absl::Status status = TryJoin(first, std::min(left, kTurn));
     if (status.ok()) {
       has_joined_ = true;
@@ -136,7 +133,9 @@ absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
     }
     if (!LostPeers(status) && !absl::IsDeadlineExceeded(status)) return status;
     if (options_.is_over && options_.is_over()) return absl::CancelledError("the job is over");
-    if (absl::Now() > deadline) return InVain(patience, status.message());
+    if (Clock::Real().Now() <= deadline) continue;
+    return has_joined_ ? LostContact(timeout, status.message())
+                       : TimedOut(timeout, status.message());
   }
 }
 

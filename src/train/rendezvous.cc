@@ -1,8 +1,8 @@
 #include "train/rendezvous.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,16 +10,15 @@
 #include <random>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "cluster/address.h"
+#include "train/relayed_store.h"
 #include "train/torch_status.h"
 #include "train/waiting.h"
 
@@ -150,72 +149,99 @@ absl::StatusOr<StorePtr> FollowInFolder(const RendezvousOptions& options, Waitin
   }
 }
 
-bool CanConnect(const Address& address) {
-  addrinfo hints = {}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const std::string port = absl::StrCat(address.port);
-  if (::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found) != 0) return false;
-  bool connected = false;
-  for (const addrinfo* at = found; at != nullptr && !connected; at = at->ai_next) {
-    const int fd = ::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
-    connected = fd >= 0 && ::connect(fd, at->ai_addr, at->ai_addrlen) == 0;
-    if (fd >= 0) ::close(fd);
-  }
+bool Resolves(const std::string& host) {
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, nullptr, &found) != 0) return false;
   ::freeaddrinfo(found);
-  return connected;
+  return true;
 }
 
-absl::StatusOr<StorePtr> MeetOverTcp(const RendezvousOptions& options, Waiting& waiting) {
-  const auto address = ParseAddress(options.addresses[0]);
+// Listens at this task's address, once its name is known: a cluster's name service may take a
+// while.
+absl::StatusOr<std::shared_ptr<CollectiveNode>> StartNode(const RendezvousOptions& options,
+                                                          Waiting& waiting) {
+  const std::string& self = options.addresses[static_cast<size_t>(options.rank)];
+  const auto address = ParseAddress(self);
   if (!address) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.addresses[0], ": an address must be host:port"));
+    return absl::InvalidArgumentError(absl::StrCat(self, ": an address must be host:port"));
   }
-  if (options.rank != 0) {
-    MUSTER_RETURN_IF_ERROR(Poll(
-        waiting, [&] { return CanConnect(*address); },
-        [&] {
-          return absl::StrCat(options.tasks[0].ToString(), " (", options.addresses[0], ")");
-        }));
-  }
-  c10d::TCPStoreOptions tcp;
-  tcp.port = static_cast<uint16_t>(address->port);
-  tcp.isServer = options.rank == 0;
-  tcp.waitWorkers = false;
-  tcp.timeout =
-      absl::ToChronoMilliseconds(std::max(absl::Seconds(1), waiting.deadline() - absl::Now()));
-  const StorePtr store = c10::make_intrusive<c10d::TCPStore>(address->host, tcp);
-  Roll roll(options, store);
   MUSTER_RETURN_IF_ERROR(Poll(
-      waiting, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));
-  return store;
+      waiting, [&] { return Resolves(address->host); },
+      [&] { return absl::StrCat("an address of ", address->host); }));
+  MUSTER_ASSIGN_OR_RETURN(auto node,
+                          CollectiveNode::Start(*options.transport, {.rank = options.rank,
+                                                                     .tasks = options.tasks,
+                                                                     .addresses = options.addresses,
+                                                                     .hello = options.hello,
+                                                                     .cluster = options.cluster,
+                                                                     .log = options.log}));
+  return node;
 }
 
-absl::StatusOr<StorePtr> MeetAt(const RendezvousOptions& options, Waiting& waiting) {
-  if (options.folder.empty()) return MeetOverTcp(options, waiting);
-  return options.rank == 0 ? LeadInFolder(options, waiting) : FollowInFolder(options, waiting);
+// Calls the roll in rank 0's store; again when another attempt of rank 0 has begun with an empty
+// one.
+absl::StatusOr<StorePtr> MeetOverNetwork(const RendezvousOptions& options, CollectiveNode& node,
+                                         Waiting& waiting) {
+  for (;;) {
+    const auto values = node.OpenStore(wire::kConnectTurn);
+    if (!values.ok()) {
+      const absl::Status& status = values.status();
+      if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
+      MUSTER_RETURN_IF_ERROR(waiting.Pause(absl::StrCat(
+          options.tasks[0].ToString(), " (", options.addresses[0], ": ", status.message(), ")")));
+      continue;
+    }
+    const StorePtr store = NewRelayedStore(*values, node.relay(), options.rank);
+    absl::Status met;
+    const absl::Status called = CatchTorch([&] {
+      Roll roll(options, store);
+      met = Poll(
+          waiting, [&] { return roll.Complete(); }, [&] { return roll.Missing(); });
+    });
+    MUSTER_RETURN_IF_ERROR(met);
+    if (called.ok()) return store;
+    MUSTER_RETURN_IF_ERROR(waiting.Pause(options.tasks[0].ToString()));
+  }
+}
+
+absl::StatusOr<Meeting> MeetAt(const RendezvousOptions& options, Waiting& waiting) {
+  Meeting meeting;
+  if (!options.folder.empty()) {
+    MUSTER_ASSIGN_OR_RETURN(meeting.store, options.rank == 0 ? LeadInFolder(options, waiting)
+                                                             : FollowInFolder(options, waiting));
+    return meeting;
+  }
+  MUSTER_ASSIGN_OR_RETURN(meeting.node, StartNode(options, waiting));
+  MUSTER_ASSIGN_OR_RETURN(meeting.store, MeetOverNetwork(options, *meeting.node, waiting));
+  return meeting;
+}
+
+// Gloo stays on this machine: the relay reaches the others.
+std::string GlooHost(const RendezvousOptions& options) {
+  if (!options.folder.empty()) return "127.0.0.1";
+  char text[INET_ADDRSTRLEN] = {};
+  const in_addr address = LoopbackOf(options.rank);
+  ::inet_ntop(AF_INET, &address, text, sizeof(text));
+  return text;
 }
 
 }  // namespace
 
 absl::StatusOr<Meeting> Meet(const RendezvousOptions& options) {
   Waiting waiting(options.timeout, kReport, options.log);
-  absl::StatusOr<StorePtr> store = absl::UnknownError("");
-  MUSTER_RETURN_IF_ERROR(CatchTorch([&] { store = MeetAt(options, waiting); }));
-  if (absl::IsDeadlineExceeded(store.status())) {
-    return InVain(options.timeout, store.status().message());
+  absl::StatusOr<Meeting> meeting = absl::UnknownError("");
+  MUSTER_RETURN_IF_ERROR(CatchTorch([&] { meeting = MeetAt(options, waiting); }));
+  if (absl::IsDeadlineExceeded(meeting.status())) {
+    return TimedOut(options.timeout, meeting.status().message());
   }
-  MUSTER_RETURN_IF_ERROR(store.status());
-  Meeting meeting{.store = *store};
+  MUSTER_RETURN_IF_ERROR(meeting.status());
   const absl::Status connected = CatchTorch([&] {
-    const auto self = ParseAddress(options.addresses[static_cast<size_t>(options.rank)]);
     auto gloo =
         c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.peer_timeout));
-    gloo->devices.push_back(
-        c10d::ProcessGroupGloo::createDeviceForHostname(self ? self->host : "127.0.0.1"));
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(GlooHost(options)));
     gloo->threads = 2;
-    meeting.group = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        *store, options.rank, static_cast<int>(options.tasks.size()), gloo);
+    meeting->group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        meeting->store, options.rank, static_cast<int>(options.tasks.size()), gloo);
   });
   if (!connected.ok()) {
     return absl::UnavailableError(

@@ -110,8 +110,13 @@ void Replica::Advance() {
 }
 
 torch::Tensor Replica::Gradient(int variable) const {
-  const torch::Tensor& gradient = tensors_[variable].grad();
-  if (!gradient.defined() || gradient.is_sparse()) return gradient;
+  torch::Tensor& gradient = tensors_[variable].mutable_grad();
+  if (!gradient.defined()) return gradient;
+  if (gradient.is_sparse()) {
+    if (variables_[variable].kind == Variable::Kind::kTable) return gradient;
+    torch::NoGradGuard no_grad;
+    gradient = gradient.to_dense();  // kept: it is asked for several times
+  }
   return gradient.contiguous();
 }
 

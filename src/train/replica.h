@@ -40,7 +40,8 @@ class Replica {
   void Advance();
 
   torch::Tensor Tensor(int variable) const { return tensors_[variable]; }
-  // The gradient, contiguous; undefined when the parameter got none.
+  // The gradient, contiguous; undefined when the parameter got none. Sparse of a table only: that
+  // of another parameter is made dense, since all of it is sent.
   torch::Tensor Gradient(int variable) const;
   // As if the parameter got none that counts.
   void ZeroGradient(int variable);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "checkpoint/writer.h"
 
@@ -74,10 +75,10 @@ void Saver::Run(std::unique_ptr<Snapshot> snapshot, bool final) {
 }
 
 absl::Status Saver::Publish(const std::string& folder, bool final) {
-  const absl::Time deadline = absl::Now() + (final ? kLastPatience : absl::ZeroDuration());
+  const absl::Time deadline = Clock::Real().Now() + (final ? kLastPatience : absl::ZeroDuration());
   for (;;) {
     const absl::Status status = options_.model_dir->Publish(folder, options_.keep);
-    if (!absl::IsUnavailable(status) || absl::Now() > deadline) return status;
+    if (!absl::IsUnavailable(status) || Clock::Real().Now() > deadline) return status;
     options_.log(absl::StrCat("the last checkpoint could not be sent: ", status.message(),
                               "; trying again for ", absl::FormatDuration(kLastPatience)));
     absl::SleepFor(kLastPause);

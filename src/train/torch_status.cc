@@ -30,6 +30,12 @@ std::string FirstLine(absl::string_view text) {
   return std::string(absl::StripTrailingAsciiWhitespace(line));
 }
 
+// The interpreter throws c10::Errors on as std::runtime_errors.
+bool IsOfScript(absl::string_view text) {
+  return absl::StrContains(text, "TorchScript interpreter") ||
+         absl::StrContains(text, "Traceback of TorchScript");
+}
+
 bool IsOutOfMemory(absl::string_view message) {
   return absl::StrContains(message, "can't allocate memory") ||
          absl::StrContains(message, "not enough memory");
@@ -41,8 +47,7 @@ std::string TorchMessage(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const absl::string_view text =
       torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
-  if (absl::StrContains(text, "TorchScript interpreter") ||
-      absl::StrContains(text, "Traceback of TorchScript")) {
+  if (IsOfScript(text)) {
     if (std::string cause = CauseOfScriptFailure(text); !cause.empty()) return cause;
   }
   std::string line = FirstLine(text);
@@ -60,7 +65,11 @@ absl::Status CatchTorch(absl::FunctionRef<void()> work) {
     if (IsOutOfMemory(message)) {
       return absl::ResourceExhaustedError("out of memory: " + message);
     }
-    return absl::InvalidArgumentError(message);
+    const bool is_torchs =
+        dynamic_cast<const c10::Error*>(&error) != nullptr || IsOfScript(error.what());
+    return is_torchs ? absl::InvalidArgumentError(message) : absl::UnknownError(message);
+  } catch (...) {
+    return absl::UnknownError("an exception not derived from std::exception was thrown");
   }
 }
 

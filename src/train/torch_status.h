@@ -13,8 +13,8 @@ namespace muster::train {
 // instead of the program's listing.
 std::string TorchMessage(const std::exception& error);
 
-// Runs `work`. What it throws becomes InvalidArgument, or ResourceExhausted when memory ran out,
-// with TorchMessage as text.
+// Runs `work`. What torch throws becomes InvalidArgument, or ResourceExhausted when memory ran out;
+// any other exception (of a user's model, loss or hook) Unknown. The text is TorchMessage.
 absl::Status CatchTorch(absl::FunctionRef<void()> work);
 
 }  // namespace muster::train

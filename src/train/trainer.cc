@@ -7,12 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "checkpoint/store.h"
 #include "data/random.h"
 #include "train/collective_exchange.h"
 #include "train/dataset_adapter.h"
+#include "train/earlier_run.h"
 #include "train/finite.h"
 #include "train/first_values.h"
 #include "train/models.h"
@@ -61,6 +62,15 @@ void Trainer::AddScalar(const std::string& tag, double value) {
 
 absl::Status Trainer::Run() {
   MUSTER_RETURN_IF_ERROR(Prepare());
+  const absl::Status status = Train();
+  // Peers that were there and do not come back are lost, however that was found out.
+  if (has_joined_ && absl::IsDeadlineExceeded(status)) {
+    return absl::UnavailableError(status.message());
+  }
+  return status;
+}
+
+absl::Status Trainer::Train() {
   absl::Status status = Join();
   if (status.ok()) {
     for (const auto& hook : experiment_.train.hooks) hook->Begin(*this);
@@ -85,9 +95,6 @@ absl::Status Trainer::Prepare() {
   MUSTER_ASSIGN_OR_RETURN(const std::set<std::string> tables, FindTables());
   MUSTER_ASSIGN_OR_RETURN(replica_, Replica::Create(*model_, tables));
   MUSTER_ASSIGN_OR_RETURN(const OptimizerConfig optimizer, OptimizerOf(experiment_.train));
-  MUSTER_RETURN_IF_ERROR(Schedule::FromJson(ScheduleOf(experiment_.train), optimizer.learning_rate,
-                                            experiment_.train.max_steps)
-                             .status());
   for (const absl::string_view slot : SlotNames(optimizer)) slots_.emplace_back(slot);
   exchange_ = MakeExchange(optimizer);
   replica_->OnGradient([this](int parameter) { OnGradient(parameter); });
@@ -99,8 +106,10 @@ absl::Status Trainer::Prepare() {
     MUSTER_RETURN_IF_ERROR(experiment_.data(experiment_.evaluate.split).status());
   }
   MUSTER_RETURN_IF_ERROR(model_dir_.ClaimForTraining());
-  if (!environment_.resume_step.has_value()) return absl::OkStatus();
-  return model_dir_.ResumeFrom(*environment_.resume_step);
+  if (environment_.resume_step.has_value()) {
+    MUSTER_RETURN_IF_ERROR(model_dir_.ResumeFrom(*environment_.resume_step));
+  }
+  return CheckEarlierRun(model_dir_, experiment_, log_);
 }
 
 absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
@@ -127,6 +136,9 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
     options.rendezvous = {.rank = std::max(0, rank_),
                           .tasks = environment_.TrainingTasks(),
                           .folder = environment_.socket_dir,
+                          .transport = &transport_,
+                          .hello = HelloOf(environment_),
+                          .cluster = ClusterText(environment_),
                           .timeout = experiment_.run.start_timeout,
                           .peer_timeout = experiment_.run.peer_timeout,
                           .log = log_};
@@ -162,7 +174,7 @@ bool Trainer::IsOver() const {
   const auto last = model_dir_.Newest();
   if (!last.ok() || !last->final) return false;
   const bool nothing_to_do = !environment_.resume_step && last->step >= experiment_.train.max_steps;
-  return nothing_to_do || last->job == environment_.job_id;
+  return nothing_to_do || last->job() == environment_.job_id;
 }
 
 absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
@@ -173,12 +185,12 @@ absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
     std::unique_ptr<Replica> replica;
   };
   auto fresh = std::make_shared<Fresh>();
-  if (!pristine_) {
+  if (has_joined_) {
     torch::manual_seed(experiment_.run.seed);
     MUSTER_ASSIGN_OR_RETURN(fresh->model, experiment_.model());
     MUSTER_ASSIGN_OR_RETURN(fresh->replica, Replica::Create(*fresh->model, {}));
   }
-  Replica* replica = pristine_ ? replica_.get() : fresh->replica.get();
+  Replica* replica = has_joined_ ? fresh->replica.get() : replica_.get();
   const TrainSpec& train = experiment_.train;
   return ReadFirstValues(
       {.model_dir = environment_.model_dir,
@@ -194,7 +206,7 @@ absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
 
 absl::Status Trainer::Join() {
   MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Join([this] { return FirstValuesOf(); }));
-  pristine_ = false;
+  has_joined_ = true;
   const TrainSpec& train = experiment_.train;
   stream_origin_ = progress_.data;
   MUSTER_ASSIGN_OR_RETURN(stream_, data::TrainStream(dataset_, {.batch_size = train.batch_size,
@@ -209,13 +221,13 @@ absl::Status Trainer::Join() {
   first_step_ = progress_.step;
   saved_step_ = progress_.step;
   summarized_step_ = progress_.step;
-  saved_at_ = absl::Now();
+  saved_at_ = Clock::Real().Now();
   report_ = std::make_unique<ProgressReport>(
       ProgressReport::Options{.file = environment_.progress_file,
                               .log_every_steps = experiment_.run.log_step_count_steps,
                               .log_steps = environment_.is_chief,
                               .log = log_},
-      progress_.step, absl::Now());
+      progress_.step, Clock::Real().Now());
   if (!environment_.is_chief) {
     log_(absl::StrCat("joined at step ", progress_.step));
     return absl::OkStatus();
@@ -233,6 +245,7 @@ absl::Status Trainer::Join() {
                                  {"examples_per_step", train.batch_size * train.accumulate},
                                  {"strategy", train.strategy},
                                  {"job", environment_.job_id},
+                                 {"settings", SettingsOf(experiment_)},
                                  {"data", stream_origin_.ToJson()}},
                        .log = log_});
     if (environment_.ChiefEvaluates() && experiment_.evaluate.enabled) {
@@ -281,9 +294,9 @@ absl::StatusOr<std::vector<Batch>> Trainer::NextBatches() {
 }
 
 absl::StatusOr<bool> Trainer::Step() {
-  const absl::Time start = absl::Now();
+  const absl::Time start = Clock::Real().Now();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Batch> batches, NextBatches());
-  const absl::Time have_input = absl::Now();
+  const absl::Time have_input = Clock::Real().Now();
   MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches));
   if (!more) return false;
   for (const auto& hook : experiment_.train.hooks) hook->BeforeStep(*this);
@@ -293,7 +306,7 @@ absl::StatusOr<bool> Trainer::Step() {
   const auto buffers = may_skip ? replica_->PackBuffers() : nullptr;
   MUSTER_ASSIGN_OR_RETURN(const double loss, Compute(batches, skipped));
   if (skipped) replica_->UnpackBuffers(*buffers);  // running means took the batch in
-  const absl::Time computed = absl::Now();
+  const absl::Time computed = Clock::Real().Now();
   const int64_t next = progress_.sequence + 1;
   MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Finish(skipped));
   replica_->ClearGradients();
@@ -304,7 +317,7 @@ absl::StatusOr<bool> Trainer::Step() {
                  .examples = experiment_.train.batch_size * experiment_.train.accumulate,
                  .input_time = have_input - start,
                  .compute_time = computed - have_input,
-                 .exchange_time = absl::Now() - computed}));
+                 .exchange_time = Clock::Real().Now() - computed}));
   return true;
 }
 
@@ -314,7 +327,7 @@ absl::StatusOr<double> Trainer::Compute(const std::vector<Batch>& batches, bool&
   for (size_t i = 0; i < batches.size() && !skipped; ++i) {
     backward_is_last_ = i + 1 == batches.size();
     absl::Status checked;
-    MUSTER_RETURN_IF_ERROR(CatchTorch([&] {
+    const absl::Status computed = CatchTorch([&] {
       const torch::Tensor outputs = model_->Forward(batches[i].inputs);
       const torch::Tensor loss = experiment_.loss(outputs, batches[i]);
       const double value = loss.item<double>();
@@ -322,7 +335,8 @@ absl::StatusOr<double> Trainer::Compute(const std::vector<Batch>& batches, bool&
       checked = CheckFinite(value, skipped);
       if (!checked.ok() || skipped) return;
       (batches.size() == 1 ? loss : loss / static_cast<double>(batches.size())).backward();
-    }));
+    });
+    if (!computed.ok()) return Annotate(computed, At());
     MUSTER_RETURN_IF_ERROR(checked);
   }
   if (!bad_gradient_.empty() && experiment_.train.nan_guard == "stop") {
@@ -365,7 +379,7 @@ void Trainer::OnGradient(int parameter) {
 
 absl::Status Trainer::AfterStep(const StepResult& result) {
   const int64_t examples = result.examples * (shared_steps() ? world_ : 1);
-  report_->Step(progress_.step, progress_.limit, result.loss, examples, absl::Now());
+  report_->Step(progress_.step, progress_.limit, result.loss, examples, Clock::Real().Now());
   for (const auto& hook : experiment_.train.hooks) hook->AfterStep(*this, result);
   if (!environment_.is_chief) return absl::OkStatus();
   const RunConfig& run = experiment_.run;
@@ -398,20 +412,20 @@ bool Trainer::CheckpointDue() const {
   if (run.save_checkpoints_steps.has_value()) {
     return IsDue(*run.save_checkpoints_steps, saved_step_, progress_.step);
   }
-  return absl::Now() - saved_at_ > absl::Seconds(run.save_checkpoints_secs.value_or(600));
+  return Clock::Real().Now() - saved_at_ > absl::Seconds(run.save_checkpoints_secs.value_or(600));
 }
 
 bool Trainer::EvaluationDue() const {
   const EvalSpec& evaluate = experiment_.evaluate;
   return progress_.step - evaluated_step_ >= evaluate.every_steps.value_or(0) &&
-         absl::Now() - evaluated_at_ >= evaluate.throttle;
+         Clock::Real().Now() - evaluated_at_ >= evaluate.throttle;
 }
 
 absl::Status Trainer::Save(bool final) {
   if (saver_->busy() && !final) return absl::OkStatus();  // the next step asks again
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Snapshot> snapshot, exchange_->TakeSnapshot());
   saved_step_ = progress_.step;
-  saved_at_ = absl::Now();
+  saved_at_ = Clock::Real().Now();
   saver_->Save(std::move(snapshot), final);
   if (final || recorder_ == nullptr || !EvaluationDue()) return absl::OkStatus();
   if (!saver_->AwaitWritten().ok()) return absl::OkStatus();  // it was said
@@ -425,13 +439,9 @@ absl::Status Trainer::Evaluate(bool final) {
   if (evaluated_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(evaluated_, experiment_.model());
   }
-  MUSTER_RETURN_IF_ERROR(LoadCheckpoint(stored, *evaluated_));
-  MUSTER_ASSIGN_OR_RETURN(EvalResult result,
-                          EvaluateModel(experiment_, *evaluated_, experiment_.evaluate.split));
-  result.step = stored.step();
+  MUSTER_RETURN_IF_ERROR(recorder_->Evaluate(stored, *evaluated_, final));
   evaluated_step_ = stored.step();
-  evaluated_at_ = absl::Now();
-  recorder_->Record(result, *evaluated_, final);
+  evaluated_at_ = Clock::Real().Now();
   return absl::OkStatus();
 }
 
@@ -443,6 +453,7 @@ absl::Status Trainer::SaveLast() {
     return entry.status.ok() && entry.step == progress_.step && entry.final;
   });
   if (saved != entries.end() && progress_.step == first_step_) {
+    nothing_to_do_ = true;
     log_(absl::StrCat("trained to step ", progress_.step, " already; nothing to do"));
     // An earlier attempt may have ended while it sent it.
     return Annotate(saver_->Publish(saved->folder, /*final=*/true),
@@ -462,8 +473,9 @@ absl::Status Trainer::End() {
     log_(absl::StrCat("not all tasks could be told that the job is over: ", ended.message()));
   }
   if (saver_ != nullptr) {
-    log_(absl::StrCat("trained to step ", std::max(progress_.step, saver_->saved_step()),
-                      "; checkpoints in ", model_dir_.place()));
+    const int64_t step = std::max(progress_.step, saver_->saved_step());
+    log_(absl::StrCat(nothing_to_do_ ? "" : absl::StrCat("trained to step ", step, "; "),
+                      "checkpoints in ", model_dir_.place()));
   }
   MUSTER_RETURN_IF_ERROR(evaluated);
   if (summaries_ != nullptr) summaries_->Flush();

@@ -41,6 +41,7 @@ class Trainer final : public RunContext {
 
  private:
   absl::Status Prepare();
+  absl::Status Train();
   absl::StatusOr<std::set<std::string>> FindTables();
   std::unique_ptr<Exchange> MakeExchange(const OptimizerConfig& optimizer);
   // The last checkpoint of this very job exists, or there was nothing to do.
@@ -96,12 +97,13 @@ class Trainer final : public RunContext {
   std::vector<std::string> slots_;
 
   Progress progress_;
-  bool pristine_ = true;  // the model has the values it was made with
+  bool has_joined_ = false;  // once; from then on the model has other values than it was made with
   bool backward_is_last_ = true;
   std::string bad_gradient_;  // the first parameter whose gradient is not finite
   std::string stop_reason_;
   bool stop_sent_ = false;
-  int64_t first_step_ = 0;  // where this task joined
+  bool nothing_to_do_ = false;  // the last checkpoint was there
+  int64_t first_step_ = 0;      // where this task joined
   int64_t saved_step_ = 0;
   int64_t summarized_step_ = 0;
   int64_t announced_step_ = 0;

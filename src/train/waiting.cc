@@ -1,9 +1,12 @@
 #include "train/waiting.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 
 namespace muster::train {
 namespace {
@@ -14,13 +17,17 @@ constexpr absl::Duration kInterval = absl::Milliseconds(20);
 
 Waiting::Waiting(absl::Duration timeout, absl::Duration report_interval,
                  std::function<void(const std::string&)> log)
-    : deadline_(absl::Now() + timeout),
+    : deadline_(Clock::Real().Now() + timeout),
       report_interval_(report_interval),
       log_(std::move(log)),
-      report_at_(absl::Now() + report_interval) {}
+      report_at_(Clock::Real().Now() + report_interval) {}
+
+absl::Duration Waiting::left() const {
+  return std::max(absl::ZeroDuration(), deadline_ - Clock::Real().Now());
+}
 
 absl::Status Waiting::Pause(const std::string& missing) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = Clock::Real().Now();
   if (now > deadline_) return absl::DeadlineExceededError(missing);
   if (now > report_at_) {
     report_at_ = now + report_interval_;
@@ -30,9 +37,20 @@ absl::Status Waiting::Pause(const std::string& missing) {
   return absl::OkStatus();
 }
 
-absl::Status InVain(absl::Duration timeout, absl::string_view missing) {
+absl::Status TimedOut(absl::Duration timeout, absl::string_view missing) {
   return absl::DeadlineExceededError(
-      absl::StrCat("waited ", absl::FormatDuration(timeout), " in vain for ", missing));
+      absl::StrCat("timed out after ", absl::FormatDuration(timeout), " waiting for ", missing));
+}
+
+absl::Status NoAnswer(absl::Duration timeout) {
+  return absl::DeadlineExceededError(absl::StrCat(
+      "no answer within ", absl::FormatDuration(absl::Ceil(timeout, absl::Milliseconds(10)))));
+}
+
+absl::Status LostContact(absl::Duration timeout, absl::string_view missing) {
+  if (!absl::StartsWith(missing, "ps:")) return TimedOut(timeout, missing);
+  return absl::DeadlineExceededError(absl::StrCat(
+      "lost contact with ", missing, "; timed out after ", absl::FormatDuration(timeout)));
 }
 
 }  // namespace muster::train

@@ -187,14 +187,24 @@ class ListTest(CheckpointTest):
         self.fails("checkpoint", "list", code=2)
         self.assertIn("export", self.fails("checkpoint", code=2))
 
-    def test_a_job_stands_for_its_model_dir_and_a_path_wins(self):
+    def test_a_job_stands_for_its_model_dir_and_wins_over_a_folder(self):
         self.save(5)
         self.muster("run", self.write("job.yaml", f"name: train\nmodel_dir: {self.model}\n"
                                                   "roles: {worker: {command: 'true'}}\n"))
         self.assertEqual(json.loads(self.muster("checkpoint", "list", "train", "--json").stdout)[0]["step"], 5)
         self.muster("checkpoint", "verify", "train")
         (self.dir / "train").mkdir()
-        self.assertEqual(json.loads(self.muster("checkpoint", "list", "train", "--json").stdout), [])
+        listed = self.muster("checkpoint", "list", "train", "--json")
+        self.assertEqual(json.loads(listed.stdout)[0]["step"], 5)
+        self.assertIn("the folder of that name is ./train", listed.stderr)
+        self.assertEqual(json.loads(self.muster("checkpoint", "list", "./train", "--json").stdout), [])
+        # The beginning of a job's name is not its name.
+        (self.dir / "tra").mkdir()
+        self.assertEqual(json.loads(self.muster("checkpoint", "list", "tra", "--json").stdout), [])
+        # Where the folder is the job's own there is nothing to tell apart.
+        (self.dir / "train").rmdir()
+        (self.dir / "train").symlink_to(self.model)
+        self.assertEqual(self.muster("checkpoint", "list", "train").stderr, "")
 
 
 class InspectTest(CheckpointTest):

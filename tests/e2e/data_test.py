@@ -134,7 +134,7 @@ class DataTest(MusterTest):
         # Only what is wrong comes again.
         with open(self.to / "t10k-labels-idx1-ubyte", "r+b") as file:
             file.truncate(5000)
-        self.assertIn(": 1 files from", self.fetch("--from", f"{server.address}/mnist/").stdout)
+        self.assertIn(": 1 file from", self.fetch("--from", f"{server.address}/mnist/").stdout)
         self.assertEqual(server.asked, ["/mnist/t10k-labels-idx1-ubyte.gz"])
         self.assert_fetched()
 

@@ -125,7 +125,7 @@ class SyncTest(Determinism):
         job = self.killed("chief:0", **PAIR, train={"model": "./net.pt"})
         index = json.loads((self.checkpoint("other") / "model.safetensors.index.json").read_text())
         self.assertIn("1.running_mean", index["weight_map"])
-        self.assertEqual(self.task(job, "worker:0")["attempt"], 0)
+        self.assertEqual(self.task(job, "worker:0")["attempt"], 1)
 
     def test_accumulated_gradients_and_a_killed_worker(self):
         self.killed("worker:0", **PAIR, train={"accumulate": 2, "clip_norm": 1.0})

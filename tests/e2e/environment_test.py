@@ -99,6 +99,8 @@ class EnvTest(MusterTest):
         wait_until(lambda: "TF_CONFIG=" in self.wait_file("env.1"), "the task has said what it got")
         seen = dict(line.split("=", 1) for line in (self.dir / "env.1").read_text().splitlines() if "=" in line)
         self.assertEqual(self.env_json(job, "worker", "1")["TF_CONFIG"], seen["TF_CONFIG"])
+        (self.dir / "up").mkdir()  # a folder of that name is not the job
+        self.assertEqual(self.env_json("up", "worker", "1")["TF_CONFIG"], seen["TF_CONFIG"])
 
     def test_a_directory_that_is_not_utf8(self):
         directory = os.fsencode(self.dir) + b"/\xff"
@@ -164,6 +166,53 @@ class DoctorTest(MusterTest):
         self.assertEqual((code, findings["directory of worker"][0]), (1, "missing"))
         self.assertIn("nowhere", findings["directory of worker"][1])
 
+    def assert_missing(self, text, check, *words):
+        """doctor names what is missing, and run, which refuses the job, its place in the file; --dry-run shows both and the plan."""
+        job = self.write("job.yaml", text)
+        findings, code = self.findings(job)
+        self.assertEqual((code, findings[check][0]), (1, "missing"), findings)
+        for word in words:
+            self.assertIn(word, findings[check][1])
+        for options, code in (((), 2), (("--dry-run",), 0)):
+            result = self.muster("run", *options, job, check=False)
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertRegex(result.stderr, rf"job\.yaml:\d+:\d+: {check}: ")
+            self.assertIn(findings[check][1], result.stderr)
+        self.assertEqual(self.jobs(), [])
+
+    def test_a_missing_script(self):
+        self.assert_missing("name: j\nroles: {worker: {command: [python3, -u, train.py, x]}}\n", "script of worker",
+                            f"{self.dir}/train.py does not exist")
+        self.assert_missing("name: j\nroles: {worker: {command: 'exec sh run.sh > log 2>&1', working_dir: /tmp}}\n", "script of worker",
+                            "/tmp/run.sh does not exist")
+        self.write("train.py", "")
+        self.muster("run", self.write("job.yaml", "name: j\nroles: {worker: {command: [/usr/bin/python3, train.py]}}\n"))
+
+    def test_a_line_that_may_succeed_all_the_same_is_started(self):
+        for line in ("no-such-program || true", "no-such-program x; true", "sh no-such-script; true"):
+            result = self.muster("run", self.write("job.yaml", f"name: j\nroles: {{worker: {{command: '{line}'}}}}\n"))
+            self.assertIn("Succeeded", result.stderr)
+
+    def test_more_gpus_than_there_are(self):
+        self.assert_missing("name: j\nroles: {worker: {replicas: 500, command: 'true', resources: {gpus: 2}}}\n", "gpus",
+                            "the job asks for 1000")
+
+    def test_missing_data_and_a_missing_model(self):
+        train = "name: j\nroles: {worker: 1}\ntrain: {model: %s, steps: 1, data: {format: mnist, path: data/mnist}}\n"
+        self.assert_missing(train % "mlp", "data", f"{self.dir}/data/mnist does not exist", "muster data fetch mnist")
+        (self.dir / "data" / "mnist").mkdir(parents=True)
+        self.assert_missing(train % "nets/net.pt", "model", f"{self.dir}/nets/net.pt does not exist")
+
+    def test_data_that_another_task_may_make_is_no_obstacle(self):
+        job = self.write("job.yaml", """
+            name: j
+            roles: {worker: {command: 'true'}, extra: {command: 'true'}}
+            train: {model: mlp, steps: 1, data: {format: mnist, path: data/mnist}}
+            """)
+        findings, code = self.findings(job)
+        self.assertEqual((code, findings["data"][0]), (0, "warning"))
+        self.assertIn("data/mnist does not exist", self.muster("run", job).stderr)
+
     def test_a_home_that_cannot_be(self):
         file = self.write("file", "")
         for home, text in ((file, "not a directory"), (file / "below", "not a directory"), ("/proc/below", "/proc")):
@@ -195,6 +244,92 @@ class DoctorTest(MusterTest):
     def test_it_leaves_nothing_behind(self):
         self.muster("doctor", self.write("job.yaml", "name: j\nroles: {worker: {command: 'true'}}\n"), check=False)
         self.assertFalse((self.home / "jobs").exists())
+
+
+class ExplainTest(MusterTest):
+    """explain and run go by one list of what a platform does not do."""
+
+    OLD = """
+        apiVersion: tensorflow.org/v1alpha1
+        kind: TfJob
+        metadata: {name: old}
+        spec:
+          RuntimeId: 5oz2
+          tensorboard: {logDir: /tmp/logs}
+          terminationPolicy: {chief: {replicaName: WORKER, replicaIndex: 1}}
+          replicaSpecs:
+          - {tfReplicaType: MASTER, template: &pod {spec: {containers: [{name: tensorflow, image: i, command: ["true"]}], restartPolicy: OnFailure}}}
+          - {tfReplicaType: WORKER, replicas: 2, template: *pod}
+        """
+
+    def test_addresses_of_another_machine(self):
+        job = self.write("job.yaml", "{name: j, roles: {worker: {command: 'true', addresses: ['10.1.2.3:2222']}}}")
+        explained = self.muster("explain", job).stdout
+        self.assertIn("'j' cannot run on local", explained)
+        refused = self.muster("run", job, check=False)
+        self.assertEqual(refused.returncode, 2)
+        for said in (explained, refused.stderr):
+            self.assertIn("10.1.2.3:2222 is not on this machine", said)
+        self.assertEqual(self.jobs(), [])
+
+    def test_an_old_manifest_on_kubernetes(self):
+        job = self.write("job.yaml", self.OLD)
+        said = self.muster("explain", job, "--on", "kubernetes").stdout
+        self.assertIn("tensorboard: none is started", said)
+        self.assertIn("terminationPolicy: master:0 decides how the job ends, not worker:1", said)
+        self.assertIn("runtimeId: ", said)
+
+    def test_run_says_what_explain_says(self):
+        job = self.write("job.yaml", """
+            name: j
+            roles: {worker: {command: 'true', image: i, resources: {cpus: 1}}}
+            notebook: {}
+            hosts: [vm1]
+            policies: {host_timeout: 5m}
+            kubernetes: {namespace: ml}
+            """)
+        lines = json.loads(self.muster("explain", "--json", job).stdout)
+        self.assertGreaterEqual(len(lines), 6, lines)
+        said = self.muster("run", job).stderr
+        for line in lines:
+            self.assertIn(f"not on local: {line}", said)
+
+    def test_what_is_dropped_elsewhere(self):
+        job = self.write("job.yaml", """
+            name: j
+            image: i
+            model_dir: out
+            roles: {chief: {command: 'true'}}
+            policies: {start_timeout: 5m, backoff: 5s, host_timeout: 5m}
+            """)
+        for platform, words in (("kubernetes", ("start_timeout", "backoff", "host_timeout", "model_dir")),
+                                ("vertex", ("backoff", "host_timeout", "model_dir")), ("local", ("host_timeout",))):
+            said = self.muster("explain", job, "--on", platform).stdout
+            for word in words:
+                self.assertIn(word, said, platform)
+        job = self.write("manifest.yaml", """
+            apiVersion: kubeflow.org/v1
+            kind: TFJob
+            metadata: {name: m}
+            spec:
+              runPolicy: {suspend: true, ttlSecondsAfterFinished: 5, backoffLimit: 2}
+              tfReplicaSpecs: {Worker: {template: {spec: {containers: [{name: tensorflow, image: i, command: ["true"]}]}}}}
+            """)
+        said = self.muster("explain", job).stdout
+        self.assertIn("runPolicy: suspend: the job starts at once", said)
+        self.assertIn("runPolicy: ttlSecondsAfterFinished", said)
+        self.assertNotIn("backoffLimit", said)
+
+    def test_a_name_too_long_for_the_cluster_is_told(self):
+        job = self.write("job.yaml", f"{{name: {'n' * 52}, image: i, roles: {{worker: {{command: x}}}}}}")
+        self.assertIn("cannot run on kubernetes", self.muster("explain", job, "--on", "kubernetes").stdout)
+
+    def test_a_model_file_that_pods_do_not_see_is_told(self):
+        job = self.write("job.yaml", """
+            {name: j, model_dir: 'gs://b/x', roles: {worker: 1},
+             train: {model: /srv/net.pt, steps: 1, data: {format: mnist, path: 'gs://b/data'}}}
+            """)
+        self.assertIn("'model' of train is /srv/net.pt", self.muster("explain", job, "--on", "kubernetes").stdout)
 
 
 class HomeTest(MusterTest):

@@ -104,6 +104,8 @@ class EvaluateTest(TrainerTest):
         words, where, _ = self.called()
         self.assertEqual(words, f"predict --split test --checkpoint best --to {elsewhere}/out.csv")
         self.assertEqual(where, str(self.dir))
+        self.muster("predict", "digits", "--to", "out.csv", "--force", cwd=elsewhere)
+        self.assertEqual(self.called()[0], f"predict --split test --checkpoint latest --to {elsewhere}/out.csv --force")
 
     def test_a_running_job_too(self):
         self.trainer('[ "$1" = evaluate ] || exec sleep 600')

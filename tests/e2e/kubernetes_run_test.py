@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from operators import OperatorTest, replicas
+from operators import PATCH, OperatorTest, replicas
 from support import SOURCE, wait_until
 
 JOB = """
@@ -75,7 +75,7 @@ class KubernetesRunTest(OperatorTest):
         self.assertIn("kubernetes", self.muster("jobs", "--running").stdout)
         for worker in ("worker-0", "worker-1"):
             self.end(f"{job}-{worker}", 0)
-        self.assertEqual(self.wait_state(job, "Succeeded")["reason"], "")
+        self.assertIsNone(self.wait_state(job, "Succeeded")["reason"])
         self.assertEqual(self.task(job, "ps:0")["state"], "Stopped")
         # Servers end with the job.
         wait_until(lambda: f"{job}-ps-0" not in self.all("pods"), "the server is gone", 30)
@@ -93,6 +93,29 @@ class KubernetesRunTest(OperatorTest):
         failure = self.wait_state(job, "Failed")["failure"]
         self.assertEqual((failure["first"]["task"], failure["first"]["cause"]), ("worker:1", "exit code 3"))
         self.assertIn("first failure  worker:1", self.muster("show", job).stdout)
+
+    def test_what_the_cluster_does_is_noted(self):
+        """Pods that it refuses, and pods that it takes away."""
+        operator = self.operate()
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}}
+        self.assertEqual(self.ask("POST", "resourcequotas", value=quota)[0], 201)
+        wait_until(lambda: self.ask("GET", "resourcequotas", "small")[1].get("status", {}).get("hard"), "the quota counts")
+        job = self.submit("{name: mnist, image: tf:1, roles: {worker: {replicas: 2, command: [train]}}}")
+        wait_until(lambda: [task["reason"] for task in self.show(job)["tasks"] if "exceeded quota: small" in (task["reason"] or "")],
+                   "the refusal is a task's note", 30)
+        wait_until(lambda: "exceeded quota: small" in (self.show(job)["reason"] or ""), "the refusal is the job's note")
+        self.assertIn("exceeded quota: small", self.muster("show", job).stdout)
+        # Nobody replaces it.
+        operator.terminate()
+        operator.wait(30)
+        made, = self.all("pods")
+        task = "worker:" + made[-1]
+        self.run_all(job, f"worker-{made[-1]}")
+        self.assertEqual(self.task(job, task)["state"], "Running")
+        lost = {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}}
+        self.assertEqual(self.ask("PATCH", "pods/status", made, lost, PATCH)[0], 200)
+        self.assertEqual(self.task(job, task)["reason"], "its pod was lost: Evicted: The node was low on resource: memory.")
+        self.assertEqual((self.task(job, task)["state"], self.task(job, task)["restarts"]), ("Restarting", 0))
 
     def test_stop_resume_and_restarts(self):
         self.operate()

@@ -1,5 +1,7 @@
 """muster jobs, show, logs, stop and resume."""
+import contextlib
 import json
+import sqlite3
 import subprocess
 import unittest
 
@@ -87,6 +89,9 @@ class ListingTest(MusterTest):
         jobs = [self.quick(f"job{i}") for i in range(4)]
         running = self.run_detached(SLEEPER.format(name="running"))
         self.write("precious", "kept")
+        unasked = self.muster("jobs", "prune", "--keep", "2", check=False)
+        self.assertEqual(unasked.returncode, 1)
+        self.assertIn("--yes", unasked.stderr)
         self.assertIn("2 finished jobs", self.muster("jobs", "prune", "--keep", "2", "--yes").stdout)
         self.assertEqual([job["id"] for job in self.jobs()], [running, jobs[3], jobs[2]])
         self.assertEqual({path.name for path in self.home.glob("jobs/*")}, {running, jobs[3], jobs[2]})
@@ -155,6 +160,16 @@ class LogsTest(MusterTest):
         self.assertEqual(self.muster("logs", "numbered", "--tail", "0").stdout, "")
         self.assertEqual(len(self.muster("logs", "numbered", "--tail", "999").stdout.splitlines()), 11)
         self.assertEqual(self.muster("logs", "numbered", "--tail", "-3", check=False).returncode, 2)
+
+    def test_n_is_a_number_of_lines(self):
+        whole = self.muster("logs", "numbered").stdout.splitlines()
+        self.assertEqual(self.muster("logs", "numbered", "-n", "3").stdout.splitlines(), whole[-3:])
+        self.assertEqual(self.muster("logs", "numbered", "-n3").stdout.splitlines(), whole[-3:])
+        for args, words in ((["-n", "ml"], "Kubernetes"), (["-n", "-3"], "-n"), (["-n", "3", "--tail", "4"], "-n"),
+                            (["-n", "3", "--since", "5m"], "give one")):
+            result = self.muster("logs", "numbered", *args, check=False)
+            self.assertEqual(result.returncode, 2, args)
+            self.assertIn(words, result.stderr)
 
     def test_since(self):
         self.assertEqual(len(self.muster("logs", "numbered", "--since", "1h").stdout.splitlines()), 11)
@@ -260,6 +275,89 @@ class FollowTest(MusterTest):
         self.write("go", "")
         follower.communicate(timeout=60)
         self.assertIn(follower.returncode, (0, 1))  # 0 when it came after the end
+
+
+class ForgetTest(MusterTest):
+    """Jobs whose platform is gone hold their name until they are forgotten."""
+
+    def strand(self, name="lost"):
+        """A job that this machine can conclude nothing of: it was started on another one."""
+        self.muster("run", self.write("job.yaml", QUICK.format(name=name)))
+        job = self.jobs()[0]["id"]
+        self.change(job, "supervisor_place = 'other-machine/other-boot/1'")
+        return job
+
+    def change(self, job, what):
+        with contextlib.closing(sqlite3.connect(self.home / "history.db")) as database:
+            database.execute(f"UPDATE jobs SET state = 'Running', final = 0, finished_ns = NULL, {what} WHERE id = ?", (job,))
+            database.commit()
+
+    def strand_in_cluster(self, name="lost", server="https://127.0.0.1:9"):
+        """A job of a cluster that does not answer."""
+        job = self.strand(name)
+        self.change(job, "platform = 'kubernetes', supervisor_pid = NULL, supervisor_start_ticks = NULL")
+        config = self.write("kubeconfig", f"""
+            {{apiVersion: v1, kind: Config, current-context: prod, users: [{{name: me, user: {{token: x}}}}],
+             clusters: [{{name: c, cluster: {{server: "{server}"}}}}],
+             contexts: [{{name: prod, context: {{cluster: c, user: me, namespace: ml}}}}]}}
+            """)
+        settings = self.home / "jobs" / job / "submission.json"
+        submission = json.loads(settings.read_text())
+        submission["place"] = {"kubeconfig": str(config), "context": "prod", "namespace": "ml"}
+        settings.write_text(json.dumps(submission))
+        return job
+
+    def test_run_and_stop_offer_it_and_the_name_is_free_again(self):
+        for strand, where in ((self.strand, "where it was started"), (self.strand_in_cluster, "namespace 'ml' of context 'prod'")):
+            job = strand()
+            offer = f"muster jobs forget {job}"
+            for args in (["run", self.write("job.yaml", QUICK.format(name="lost"))], ["stop", "--yes", job], ["resume", job]):
+                result = self.muster(*args, check=False)
+                self.assertEqual(result.returncode, 1, args)
+                self.assertIn(offer, result.stderr, args)
+                self.assertIn(where, result.stderr, args)
+            unasked = self.muster("jobs", "forget", job, check=False)
+            self.assertEqual(unasked.returncode, 1)
+            self.assertIn("--yes", unasked.stderr)
+            said = self.muster("jobs", "forget", job, "--yes").stdout
+            self.assertIn(where, said)
+            self.assertIn("the name 'lost' is free", said)
+            self.assertEqual([job for job in self.jobs() if job["name"] == "lost"], [])
+            self.assertFalse((self.home / "jobs" / job).exists())
+            self.muster("run", self.write("job.yaml", QUICK.format(name="lost")))
+            self.muster("jobs", "prune", "--keep", "0", "--yes")
+
+    def test_a_context_that_is_gone(self):
+        job = self.strand_in_cluster()
+        self.write("kubeconfig", "{apiVersion: v1, kind: Config}")
+        self.assertIn(f"muster jobs forget {job}", self.muster("stop", "--yes", job, check=False).stderr)
+        self.muster("jobs", "forget", job, "--yes")
+
+    def test_it_asks_on_a_terminal(self):
+        job = self.strand()
+        terminal = self.terminal("jobs", "forget", job)
+        terminal.expect("Forget it? [y/n]")
+        terminal.send("n\n")
+        self.assertEqual(terminal.wait(), 0)
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_a_job_within_reach_is_refused(self):
+        running = self.run_detached(SLEEPER.format(name="alive"))
+        for force in ([], ["--force"]):
+            result = self.muster("jobs", "forget", running, "--yes", *force, check=False)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"muster stop --now {running}", result.stderr)
+        self.muster("stop", "--yes", running)
+        result = self.muster("jobs", "forget", running, "--yes", check=False)
+        self.assertIn("its name is free", result.stderr)
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_each_job_of_a_silent_cluster_has_a_note_of_its_own(self):
+        one, two = self.strand_in_cluster("one"), self.strand_in_cluster("two")
+        notes = {job["id"]: job["reason"] for job in self.jobs()}
+        for job, other in ((one, two), (two, one)):
+            self.assertIn("127.0.0.1:9", notes[job])
+            self.assertNotIn(other, notes[job])
 
 
 class StopTest(MusterTest):

@@ -126,10 +126,11 @@ class TfConfigTest(OperatorTest):
         pods = self.all("pods")
         self.assertEqual(tf_config(pods["job-worker-1"]), {
             "cluster": {"ps": [f"job-ps-0.{at}", f"job-ps-1.{at}"], "worker": {"1": f"job-worker-1.{at}"}},
-            # The name that Kubeflow gave it.
+            # The name that it had in Kubeflow before 1.7.
             "sparseCluster": {"ps": [f"job-ps-0.{at}", f"job-ps-1.{at}"], "worker": {"1": f"job-worker-1.{at}"}},
             "task": {"type": "worker", "index": 1}, "environment": "cloud"})
-        self.assertEqual(tf_config(pods["job-ps-1"])["cluster"], {"ps": {"1": f"job-ps-1.{at}"}})
+        self.assertEqual(tf_config(pods["job-worker-0"])["cluster"]["worker"], {"0": f"job-worker-0.{at}"})
+        self.assertEqual(tf_config(pods["job-ps-1"])["cluster"], {"ps": {"1": f"job-ps-1.{at}"}, "worker": {}})
         # A worker that fails is not the job's failure.
         self.set_phases("Running", "job-ps-0", "job-ps-1", "job-worker-0")
         self.set_phase("job-worker-1", "Failed", 1)
@@ -261,8 +262,8 @@ class PolicyTest(OperatorTest):
             job = policy.lower()
             self.wait_pods(*names(job, worker=4), job=job)
             self.wait_services(*names(job, worker=4), job=job)
-            for index, phase in enumerate(("Pending", "Running", "Succeeded", "Failed")):
-                self.set_phase(f"{job}-worker-{index}", phase)
+            for index, (phase, code) in enumerate((("Pending", None), ("Running", None), ("Succeeded", 0), ("Failed", 1))):
+                self.set_phase(f"{job}-worker-{index}", phase, code)
         for policy, indices in kept.items():
             job = policy.lower()
             self.wait_conditions(job, "Created", "Failed")
@@ -302,10 +303,9 @@ class PolicyTest(OperatorTest):
         self.assertEqual(self.condition("none", "Failed")["reason"], "BackoffLimitExceeded")
         # Any two of its pods together.
         self.wait_pods(*names("two", worker=2), job="two")
-        for pod in names("two", worker=2):
-            uid = self.uid(pod)
-            self.set_phase(pod, "Failed", 1)
-            self.wait_replaced(pod, uid)
+        uid = self.uid("two-worker-1")
+        self.set_phase("two-worker-1", "Failed", 1)
+        self.wait_replaced("two-worker-1", uid)
         self.assertEqual(self.conditions("two"), ["Created", "Restarting"])
         self.set_phase("two-worker-0", "Failed", 1)
         self.wait_conditions("two", "Created", "Failed")
@@ -333,7 +333,7 @@ class PolicyTest(OperatorTest):
         self.wait_pods(job="job")
         self.wait_services(job="job")
         wait_until(lambda: all(one["active"] == 0 for one in self.job("job")["status"]["replicaStatuses"].values()), "nothing is active")
-        self.assertNotIn("startTime", self.job("job")["status"])
+        self.assertEqual(self.job("job")["status"]["startTime"], started)
         # Templates may change meanwhile; the time starts anew.
         self.change("job", {"tfReplicaSpecs": {"Worker": {"template": pod_template(nodeSelector={"disk": "ssd"})}}})
         wait_until(lambda: datetime.datetime.now(datetime.timezone.utc) > time_of(started) + datetime.timedelta(seconds=1), "a second is over")
@@ -370,9 +370,10 @@ class OtherTest(OperatorTest):
 
     def test_40_claims(self):
         job = self.create("job", {"Worker": replicas(3)})
-        orphan = self.put_pod("job", 0)
         answer, other = self.ask("POST", "configmaps", value={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}})
         self.assertEqual(answer, 201)
+        # An owner that does not control it stays.
+        orphan = self.put_pod("job", 0, ownerReferences=[{**owner_reference(other), "controller": False}])
         foreign = self.put_pod("job", 1, ownerReferences=[owner_reference(other)])
         self.create("going", {"Worker": replicas(1)})
         self.assertEqual(self.ask("PATCH", "tfjobs", "going", {"metadata": {"finalizers": ["example.com/wait"]}}, PATCH)[0], 200)
@@ -384,7 +385,7 @@ class OtherTest(OperatorTest):
 
         def adopted():
             owners = self.all("pods")["job-worker-0"]["metadata"].get("ownerReferences", [])
-            return [one["uid"] for one in owners] == [job["metadata"]["uid"]]
+            return {one["uid"] for one in owners} == {job["metadata"]["uid"], other["metadata"]["uid"]}
 
         wait_until(adopted, "the orphan has an owner")
         pods = self.all("pods")

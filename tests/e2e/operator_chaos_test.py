@@ -39,7 +39,7 @@ class Chaos(OperatorTest):
 
     def start_job(self, name):
         roles = {"Chief": replicas(1, "ExitCode"), "PS": replicas(1, "ExitCode"), "Worker": replicas(2, "ExitCode")}
-        self.create(name, roles, {"cleanPodPolicy": "All", "backoffLimit": 1})
+        self.create(name, roles, {"cleanPodPolicy": "All", "backoffLimit": 2})
         return [f"{name}-chief-0", f"{name}-ps-0", f"{name}-worker-0", f"{name}-worker-1"]
 
     def run_job(self, name, pods):

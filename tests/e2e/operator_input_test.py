@@ -1,5 +1,6 @@
 """muster operator where it cannot work: it says what is wrong and what to do, and ends."""
 import contextlib
+import pathlib
 import re
 import socket
 import ssl
@@ -8,7 +9,7 @@ import unittest
 
 from cluster.certificates import Authority
 from clusters import SharedCluster
-from operators import OperatorTest, replicas
+from operators import OperatorTest, pod_template, replicas
 from support import MusterTest, wait_until
 
 
@@ -100,6 +101,83 @@ class InputTest(OperatorTest):
 
     def test_a_context_that_does_not_exist(self):
         self.assert_ends("there is no context 'nowhere'; there are: admin, token", options=("--alone", "--context", "nowhere"))
+
+
+class JobTest(OperatorTest):
+    """Jobs that the API server stores and that cannot run concern nobody else."""
+
+    def worker(self, **changes):
+        template = pod_template()
+        template["spec"]["containers"][0].update(changes)
+        return {"Worker": {"replicas": 1, "template": template}}
+
+    def failure(self, name):
+        wait_until(lambda: self.conditions(name) == ["Failed"], f"{name} is Failed")
+        return self.condition(name, "Failed")["message"]
+
+    def test_a_job_with_wrong_types_fails_alone(self):
+        operator = self.operate()
+        at = "spec.tfReplicaSpecs.Worker.template"
+        self.create("annotations", {"Worker": {"template": {**pod_template(), "metadata": {"annotations": "boom"}}}})
+        self.create("ports", self.worker(ports=[{"name": 8080, "containerPort": 80}]))
+        self.create("env", self.worker(env="x"))
+        self.create("nested", self.worker(env=[{"name": "A", "valueFrom": {"fieldRef": 5}}]))
+        self.assertIn(f"{at}.metadata.annotations: ", self.failure("annotations"))
+        self.assertIn(f"{at}.spec.containers[0].ports[0].name: ", self.failure("ports"))
+        self.assertIn(f"{at}.spec.containers[0].env: ", self.failure("env"))
+        self.assertIn(f"{at}.spec.containers[0].env[0].valueFrom.fieldRef: ", self.failure("nested"))
+        # The older form's schema is looser.
+        old = {"apiVersion": "tensorflow.org/v1alpha1", "kind": "TfJob", "metadata": {"name": "old"},
+               "spec": {"replicaSpecs": [{"tfReplicaType": "MASTER", "template": {"spec": {"containers": [5]}}}]}}
+        path = f"/apis/tensorflow.org/v1alpha1/namespaces/{self.namespace}/tfjobs"
+        self.assertEqual(self.api.ask("POST", path, old)[0], 201)
+        wait_until(lambda: self.api.ask("GET", f"{path}/old")[1].get("status", {}).get("state") == "Failed", "old is Failed")
+        self.assertIn("spec.replicaSpecs[0].template.spec.containers[0]: ",
+                      self.api.ask("GET", f"{path}/old")[1]["status"]["conditions"][0]["message"])
+        self.create("good", {"Worker": replicas(1)})
+        self.wait_pods("good-worker-0")
+        self.end(operator)
+
+    def test_a_malformed_status_is_mended(self):
+        job = self.create("job", {"Worker": replicas(1)})
+        job["status"] = {"restarts": {"worker:0": {"count": "x"}}, "succeeded": "worker:0", "startTime": 5, "conditions": [],
+                         "replicaStatuses": [1]}
+        answer, body = self.ask("PUT", "tfjobs/status", "job", job)
+        self.assertEqual(answer, 200, body)
+        operator = self.operate()
+        self.wait_pods("job-worker-0")
+        self.set_phase("job-worker-0", "Running")
+        self.wait_conditions("job", "Created", "Running")
+        self.assertNotIn("succeeded", self.job("job")["status"])
+        self.end(operator)
+
+    def peak_mib(self, operator):
+        return int(pathlib.Path(f"/proc/{operator.pid}/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
+
+    def test_many_large_pods_take_little_memory(self):
+        """120 MB of pods, which an operator that made them all before it sent them would hold several times."""
+        operator = self.operate()
+        template = self.worker(args=["x" * 600_000])["Worker"]["template"]
+        self.create("large", {"Worker": {"replicas": 200, "template": template}})
+        wait_until(lambda: len(self.all("services", "large")) == 200, "all services are there", timeout=120)
+        # Its status is written once all of its objects were sent.
+        wait_until(lambda: "Created" in self.conditions("large"), "all pods are sent", timeout=120)
+        self.assertIn("uid", self.ask("GET", "pods", "large-worker-199")[1]["metadata"])
+        self.assertLess(self.peak_mib(operator), 160)
+        self.change("large", {"runPolicy": {"suspend": True}})
+        self.end(operator)
+
+    def test_a_list_larger_than_one_answer(self):
+        """26 MB of jobs, in pages of 16 at most."""
+        template = self.worker(args=["x" * 1_300_000])["Worker"]["template"]
+        for number in range(20):
+            self.create(f"large{number}", {"Worker": {"replicas": 1, "template": template}}, {"suspend": True})
+        self.create("small", {"Worker": replicas(1)})
+        operator = self.operate()
+        wait_until(lambda: "small-worker-0" in self.all("pods"), "the small job's pod is there", 300)
+        self.assertIn("ready: 21 jobs", operator.said())
+        self.assertLess(self.peak_mib(operator), 400)
+        self.end(operator)
 
 
 class DefinitionTest(MusterTest):

@@ -6,6 +6,7 @@ import unittest
 
 from cluster.kubectl import Kubectl
 from clusters import SharedCluster, own_cluster
+from operators import OperatorTest, replicas
 from support import SOURCE, MusterTest, wait_until
 
 DEPLOY = SOURCE / "deploy"
@@ -135,6 +136,119 @@ class SchemaTest(unittest.TestCase):
         self.assertIn("tfjob.kubeflow.org/a", self.kubectl("get", "tfjobs", "--output=name").stdout)
 
 
+def violations(pod):
+    """What the Pod Security Standard `restricted` has against a pod's spec."""
+    security = pod.get("securityContext", {})
+    if security.get("seccompProfile", {}).get("type") != "RuntimeDefault":
+        yield "seccompProfile"
+    for container in pod["containers"]:
+        own = container.get("securityContext", {})
+        if not own.get("runAsNonRoot", security.get("runAsNonRoot")):
+            yield "runAsNonRoot"
+        if own.get("allowPrivilegeEscalation") is not False:
+            yield "allowPrivilegeEscalation"
+        if own.get("capabilities", {}).get("drop") != ["ALL"]:
+            yield "capabilities"
+
+
+class PodTest(MusterTest):
+    """What is known here of pods, held to the API server."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = SharedCluster(self, [DEPLOY / "crds.yaml"])
+        self.kubectl = self.cluster.kubectl
+
+    def documents(self, text):
+        """YAML as kubectl reads it."""
+        output = self.kubectl("create", "--dry-run=client", "--validate=false", "--output=json", "-f", "-", stdin=text).stdout
+        decoder, found = json.JSONDecoder(), []
+        while output.strip():
+            document, end = decoder.raw_decode(output.lstrip())
+            output = output.lstrip()[end:]
+            found += document.get("items", [document])
+        return found
+
+    def test_what_runs_the_trainer_is_allowed_in_restricted_namespaces(self):
+        job = self.write("job.yaml", "name: nb\nimage: r.example/train:1\nroles: {worker: {command: train}}\nnotebook: {password: x}\n")
+        texts = {"mnist.yaml": (EXAMPLES / "kubernetes" / "mnist.yaml").read_text(), "evaluator.yaml": (EXAMPLES / "kubernetes" / "evaluator.yaml").read_text(),
+                 "rendered": self.muster("render", job, "-n", self.cluster.namespace).stdout,
+                 "operator.yaml": (DEPLOY / "operator.yaml").read_text().replace("namespace: muster", f"namespace: {self.cluster.namespace}")}
+        for name, text in texts.items():
+            pods = []
+            for document in self.documents(text):
+                spec = document.get("spec", {})
+                pods += [one["template"]["spec"] for one in [spec, *spec.get("tfReplicaSpecs", {}).values()] if "template" in one]
+            self.assertTrue(pods, name)
+            for pod in pods:
+                self.assertEqual(list(violations(pod)), [], name)
+
+    def test_fields_of_pods_are_those_of_the_server(self):
+        """Every field that the server knows is known, with its type. It is older than the table, which has more."""
+        table = (SOURCE / "src" / "job" / "pod_fields.cc").read_text().split('R"(')[1].split(')"')[0].split()
+        known = {}
+        for word in table:
+            if word.endswith(":"):
+                fields = known[word[:-1]] = {}
+            else:
+                name, fields[name] = word.split("=")
+        definitions = self.kubectl.raw("/openapi/v2")["definitions"]
+        kinds = {"string": "s", "integer": "i", "boolean": "b", "number": "n"}
+
+        def type_of(schema):
+            if "$ref" in schema:
+                name = schema["$ref"].split(".")[-1]
+                return {"Quantity": "q", "IntOrString": "x", "Time": "s", "OwnerReference": "o", "ManagedFieldsEntry": "o"}.get(name, name)
+            if schema.get("type") == "array":
+                return "[" + type_of(schema["items"])
+            if "additionalProperties" in schema:
+                return "{" + type_of(schema["additionalProperties"])
+            return kinds[schema["type"]]
+
+        seen, wanted = set(), ["io.k8s.api.core.v1.PodTemplateSpec"]
+        renamed = {"Handler": "LifecycleHandler"}
+        otherwise = {"ObjectMeta.clusterName", "EphemeralVolumeSource.readOnly", "PersistentVolumeClaimSpec.resources"}  # in later versions
+        while wanted:
+            full = wanted.pop()
+            name = full.split(".")[-1]
+            if full in seen or name in ("Quantity", "IntOrString", "Time", "OwnerReference", "ManagedFieldsEntry"):
+                continue
+            seen.add(full)
+            for field, schema in definitions[full].get("properties", {}).items():
+                wanted += [part.split('"')[0] for part in json.dumps(schema).split("#/definitions/")[1:]]
+                if f"{name}.{field}" in otherwise:
+                    continue
+                expected = type_of(schema)
+                self.assertEqual(known[renamed.get(name, name)].get(field), renamed.get(expected, expected), f"{name}.{field}")
+        self.assertGreater(len(seen), 80)
+
+
+class NamespacedTest(OperatorTest):
+    """An operator that has rights in one namespace."""
+
+    def test_it_runs_jobs_with_a_role_alone(self):
+        env = {**self.env, "KUBECONFIG": str(self.cluster.kubeconfig)}
+        said = self.muster("operator", "install", "--namespaced", "-n", self.namespace, env=env).stdout
+        self.assertEqual({line.split("/")[0] for line in said.splitlines()},
+                         {"serviceaccount", "role", "rolebinding", "service", "networkpolicy", "deployment"})
+        # There is no node that could run its pod: somebody with its role runs its command.
+        kubeconfig = self.cluster.user("ann")
+        self.kubectl("create", "rolebinding", "ann", "--role=muster-operator", f"--user=ann-{self.namespace}")
+        ann = self.cluster.as_user(kubeconfig)
+        wait_until(lambda: ann("auth", "can-i", "list", "tfjobs", check=False).returncode == 0, "the role is known")
+        self.assertNotEqual(ann("auth", "can-i", "list", "pods", "--all-namespaces", check=False).returncode, 0)
+        command = self.kubectl.get("deployment", "muster-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn(f"--namespace={self.namespace}", command)
+        operator = self.operate("--lease-namespace", self.namespace, kubeconfig=kubeconfig)
+        self.create("job", {"Worker": replicas(2)})
+        self.wait_pods("job-worker-0", "job-worker-1", job="job")
+        self.set_phase("job-worker-0", "Succeeded")
+        self.wait_conditions("job", "Created", "Succeeded")
+        self.end(operator)
+        again = self.muster("operator", "install", "--namespaced", "-n", self.namespace, env=env).stdout
+        self.assertEqual({line.split()[-1] for line in again.splitlines()}, {"unchanged"})
+
+
 class InstallTest(MusterTest):
     """The whole operator in a cluster of the test's own: what it brings concerns all namespaces."""
 
@@ -251,6 +365,14 @@ class InstallTest(MusterTest):
         self.assertIn("--force", refused.stderr)
         self.assertNotEqual(self.kubectl("get", "namespace", "muster", check=False).returncode, 0)
         self.assertIn("customresourcedefinition/tfjobs.kubeflow.org configured", self.install("--force").stdout)
+
+    def test_definitions_come_first(self):
+        refused = self.install("--namespaced", "-n", "default", check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("the cluster has no TFJobs; an administrator defines them with `muster operator install --definitions-only`", refused.stderr)
+        self.assertEqual(self.install("--definitions-only").stdout.splitlines(),
+                         ["customresourcedefinition/tfjobs.kubeflow.org created", "customresourcedefinition/tfjobs.tensorflow.org created"])
+        wait_until(lambda: self.install("--namespaced", "-n", "default", check=False).returncode == 0, "the definitions are known")
 
     def test_what_lacks_is_named(self):
         self.env["KUBECONFIG"] = str(self.cluster.user("bob"))

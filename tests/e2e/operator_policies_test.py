@@ -5,7 +5,7 @@ import unittest
 from clusters import FaultProxy, SharedCluster, own_cluster
 from support import SOURCE, MusterTest, wait_until
 
-from operators import CRDS, OperatorTest, replicas
+from operators import CRDS, PATCH, OperatorTest, replicas
 
 GROUPS = SOURCE / "tests" / "cluster" / "podgroups.yaml"
 RIGHTS = SOURCE / "deploy" / "rbac.yaml"
@@ -63,7 +63,7 @@ class PolicyTest(OperatorTest):
 
     def test_a_failure_restarts_the_whole_job(self):
         self.operate()
-        self.create_with({"muster/restart-scope": "job"}, {"PS": replicas(1), "Worker": replicas(2, "ExitCode")}, {"backoffLimit": 1})
+        self.create_with({"muster/restart-scope": "job"}, {"PS": replicas(1), "Worker": replicas(2, "ExitCode")}, {"backoffLimit": 2})
         names = ("job-ps-0", "job-worker-0", "job-worker-1")
         self.wait_pods(*names)
         self.run_all()
@@ -128,11 +128,37 @@ class GangTest(OperatorTest):
         return {group["metadata"]["name"]: group
                 for group in self.api.ask("GET", f"/apis/{api}/namespaces/{self.namespace}/podgroups")[1]["items"]}
 
+    def set_group_phase(self, api, phase, job="job"):
+        """What a scheduler does."""
+        wait_until(lambda: job in self.groups(api), "the group is made", 30)
+        answer, body = self.api.ask("PATCH", f"/apis/{api}/namespaces/{self.namespace}/podgroups/{job}/status", {"status": {"phase": phase}}, PATCH)
+        self.assertEqual(answer, 200, body)
+
+    def admit(self, scheduler, api):
+        """Volcano's pods are not made before it has let their group in."""
+        if scheduler == "volcano":
+            self.set_group_phase(api, "Pending")
+            wait_until(lambda: len(self.all("services")) >= 3, "the services are made", 30)
+            self.assertEqual(self.all("pods"), {})
+            self.set_group_phase(api, "Inqueue")
+
+    def test_min_resources_are_those_of_the_pods(self):
+        api = "scheduling.volcano.sh/v1beta1"
+        self.operate("--alone", "--gang-scheduler", "volcano", kubeconfig=self.cluster.user("operator"))
+        worker, server = replicas(2), replicas(1)
+        worker["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "500m"}, "limits": {"cpu": "2", "nvidia.com/gpu": 1}}
+        server["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
+        self.create("job", {"PS": server, "Worker": worker})
+        wait_until(lambda: "job" in self.groups(api), "the group is made", 30)
+        self.assertEqual(self.groups(api)["job"]["spec"], {"minMember": 3, "queue": "default",
+                                                           "minResources": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "2"}})
+
     def live(self, scheduler, api):
         """From the creation of a job to its end."""
         self.operate("--alone", "--gang-scheduler", scheduler, kubeconfig=self.cluster.user("operator"))
         self.create("job", {"PS": replicas(1), "Worker": replicas(2)},
                     {"schedulingPolicy": {"minResources": {"cpu": "2"}, "queue": "q", "scheduleTimeoutSeconds": 60}})
+        self.admit(scheduler, api)
         self.wait_pods("job-ps-0", "job-worker-0", "job-worker-1")
         spec = self.groups(api)["job"]["spec"]
         self.assertEqual((spec["minMember"], spec["minResources"]), (3, {"cpu": "2"}))
@@ -143,6 +169,7 @@ class GangTest(OperatorTest):
         self.change("job", {"runPolicy": {"suspend": True}})
         wait_until(lambda: not self.groups(api) and not self.all("pods"), "a suspended job has no group", 30)
         self.change("job", {"runPolicy": {"suspend": False}})
+        self.admit(scheduler, api)
         wait_until(lambda: "job-worker-0" in self.all("pods"), "its pods are back", 30)
         self.set_phase("job-worker-0", "Succeeded")
         wait_until(lambda: not self.groups(api), "a finished job has no group", 30)
@@ -154,6 +181,7 @@ class GangTest(OperatorTest):
         self.assertEqual(spec["queue"], "q")
         self.assertEqual(pod["spec"]["schedulerName"], "volcano")
         self.assertEqual(pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"], "job")
+        self.assertEqual(pod["metadata"]["annotations"]["volcano.sh/task-spec"], "worker")
 
     def test_scheduler_plugins(self):
         pod, spec = self.live("scheduler-plugins", "scheduling.x-k8s.io/v1alpha1")

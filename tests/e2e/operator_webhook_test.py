@@ -1,5 +1,6 @@
 """The operator's webhook, asked by a real API server: what it refuses and what it warns of arrives at kubectl."""
 import base64
+import http.client
 import json
 import socket
 import ssl
@@ -15,12 +16,12 @@ WEBHOOK = SOURCE / "deploy" / "webhook.yaml"
 class WebhookTest(OperatorTest):
     def setUp(self):
         super().setUp()
-        self.port, = free_ports(1)
+        self.port, self.http_port = free_ports(2)
         self.authority = Authority(self.dir / "authority")
         self.folder = self.dir / "served"
         self.folder.mkdir()
         self.renew()
-        self.operator = self.operate("--alone", "--webhook-certificate", self.folder, "--webhook-port", self.port)
+        self.operator = self.operate("--alone", "--webhook-certificate", self.folder, "--webhook-port", self.port, "--http-port", self.http_port)
         self.configure()
         wait_until(lambda: "digit" in self.try_to_create(tfjob("1st", {"Worker": replicas(1)})).stderr, "the server asks the operator")
 
@@ -71,6 +72,12 @@ class WebhookTest(OperatorTest):
             (tfjob("j", one, {"cleanPodPolicy": "Some"}), 'supported values: "None", "Running", "All"'),
             (tfjob("j", one, successPolicy="Most"), '"AllWorkers"'),
             (tfjob("j", worker(ports=[{"name": "tfjob-port", "containerPort": 0}])), "'containerPort'"),
+            (tfjob("j", worker(ports=[{"name": 8080, "containerPort": 80}])),
+             "spec.tfReplicaSpecs.Worker.template.spec.containers[0].ports[0].name: 'name' in the template of 'Worker' must be text"),
+            (tfjob("j", worker(env="x")), "containers[0].env: 'env' in the template of 'Worker' must be a list, not text 'x'"),
+            (tfjob("j", {"Worker": {"template": {**pod_template(), "metadata": {"annotations": "boom"}}}}),
+             "metadata.annotations: 'annotations' in the template of 'Worker' must be a map"),
+            (tfjob("j", {"Worker": {**worker(args=["x" * 100_000])["Worker"], "replicas": 4000}}), "the pod templates of all replicas together take"),
         ]
         for job, complaint in cases:
             with self.subTest(complaint):
@@ -93,14 +100,30 @@ class WebhookTest(OperatorTest):
 
     def test_unknown_fields_are_warned_of(self):
         template = pod_template(nodeSelctor={"disk": "ssd"}, restartPolicy="Always")
-        template["spec"]["containers"][0]["volumemounts"] = []
+        template["spec"]["containers"][0].update(volumemounts=[], livenessProbe={"httpGet": {"prot": 80}})
         made = self.try_to_create(tfjob("j", {"Worker": {"replicas": 1, "template": template}}), "--validate=false")
         self.assertEqual(made.returncode, 0, made.stderr)
         path = "Warning: spec.tfReplicaSpecs.Worker.template.spec"
-        self.assertIn(f"{path}: unknown field 'nodeSelctor' (did you mean 'nodeSelector'?)", made.stderr)
-        self.assertIn(f"{path}.containers[0]: unknown field 'volumemounts' (did you mean 'volumeMounts'?)", made.stderr)
+        for place, meant in (("nodeSelctor", "nodeSelector"), ("containers[0].volumemounts", "volumeMounts"),
+                             ("containers[0].livenessProbe.httpGet.prot", "port")):
+            self.assertIn(f"{path}.{place}: unknown field '{place.split('.')[-1]}' in the template of 'Worker' (did you mean '{meant}'?); "
+                          "Kubernetes ignores it", made.stderr)
         self.assertIn(f"{path}.restartPolicy: has no effect", made.stderr)
         self.assertEqual(self.try_to_create(tfjob("j", {"Worker": replicas(1)})).stderr, "")
+
+    def test_slow_connections_keep_nobody_waiting(self):
+        """More than any pool of threads has, each in the middle of something."""
+        begun = (b"", b"POST /validate HT", b"POST /validate HTTP/1.1\r\nContent-Length: 100\r\n\r\n{", bytes.fromhex("160301"))
+        for port in (self.port, self.http_port):
+            for number in range(60):
+                slow = self.enterContext(socket.create_connection(("127.0.0.1", port), timeout=30))
+                slow.sendall(begun[number % len(begun)])
+        for _ in range(5):
+            connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=5)
+            connection.request("GET", "/healthz")
+            self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
+            self.assertIn("begins with a digit", self.try_to_create(tfjob("1st", {"Worker": replicas(1)})).stderr)
 
     def test_large_jobs(self):
         """As large as the server keeps them, and larger."""

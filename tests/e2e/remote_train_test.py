@@ -73,6 +73,20 @@ class SameTest(RemoteTest):
         self.assertEqual(self.weights(place), self.expected)
         self.assertTrue(any(name.startswith(f"superseded-1/step-{LONG['steps']:09}/") for name in self.names(place)))
 
+    def test_fresh(self):
+        place = f"{self.use('s3')}/run"
+        other = dict(LONG, optimizer={"type": "sgd", "learning_rate": 0.05})
+        self.train("job", roles=PAIR, model_dir=place, train=other)
+        file = self.job("job", roles=PAIR, model_dir=place, train=LONG)
+        self.assertIn(f"nothing was trained: {place} was trained to step", self.muster("run", file, check=False).stderr)
+        self.muster("run", "--fresh", file)
+        self.assertEqual(self.weights(place), self.expected)
+        names = self.names(place)
+        self.assertIn("superseded-1/eval/latest.json", names)
+        self.assertTrue(any(name.startswith(f"superseded-1/step-{LONG['steps']:09}/") for name in names))
+        self.assertFalse(any(name.startswith("superseded-2/") for name in names))
+        self.assertEqual(self.left_here(), [])
+
 
 class LogTest(RemoteTest):
     def test_logs_are_there_when_the_job_is_over(self):

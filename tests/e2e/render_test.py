@@ -31,6 +31,20 @@ class RenderTest(MusterTest):
         once, twice = (self.muster("render", self.job()).stdout for _ in range(2))
         self.assertEqual(once, twice)
 
+    def test_fields_that_kubernetes_would_drop_are_told(self):
+        job = ("apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: j}\nspec:\n  tfReplicaSpecs:\n    Worker:\n      template:\n        spec:\n"
+               "          containers:\n            - {name: tensorflow, image: tf, command: [a], imagePullPolciy: Always}\n")
+        path = self.write("job.yaml", job)
+        warning = f"{path}:10:59: unknown field 'imagePullPolciy' in the template of 'Worker' (did you mean 'imagePullPolicy'?); Kubernetes ignores it"
+        for command in (("render",), ("run", "--dry-run"), ("explain",)):
+            self.assertIn(f"warning: {warning}", self.muster(*command, path).stderr, command)
+        native = self.write("native.yaml", "name: n\nimage: i\nkubernetes: {pod: {nodeSelctor: {a: b}}}\nroles: {worker: {command: a}}\n")
+        self.assertIn("unknown field 'nodeSelctor' in 'pod' of kubernetes (did you mean 'nodeSelector'?)", self.muster("render", native).stderr)
+        wrong = self.write("wrong.yaml", "name: n\nimage: i\nkubernetes: {container: {volumeMounts: 5}}\nroles: {worker: {command: a}}\n")
+        refused = self.muster("render", wrong, check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("'volumeMounts' in 'container' of kubernetes must be a list, not the number 5", refused.stderr)
+
     def test_mistakes(self):
         del self.JOB["image"]
         self.addCleanup(self.JOB.__setitem__, "image", "busybox:1")

@@ -67,11 +67,30 @@ class BroughtTest(ReadyTestBase):
         self.forget_connections()
         self.wait_state(self.submit(ONE, hosts), "Succeeded")
 
-    def test_keys_for_hosts_are_not_sent(self):
+    def test_credentials_are_not_sent_and_are_named(self):
         hosts = self.use(1)
         self.write("work/.ssh/id_ed25519", "PRIVATE KEY")
+        self.write("work/.aws/credentials", "SECRET")
+        self.write("work/.env", "TOKEN=1")
         self.write("work/here", "")
-        self.assertEqual(self.run_to_end("{name: x, command: 'ls -A', roles: {worker: {}}}", "--hosts", hosts), "here\njob.yaml\n")
+        job = self.write("work/job.yaml", "{name: x, command: 'ls -A', roles: {worker: {}}}")
+        ran = self.muster("run", "--on", "ssh", "--hosts", hosts, job, cwd=self.dir / "work")
+        self.assertIn("hold credentials: .aws, .env, .ssh;", ran.stderr)
+        self.assertRegex(ran.stdout, r"(?s)here\n.*job\.yaml")
+        for name in (".aws", ".env", ".ssh"):
+            self.assertNotIn(name, ran.stdout)
+        self.write("work/.gitignore", "!.env\n")
+        self.assertIn(".env\n", self.muster("run", "--on", "ssh", "--hosts", hosts, job, cwd=self.dir / "work").stdout)
+
+    def test_a_home_folder_is_sent_on_request_only(self):
+        hosts = self.use(1)
+        job = self.write("work/job.yaml", "{name: x, command: 'ls -A', roles: {worker: {}}}")
+        env = dict(self.env, HOME=str(self.dir / "work"))
+        run = ("run", "--on", "ssh", "--hosts", hosts, job)
+        refused = self.muster(*run, cwd=self.dir / "work", env=env, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertRegex(refused.stderr, "your home folder.*--send-home")
+        self.assertIn("job.yaml", self.muster(*run, "--send-home", cwd=self.dir / "work", env=env).stdout)
 
     def test_the_working_directory_itself_is_data(self):
         hosts = self.use(1)
@@ -88,7 +107,7 @@ class BroughtTest(ReadyTestBase):
         job = self.write("work/job.yaml", "{name: x, model_dir: runs/x, command: 'true', roles: {worker: {replicas: 2}}}")
         self.assertRegex(self.muster("explain", "--on", "ssh", job, cwd=self.dir / "work").stdout, "model_dir: .*work/runs/x.* every host")
         said = self.muster("run", "--on", "ssh", "--hosts", hosts, job, cwd=self.dir / "work").stderr
-        self.assertRegex(said, "model_dir .*work/runs/x.* every host")
+        self.assertRegex(said, "model_dir: .*work/runs/x.* every host")
         self.assertNotIn("model_dir", self.muster("run", "--on", "ssh", "--hosts", "host1", job, cwd=self.dir / "work").stderr)
         self.write("work/job.yaml", "{name: x, model_dir: ~/runs/x, command: 'true', roles: {worker: {}}}")
         done = self.muster("run", "--on", "ssh", "--hosts", hosts, job, cwd=self.dir / "work", check=False)

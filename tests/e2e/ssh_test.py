@@ -386,13 +386,45 @@ class SshTest(SshTestBase):
         wait_until(lambda: not evaluators("host2"), "it does not run there")
         self.assertEqual(len(evaluators("host1")), 1)
 
-    def test_a_lost_task_waits_for_its_host_however_long_that_takes(self):
+    def lose_host(self, hosts, policies, command="while [ ! -e ~/done ]; do sleep 0.1; done"):
+        """A job whose worker:1 was lost with host2, which stays away, and waits to be started there again."""
+        job = self.submit(f"""
+            name: x
+            command: "{command}"
+            roles: {{worker: {{replicas: 2}}}}
+            policies: {{host_timeout: 2s, {policies}}}
+            """, hosts)
+        self.wait_state(job, "Running")
+        self.assertEqual(self.task(job, "worker:1")["host"], "host2")
+        self.bed.cut("host2")
+        wait_until(lambda: (lambda task: task["restarts"] >= 1 and task["state"] == "Pending")(self.task(job, "worker:1")),
+                   "it waits for its host", 60)
+        return job
+
+    def test_a_stop_while_a_lost_host_stays_away(self):
+        job = self.lose_host(self.use(2), "max_restarts: 100, max_backoff: 1s")
+        self.muster("stop", "--yes", job, timeout=60)
+        self.assertEqual(self.show(job)["state"], "Stopped")
+        self.assertEqual({task["state"] for task in self.show(job)["tasks"]}, {"Stopped"})
+
+    def test_a_success_while_a_lost_host_stays_away(self):
+        job = self.lose_host(self.use(2), "max_restarts: 100, max_backoff: 1s, success: chief, finish_grace: 1s")
+        self.bed.run("host1", ["sh", "-c", "touch ~/done"])
+        self.wait_state(job, "Succeeded", timeout=30)
+
+    def test_a_host_that_stays_away_fails_the_job_after_max_restarts(self):
+        job = self.lose_host(self.use(2), "max_restarts: 2, backoff: 100ms")
+        record = self.wait_state(job, "Failed", timeout=60)
+        self.assertIn("worker:1 failed after 2 restarts: lost with host2", record["reason"])
+        self.assertEqual(record["failure"]["not_restarted"], "worker:1: max_restarts (2) exceeded")
+
+    def test_a_lost_task_waits_for_its_host(self):
         hosts = self.use(2)
         job = self.submit("""
             name: x
             command: "while [ ! -e ~/done ]; do sleep 0.1; done"
             roles: {worker: {replicas: 2}}
-            policies: {host_timeout: 2s, start_timeout: 3s, max_restarts: 5}
+            policies: {host_timeout: 2s, start_timeout: 3s, max_restarts: 100, max_backoff: 1s}
             """, hosts)
         self.wait_state(job, "Running")
         self.bed.cut("host2")
@@ -406,6 +438,25 @@ class SshTest(SshTestBase):
         for host in self.bed.hosts:
             self.bed.run(host, ["sh", "-c", "touch ~/done"])
         self.wait_state(job, "Succeeded", timeout=60)
+
+    def test_nobody_is_asked_for_a_password_while_a_job_runs(self):
+        hosts = self.use(1)
+        program = self.write("ssh", f"""\
+            #!/bin/sh
+            echo "$SSH_ASKPASS_REQUIRE $SSH_ASKPASS" >> {self.dir}/calls
+            exec {self.env['MUSTER_SSH']} "$@"
+            """)
+        program.chmod(0o755)
+        self.env.update(MUSTER_SSH=str(program), SSH_ASKPASS="/usr/bin/a-window", SSH_ASKPASS_REQUIRE="force", DISPLAY=":0")
+        job = self.submit("{name: x, command: 'exec sleep 1000', roles: {worker: {}}}", hosts)
+        self.wait_state(job, "Running")
+        self.bed.kill_sshd("host1")
+        self.wait_state(job, "Unreachable", timeout=40)
+        self.bed.start_sshd("host1")
+        self.wait_state(job, "Running", timeout=40)
+        calls = (self.dir / "calls").read_text().splitlines()
+        self.assertGreater(len(calls), 2)
+        self.assertEqual(set(calls), {"force /bin/false"})
 
     def test_many_tasks_on_one_host(self):
         hosts = self.use(1)

@@ -55,7 +55,8 @@ class StorageCase(MusterTest):
         self.assertEqual((stat["bytes"], stat["md5"]), (1000, hashlib.md5(b"a" * 1000).hexdigest()))
         self.assertEqual(self.storage("cat", f"{root}/b ?").stdout, "b c" * 1000)
         self.assertIn("removed 1 file: ", self.storage("rm", f"{root}/a").stdout)
-        self.assertIn("removed 7 files in ", self.storage("rm", "-r", root).stdout)
+        self.assertIn("pass --yes", self.refused("rm", "-r", root))
+        self.assertIn("removed 7 files in ", self.storage("rm", "-r", "-y", root).stdout)
         self.assertEqual(self.storage("ls", root.rsplit("/", 1)[0]).stdout, "")
 
 
@@ -134,11 +135,14 @@ class StorageTest(StorageCase):
         os.symlink(self.dir / "keep", self.dir / "d/link")
         self.assertIn("removed 2 files: d/b*", self.storage("rm", "d/b*").stdout)
         self.assertIn("-r removes what is in it", self.refused("rm", "d"))
-        self.assertEqual(self.storage("rm", "-r", "d").stdout, "removed d\n")
+        self.assertEqual(self.storage("rm", "-r", "-y", "d").stdout, "removed d\n")
         self.assertFalse((self.dir / "d").exists())
         self.assertTrue((self.dir / "keep").exists())
         self.assertIn("there is nothing", self.refused("rm", "d"))
         self.assertIn("all of this machine", self.refused("rm", "-r", "///", code=2))
+        self.put("kept/file", b"x")
+        self.assertIn("pass --yes", self.refused("rm", "-r", "kept"))
+        self.assertTrue((self.dir / "kept/file").exists())
         self.put("asked/x", b"x")
         terminal = self.terminal("storage", "rm", "-r", "asked")
         terminal.expect("Remove asked and all that is in it?")
@@ -257,7 +261,7 @@ class HdfsTest(StorageCase):
         self.assertEqual(json.loads(self.storage("stat", "--json", f"{self.at}/x/a").stdout)[0]["bytes"], 1000)
         self.assertEqual(self.storage("cat", f"{self.at}/x/b ?").stdout, "b c" * 1000)
         self.assertIn("removed 1 file: ", self.storage("rm", f"{self.at}/x/a").stdout)
-        self.assertIn("removed 8 files in ", self.storage("rm", "-r", f"{self.at}/x").stdout)
+        self.assertIn("removed 8 files in ", self.storage("rm", "-r", "-y", f"{self.at}/x").stdout)
         self.assertEqual(self.storage("ls", "-r", "--json", f"{self.at}/").stdout, "[]\n")
 
     def test_what_another_client_reads_and_writes(self):
@@ -275,8 +279,8 @@ class HdfsTest(StorageCase):
             self.assertEqual((self.dir / "back").read_bytes(), content)
         self.assertEqual(files.find("/d"), ["/d/odd %41 #ä", "/d/plain"])
         files.makedirs("/d/kept")
-        self.storage("rm", "-r", f"{self.at}/d")
-        self.storage("rm", "-r", f"{self.at}/theirs")
+        self.storage("rm", "-r", "-y", f"{self.at}/d")
+        self.storage("rm", "-r", "-y", f"{self.at}/theirs")
         self.assertEqual(files.ls("/", detail=False), ["/d"])  # for what was in it without a file
 
     def test_what_goes_wrong_is_explained(self):

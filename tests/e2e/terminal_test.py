@@ -117,6 +117,75 @@ class ColourTest(MusterTest):
         self.assertNotIn("\x07", terminal.output)
         self.assertIn("clear", terminal.output)
 
+    # What a terminal would obey, as YAML writes it: a title, cleared screen, hidden text, C1, reversed order.
+    HOSTILE = r"\e]0;title\a\e[2J\e[8m\u009b1A\u202e\r"
+
+    def assert_harmless(self, text):
+        for bad in ("\x1b]", "\x1b[2J", "\x1b[8m", "\x07", "\x9b", "\u202e", "title\r"):
+            self.assertNotIn(bad, text)
+
+    def say(self, *args, code=None):
+        """What muster says on a terminal, and in pipes."""
+        terminal = self.terminal(*args)
+        ended = terminal.wait()
+        self.assert_harmless(terminal.output)
+        piped = self.muster(*args, check=False)
+        self.assert_harmless(piped.stdout + piped.stderr)
+        self.assertNotIn("\x1b", piped.stdout + piped.stderr)
+        if code is not None:
+            self.assertEqual((ended, piped.returncode), (code, code))
+        return plain(terminal.output)
+
+    def test_control_characters_of_a_job_file_do_not_reach_the_terminal(self):
+        job = self.write("job.yaml", f"""
+            name: rude
+            env: {{A: "{self.HOSTILE}"}}
+            model_dir: "/tmp/{self.HOSTILE.replace(chr(92) + 'e]0;', '')}"
+            roles: {{worker: {{command: [sh, -c, "exit 3", "x{self.HOSTILE}"], image: "i{self.HOSTILE}"}}}}
+            """)
+        self.assertIn("^[]0;title^G", self.say("run", "--dry-run", job, code=0))
+        self.assertIn("x^[]0;title^G", self.say("run", job, code=1))
+        for args in (("show",), ("show", "--events"), ("jobs",), ("explain", job), ("doctor", job), ("explain", job, "--on", "vertex")):
+            self.say(*args)
+        command = self.show("rude")["tasks"][0]["command"]
+        self.assertIn("\x1b]0;title\x07\x1b[2J\x1b[8m\u009b1A\u202e\r", command)
+        self.assertIn("\u202e", self.muster("env", job, "worker", "0").stdout)
+
+    def test_control_characters_of_mistakes_do_not_reach_the_terminal(self):
+        for text in (f'{{name: j, roles: {{worker: {{command: ["no{self.HOSTILE}"]}}}}}}',
+                     f'{{name: j, roles: {{worker: {{command: x, working_dir: "{self.HOSTILE}"}}}}}}',
+                     f'{{name: "{self.HOSTILE}", roles: {{worker: {{command: x}}}}}}',
+                     f'{{name: j, "{self.HOSTILE}": 1, roles: {{"{self.HOSTILE}": {{command: x}}}}}}',
+                     f'{{name: j, hosts: ["{self.HOSTILE}"], roles: {{worker: {{command: x}}}}}}'):
+            self.assertIn("error", self.say("run", self.write("job.yaml", text), code=2))
+        self.say("show", "\x1b]0;title\x07\u202e", code=1)
+        self.say("run", "\x1b]0;title\x07.yaml", code=2)
+
+    def test_control_characters_of_a_diff_do_not_reach_the_terminal(self):
+        text = "name: rude\nroles: {worker: {command: 'sleep 600'}}\n"
+        self.run_detached(text)
+        self.write("job.yaml", text.replace("600", "601") + "# \u202e\u009b1A\n")
+        self.assertIn("+# \ufffd\ufffd1A", self.say("run", "--dry-run", "job.yaml", code=0))
+
+    def test_control_characters_of_file_names_do_not_reach_the_terminal(self):
+        (self.dir / "files").mkdir()
+        (self.dir / "files" / "a\x1b]0;title\x07\u202e").write_text("\x1b[2J")
+        self.say("storage", "ls", self.dir / "files", code=0)
+        terminal = self.terminal("storage", "cat", self.dir / "files" / "a\x1b]0;title\x07\u202e")
+        self.assertEqual(terminal.wait(), 0)
+        self.assert_harmless(terminal.output)
+
+    def test_a_long_name_leaves_room_for_the_other_columns(self):
+        name = "n" * 63
+        self.muster("run", self.write("job.yaml", f"name: {name}\nroles: {{worker: {{command: 'true'}}}}\n"))
+        job = self.jobs()[0]["id"]
+        terminal = self.terminal("jobs", columns=80)
+        self.assertEqual(terminal.wait(), 0)
+        line = plain(terminal.output).splitlines()[1]
+        self.assertRegex(line, rf"^nn+…n*{job[-6:]} +Succeeded +local +1 ")
+        self.assertLessEqual(len(line), 80)
+        self.assertIn(job, self.muster("jobs").stdout)
+
     def test_a_progress_bar_shows_its_last_state(self):
         result = self.muster("run", self.write("job.yaml", r"""
             name: bar

@@ -119,7 +119,7 @@ class ConvertTest(TfRecordTest):
     def test_mistakes_say_what_to_do(self):
         self.write("t.csv", "a,label\n1,2\nx,3\n")
         self.assertIn("t.csv, line 3: 'a' is 'x', which is not a number", self.fails("convert", "t.csv", "--to", "o", code=2))
-        self.assertEqual(list((self.dir / "o").iterdir()), [])
+        self.assertFalse((self.dir / "o").exists())
         self.assertIn("--to FOLDER", self.fails("convert", "t.csv", code=2))
         self.assertIn("does not exist", self.fails("convert", "absent", "--to", "o"))
         self.assertIn("not from 1 to 99999", self.fails("convert", "t.csv", "--to", "o", "--shards", 0, code=2))
@@ -130,17 +130,94 @@ class ConvertTest(TfRecordTest):
     def test_an_interruption_leaves_no_half_a_shard(self):
         self.write("t.csv", "".join(f"{i},{i}\n" for i in range(400_000)))
         process = self.start("data", "convert", "t.csv", "--to", "out", "--compression", "gzip")
-        wait_until(lambda: list(self.dir.glob("out/*.partial-*")), "a shard is begun")
+        wait_until(lambda: list(self.dir.glob("out/.convert-*/*.partial-*")), "a shard is begun")
         process.send_signal(signal.SIGINT)
         self.assertNotEqual(process.wait(60), 0)
-        self.assertEqual(list((self.dir / "out").iterdir()), [])
+        self.assertFalse((self.dir / "out").exists())
+
+    def labels(self, split, folder="out"):
+        return [(example["class"][0].decode(), example["label"][0])
+                for example in tfexample.examples(self.dir / folder / f"{split}-00000-of-00001.tfrecord")]
+
+    def test_splits_that_are_converted_one_by_one_have_the_same_numbers(self):
+        self.write("train.csv", "x,label\n1,dog\n2,cat\n3,ant\n")
+        self.write("test.csv", "x,label\n1,dog\n2,cat\n")
+        self.data("convert", "train.csv", "--to", "out")
+        self.data("convert", "test.csv", "--to", "out", "--split", "test")
+        self.assertEqual(self.labels("train"), [("dog", 2), ("cat", 1), ("ant", 0)])
+        self.assertEqual(self.labels("test"), [("dog", 2), ("cat", 1)])
+        self.assertEqual((self.dir / "out/classes.txt").read_text(), "ant\ncat\ndog\n")
+        # With --force too: other splits keep their numbers.
+        self.write("train.csv", "x,label\n1,dog\n")
+        self.data("convert", "train.csv", "--to", "out", "--force")
+        self.assertEqual(self.labels("train"), [("dog", 2)])
+
+    def test_a_new_label_is_refused_or_appended(self):
+        self.write("train.csv", "x,label\n1,dog\n2,cat\n")
+        self.write("test.csv", "x,label\n1,bee\n2,dog\n")
+        self.data("convert", "train.csv", "--to", "out")
+        said = self.fails("convert", "test.csv", "--to", "out", "--split", "test", code=2)
+        self.assertIn("'bee'", said)
+        self.assertIn("--add-classes", said)
+        self.assertEqual(sorted(path.name for path in (self.dir / "out").iterdir()), ["classes.txt", "train-00000-of-00001.tfrecord"])
+        said = self.data("convert", "test.csv", "--to", "out", "--split", "test", "--add-classes").stderr
+        self.assertIn("new classes, numbered from 2: bee", said)
+        self.assertEqual(self.labels("test"), [("bee", 2), ("dog", 1)])
+        self.assertEqual((self.dir / "out/classes.txt").read_text(), "cat\ndog\nbee\n")
+
+    def test_labels_without_their_numbering_are_not_guessed(self):
+        self.write("t.csv", "x,label\n1,dog\n2,cat\n")
+        self.data("convert", "t.csv", "--to", "out")
+        (self.dir / "out/classes.txt").unlink()
+        self.assertIn("classes.txt", self.fails("convert", "t.csv", "--to", "out", "--split", "test"))
+        self.data("convert", "t.csv", "--to", "out", "--force")  # all that is there
+        self.assertEqual((self.dir / "out/classes.txt").read_text(), "cat\ndog\n")
+
+    def test_images_of_later_splits_have_the_same_numbers(self):
+        for folder in ("one/cat", "one/dog", "two/dog"):
+            (self.dir / folder).mkdir(parents=True)
+            (self.dir / folder / "1.png").write_bytes(png(6, 4, lambda x, y: x * 40))
+        self.data("convert", "one", "--to", "out")
+        self.data("convert", "two", "--to", "out", "--split", "test")
+        self.assertEqual(self.labels("train"), [("cat", 0), ("dog", 1)])
+        self.assertEqual(self.labels("test"), [("dog", 1)])
+
+    def test_one_source_is_divided(self):
+        self.write("t.csv", "x,label\n" + "".join(f"{i},{'cat' if i < 50 else 'dog'}\n" for i in range(100)))
+        for folder in ("out", "again"):
+            said = self.data("convert", "t.csv", "--to", folder, "--split", "train=0.8,test=0.2").stdout
+            self.assertIn("train: 80 examples", said)
+            self.assertIn("test: 20 examples", said)
+        parts = {split: tfexample.examples(self.dir / "out" / f"{split}-00000-of-00001.tfrecord") for split in ("train", "test")}
+        rows = {split: [int(example["features"][0]) for example in part] for split, part in parts.items()}
+        self.assertEqual(sorted(rows["train"] + rows["test"]), list(range(100)))
+        self.assertEqual(rows["test"], sorted(rows["test"]))
+        self.assertEqual({(example["class"][0], example["label"][0]) for part in parts.values() for example in part}, {(b"cat", 0), (b"dog", 1)})
+        for split in parts:
+            name = f"{split}-00000-of-00001.tfrecord"
+            self.assertEqual((self.dir / "out" / name).read_bytes(), (self.dir / "again" / name).read_bytes())
+        for split in ("train=0.8,test=0.3", "train=0.8,train=0.2", "train=0.8", "train=x,test=0.2", "train=1,test=0", "=1"):
+            self.assertIn("--split", self.fails("convert", "t.csv", "--to", "no", "--split", split, code=2))
+        self.write_mnist()
+        self.assertIn("splits of its own", self.fails("convert", "mnist", "--to", "no", "--split", "a=0.5,b=0.5", code=2))
+        self.assertFalse((self.dir / "no").exists())
+
+    def test_a_failure_leaves_what_was_there(self):
+        self.write("t.csv", "x,label\n1,cat\n2,dog\n")
+        self.data("convert", "t.csv", "--to", "out", "--shards", 2)
+        before = {path.name: path.read_bytes() for path in (self.dir / "out").iterdir()}
+        self.write("bad.csv", "x,label\n1,cat\n2,dog\nnot a number,dog\n")
+        self.assertIn("line 4", self.fails("convert", "bad.csv", "--to", "out", "--shards", 2, "--force", code=2))
+        self.assertEqual({path.name: path.read_bytes() for path in (self.dir / "out").iterdir()}, before)
+        self.assertIn("line 4", self.fails("convert", "bad.csv", "--to", "new/folder", code=2))
+        self.assertFalse((self.dir / "new").exists())
 
 
 class InspectTest(TfRecordTest):
     def test_features_and_a_picture(self):
         self.write_mnist()
         said = self.data("convert", "mnist", "--to", "out", "--shards", 2, "--compression", "gzip").stdout
-        self.assertIn("test: 1 examples in 1 shard,", said)  # no more than there are examples
+        self.assertIn("test: 1 example in 1 shard,", said)  # no more than there are examples
         said = self.data("inspect", "out/train-*").stdout
         self.assertRegex(said, r"out/train-00000-of-00002.tfrecord.gz +3 +\S+ +gzip")
         self.assertIn("6 records in all", said)
@@ -203,7 +280,7 @@ class VerifyTest(TfRecordTest):
         (self.dir / "a").write_bytes(data)
         result = self.data("verify", "a", "b", check=False)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("a: damaged, 2 records can be read, 1 are damaged", result.stdout)
+        self.assertIn("a: damaged, 2 records can be read, 1 is damaged", result.stdout)
         self.assertIn(f"a, record 1 at byte {size}: the check sum of its data is wrong", result.stdout)
         self.assertIn(f"a, record 3 at byte {3 * size}: the check sum of its length is wrong", result.stdout)
         self.assertIn("b: ok", result.stdout)
@@ -220,7 +297,7 @@ class VerifyTest(TfRecordTest):
         for name in ("with space", "per%cent", "ha#sh", "ünï", "a*b"):
             tfexample.write(self.dir / "all" / name, [{"x": [1]}])
         self.assertIn("5 files, 5 records", self.data("verify", "all").stdout)
-        self.assertIn("1 file, 1 records", self.data("verify", "all/a*b").stdout)
+        self.assertIn("1 file, 1 record,", self.data("verify", "all/a*b").stdout)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import textwrap
 import unittest
 
 import tfevents
@@ -81,6 +82,85 @@ class RunTest(TrainTest):
         self.assertIn("already; nothing to do", self.text(job, "chief:0"))
         self.assertEqual(self.bytes_of("job"), before)
 
+    OTHER = {"steps": 40, "optimizer": {"type": "sgd", "learning_rate": 0.05}}
+
+    def test_a_finished_job_with_other_settings_is_not_called_trained(self):
+        first = self.train("job", roles=FULL, train={"steps": 40})
+        before = self.bytes_of("job")
+        result = self.muster("run", self.job("job", roles=FULL, train=self.OTHER), check=False)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertRegex(result.stderr, f"cause +exit code 1: nothing was trained: .*/runs/job was trained to step 40 by {first} "
+                                        "with other settings; start anew with `muster run --fresh`")
+        self.assertIn("optimizer.learning_rate 0.05, was 0.001; optimizer.type sgd, was adam\n", result.stderr)
+        summary = result.stderr[result.stderr.index(" Failed after "):]
+        self.assertNotIn("accuracy", summary)  # that of the first run
+        self.assertNotIn("checkpoints: ", summary)
+        self.assertNotIn("accuracy", result.stdout)  # the evaluator's, too
+        self.assertEqual(self.bytes_of("job"), before)
+
+    def test_the_same_again_says_whose_it_is(self):
+        first = self.train("job", roles=PAIR, train={"steps": 40})
+        result = self.muster("run", self.job("job", roles=PAIR, train={"steps": 40}))
+        self.assertIn("nothing was trained: step 40 was reached before", result.stderr)
+        self.assertIn(f"(latest step 40, of {first})", result.stderr)
+        self.assertNotIn("trained to step 40; ", result.stdout)
+
+    def test_a_run_that_goes_on_with_other_settings_says_what_differs(self):
+        self.train("job", roles=ALONE, train={"steps": 40})
+        job = self.train("job", roles=ALONE, train=dict(self.OTHER, steps=60))
+        self.assertRegex(self.text(job, "chief:0"), r"trained to step 40 by \S+ with other settings \(.*"
+                                                    r"learning_rate 0\.05, was 0\.001.*\); going on from there")
+
+    def test_fresh(self):
+        self.train("plain", roles=FULL, train=self.OTHER)
+        self.train("job", roles=FULL, train={"steps": 60, "export": {"when": "final"}})
+        old = {path.name for path in self.model_dir("job").iterdir()}
+        said = self.muster("run", "--fresh", self.job("job", roles=FULL, train=self.OTHER)).stderr
+        self.assertEqual(self.bytes_of("job"), self.bytes_of("plain"))
+        self.assertIn("(latest step 40)", said)
+        aside = self.model_dir("job") / "superseded-1"
+        moved = {path.name for path in aside.iterdir()}
+        self.assertLessEqual({"step-000000040", "step-000000060", "best.json", "eval", "export"}, moved)
+        self.assertTrue({name for name in old if name.startswith("events.out.tfevents.")} <= moved)
+        self.assertEqual(json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())["step"], 40)
+        self.assertTrue(list((self.model_dir("job") / "eval").glob("events.out.tfevents.*")))
+
+    def test_fresh_is_once_whatever_is_restarted(self):
+        self.train("job", roles=PAIR, train={"steps": 30})
+        said = self.muster("run", "--fresh", "-d", self.job("job", roles=PAIR)).stdout
+        job = re.search(r"Started (\S+) in", said).group(1)
+        self.wait_checkpoint("job", 40)
+        self.kill_task(job, "chief:0")
+        self.succeed(job)
+        self.assertEqual([path.name for path in self.model_dir("job").glob("superseded-*")], ["superseded-1"])
+        self.assertEqual(self.bytes_of("job")[0], 200)
+
+    def test_fresh_of_a_job_that_cannot_be(self):
+        own = self.write("own.yaml", "name: own\nroles: {worker: {command: 'true'}}\n")
+        self.assertIn("no `train` section", self.muster("run", "--fresh", own, check=False).stderr)
+        job = self.launch("job", roles=ALONE, train={"steps": 10 ** 7})
+        said = self.muster("run", "--fresh", self.job("job", roles=ALONE, train={"steps": 9}), check=False)
+        self.assertIn(f"--fresh is for a new job, and {job} is running", said.stderr)
+
+    def test_a_model_dir_of_its_own_for_every_run(self):
+        dirs = set()
+        for _ in range(2):
+            job = self.train("job", roles=PAIR, model_dir="runs/{job_id}", train={"steps": 10})
+            self.assertEqual(self.show(job)["model_dir"], str(self.dir / "runs" / job))
+            self.assertTrue((self.dir / "runs" / job / "checkpoints" / "step-000000010").is_dir())
+            dirs.add(self.show(job)["model_dir"])
+        self.assertEqual(len(dirs), 2)
+        self.muster("resume", job)
+        resumed = next(other for other in self.jobs() if other["resumed_from"] == job)
+        self.assertEqual(resumed["model_dir"], str(self.dir / "runs" / job))
+        printed = self.env_of(self.dir / "job.yaml", "chief")
+        self.assertEqual(printed["MUSTER_MODEL_DIR"], str(self.dir / "runs" / "job"))
+
+    def test_a_running_job_keeps_the_model_dir_of_its_id(self):
+        file = self.job("job", roles=ALONE, model_dir="runs/{job_id}", train={"steps": 10 ** 7})
+        self.muster("run", "-d", file)
+        self.assertIn("nothing changed", self.muster("run", "-d", file).stdout)
+
     def test_resumed_from_a_step(self):
         self.train("job", roles=PAIR)
         before = self.bytes_of("job")
@@ -115,6 +195,54 @@ for name in 'ab':
                                                            "warm_start": str(self.model_dir("lender"))})
             self.assertEqual(self.bytes_of(f"own-{name}"), self.bytes_of(f"lent-{name}"))
 
+    SPARSE = """
+import torch
+for sparse in (False, True):
+    torch.manual_seed(3)
+    net = torch.nn.Sequential(torch.nn.Embedding(300, 8, sparse=sparse), torch.nn.Flatten(), torch.nn.Linear(16 * 8, 2))
+    torch.jit.script(net).save('sparse.pt' if sparse else 'dense.pt')
+"""
+
+    def test_sparse_gradients_of_a_torchscript_model(self):
+        """They are sent whole, and the result is that of sparse=False to the last bit."""
+        self.python_torch(self.SPARSE)
+        data = {"kind": "tokens", "vocabulary": 300, "shape": None}
+        for name, roles, more in (("ps", {"chief": {}, "worker": 1, "ps": 2}, {}),
+                                  ("clipped", PAIR, {"clip_norm": 0.1}),
+                                  ("unguarded", PAIR, {"nan_guard": "off"}),
+                                  ("reduced", {"chief": {}, "worker": 1}, {}),
+                                  ("alone", ALONE, {"nan_guard": "off"})):
+            for kind in ("dense", "sparse"):
+                self.train(f"{kind}-{name}", roles=roles, train=dict(more, model=f"./{kind}.pt", steps=20, data=data))
+            self.assertEqual(self.bytes_of(f"sparse-{name}"), self.bytes_of(f"dense-{name}"), name)
+
+    BY_POSITION = textwrap.dedent("""
+        import torch
+        torch.manual_seed(3)
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = torch.nn.Linear(32 * 8, 6 * 8)
+            def forward(self, x):
+                return self.fc(x.flatten(1)).view(-1, 6, 8)
+        torch.jit.trace(Net(), torch.zeros(2, 32, 8)).save('positions.pt')
+        """)
+
+    def test_predictions_of_a_class_for_each_position(self):
+        self.python_torch(self.BY_POSITION)
+        self.train("job", roles=ALONE, train={
+            "model": "./positions.pt", "loss": "cross_entropy", "steps": 200, "optimizer": {"learning_rate": 0.01},
+            "data": {"kind": "sequence", "shape": None}})
+        self.muster("predict", "job", "--split", "train", "--to", "out.csv")
+        with open(self.dir / "out.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(int(row["example"]), int(row["position"])) for row in rows],
+                         [(example, position) for example in range(512) for position in range(8)])
+        self.assertTrue({int(row["class"]) for row in rows} <= set(range(6)))
+        self.assertGreater(len({row["class"] for row in rows}), 1)
+        for row in rows:
+            self.assertTrue(1 / 6 <= float(row["probability"]) <= 1, row)
+
     def test_a_limited_evaluation_does_not_limit_predictions(self):
         self.train("job", roles=ALONE, train={"steps": 10, "evaluate": {"steps": 1, "batch_size": 10}})
         self.assertIn("10 examples of test", self.muster("evaluate", "job").stdout)
@@ -142,6 +270,15 @@ class EvaluateTest(TrainTest):
         kept = json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())
         said = json.loads(self.muster("evaluate", "job", "--json").stdout)
         self.assertEqual(said["metrics"], dict(kept["metrics"]))
+
+    def test_files_are_replaced_on_request_only(self):
+        self.write("out.csv", "precious")
+        refused = self.muster("predict", "job", "--to", "out.csv", check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("out.csv: exists; --force replaces it", refused.stderr)
+        self.assertEqual((self.dir / "out.csv").read_text(), "precious")
+        self.muster("predict", "job", "--to", "out.csv", "--force")
+        self.assertTrue((self.dir / "out.csv").read_text().startswith("example,"))
 
     def test_predictions_and_the_exported_model_agree(self):
         self.muster("predict", "job", "--to", "out.csv")

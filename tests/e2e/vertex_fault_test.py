@@ -141,7 +141,7 @@ class VertexFaultTest(GoogleTest):
 
     def test_the_id_of_a_local_job_is_taken(self):
         self.serve()
-        local = self.write("local.yaml", "name: local\nroles: {worker: {command: /does/not/exist}}\n")
+        local = self.write("local.yaml", "name: local\nroles: {worker: {command: 'false'}}\n")
         self.muster("run", local, check=False)
         job = json.loads(self.muster("jobs", "--json").stdout)[0]["id"]
         self.assertIn("is taken", self.refuse(*PLACE, "--job-id", job))

@@ -1,5 +1,6 @@
 """muster run --on vertex, and the other commands on such a job, on the Google of our tests (vertex_api.mjs). There are no machines: what becomes
 of jobs the tests say themselves; what their containers would do, the last tests do here."""
+import hashlib
 import io
 import json
 import os
@@ -34,7 +35,8 @@ class VertexTest(GoogleTest):
         self.assertEqual([pool["replicaCount"] for pool in pools], ["1", "2", "1"])
         self.assertEqual(pools[2]["machineSpec"], {"machineType": "n1-standard-4"})
         self.assertEqual(pools[0]["containerSpec"]["command"] + pools[0]["containerSpec"]["args"],
-                         ["muster", "vertex-task", f"gs://bucket/muster_{job}", self.nonce(job)])
+                         ["muster", "vertex-task", f"gs://bucket/muster_{job}", self.nonce(job),
+                          hashlib.sha256(self.object(f"muster_{job}/job.json")).hexdigest()])
         self.assertIn(f"bucket/muster_{job}/config.yml", self.objects())
         self.assertIn(b"batch_size: 64", self.object(f"muster_{job}/config.yml"))
         self.assertEqual(self.show(job)["state"], "Starting")
@@ -136,9 +138,38 @@ class VertexTest(GoogleTest):
         self.env.update({"GOOGLE_APPLICATION_CREDENTIALS": str(key), "MUSTER_HOME": str(self.work / "home")})
         said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
         self.assertIn("key.json is not sent with the job", said.stderr)
-        names = [member for package in self.objects() if "muster_packages/" in package
-                 for member in tarfile.open(fileobj=io.BytesIO(self.object(package.split("/", 1)[1]))).getnames()]
-        self.assertEqual(sorted(names), ["config.yml", "hello.txt"])
+        self.assertEqual(self.sent(), ["config.yml", "hello.txt"])
+
+    def sent(self):
+        """The names of all files in packages."""
+        return sorted(member for package in self.objects() if "muster_packages/" in package
+                      for member in tarfile.open(fileobj=io.BytesIO(self.object(package.split("/", 1)[1]))).getnames())
+
+    def test_credentials_stay_here_and_are_named(self):
+        self.serve()
+        for name in (".aws/credentials", ".kube/config", ".env", "sub/.netrc", ".ssh/id_rsa", ".cache/huggingface/token", ".docker/config.json"):
+            (self.work / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.work / name).write_text("secret\n")
+        said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
+        self.assertEqual(self.sent(), ["config.yml", "hello.txt"])
+        self.assertIn("hold credentials: .aws, .cache/huggingface, .docker, .env, .kube, .ssh, sub/.netrc;", said.stderr)
+        self.become(self.jobs()[0]["id"], "SUCCEEDED")
+        (self.work / ".gitignore").write_text("!.env\n")
+        self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
+        self.assertIn(".env", self.sent())
+        self.assertNotIn("sub/.netrc", self.sent())
+
+    def test_a_home_folder_is_sent_on_request_only(self):
+        self.serve()
+        self.env["HOME"] = str(self.work)
+        refused = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("your home folder", refused.stderr)
+        self.assertIn("--send-home", refused.stderr)
+        self.assertEqual(self.jobs(), [])
+        self.assertEqual([name for name in self.objects() if "muster_" in name], [])
+        self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--send-home")
+        self.assertIn("hello.txt", self.sent())
 
     def test_custom_machines_and_counts(self):
         self.serve()
@@ -242,6 +273,25 @@ class VertexTest(GoogleTest):
         self.assertEqual(shown["state"], "Unreachable")
         self.assertIn("roles/aiplatform.user", shown["reason"])
         self.assertEqual(self.show(job)["state"], "Running")
+
+    def test_a_job_out_of_reach_for_good_can_be_forgotten(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        denied = {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}}
+        self.google.ask("faults", [{"kind": "status", "status": 403, "match": "customJobs", "times": 99, "body": denied}])
+        stopped = self.muster("stop", "--yes", job, check=False)
+        for said in (self.refuse("--bucket", "bucket"), stopped.stderr):
+            self.assertIn(f"muster jobs forget {job}", said)
+            self.assertIn("on Vertex AI, in project", said)
+        self.muster("jobs", "forget", "--yes", job)
+        self.assertEqual(self.jobs(), [])
+        self.google.ask("faults", [])
+        self.assertIn(job, self.muster("show", job, "--on", "vertex").stdout)
+        refused = self.muster("jobs", "forget", "--yes", job, check=False)
+        self.assertIn("within reach", refused.stderr)
+        self.muster("jobs", "forget", "--yes", "--force", job)
+        self.assertEqual(self.vertex()["jobs"][0]["state"], "JOB_STATE_RUNNING")
 
     def test_a_moment_of_silence_and_an_old_token_are_not_noticed(self):
         self.serve()
@@ -539,8 +589,67 @@ class VertexTest(GoogleTest):
         wrong = self.run_task(job, "workerpool1", 0, {"workerpool0": ["a:2222"]})
         self.assertNotEqual(wrong.returncode, 0)
         self.assertIn("CLUSTER_SPEC", wrong.stderr)
-        absent = self.run_task("nobody", "workerpool0", 0, {}, nonce="x")
+        absent = self.run_task("nobody", "workerpool0", 0, {}, arguments=["gs://bucket/muster_nobody", "x", "y"])
         self.assertIn("muster_nobody/job.json", absent.stderr)
+
+    def replace(self, name, content):
+        """Puts another content into the bucket, as somebody who may write to it could."""
+        path = self.dir / "forged"
+        path.write_bytes(content)
+        self.muster("storage", "rm", f"gs://bucket/{name}")
+        self.muster("storage", "cp", path, f"gs://bucket/{name}")
+
+    def refused_task(self, job, cluster):
+        refused = self.run_task(job, "workerpool0", 0, cluster)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertEqual(refused.stdout, "")
+        return refused.stderr
+
+    def test_a_package_that_is_not_what_was_sent_is_not_run(self):
+        self.serve()
+        job = self.submit(text=COMMANDS)
+        cluster = {"workerpool0": ["localhost:2222"], "workerpool1": ["localhost:2223"]}
+        package, = (name.split("/", 1)[1] for name in self.objects() if "muster_packages/" in name)
+        whole = self.object(package)
+        forged = io.BytesIO()
+        with tarfile.open(fileobj=forged, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
+            for name, content in (("config.yml", (self.work / "config.yml").read_bytes()), ("hello.txt", b"evil\n")):
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+        self.replace(package, forged.getvalue())
+        said = self.refused_task(job, cluster)
+        self.assertIn(f"gs://bucket/{package} is not what was sent under this name", said)
+        self.assertIn("--rebuild", said)
+        self.replace(package, whole)
+        self.assertIn("hello\n", self.run_task(job, "workerpool0", 0, cluster).stdout)
+        # Who finds a forged one there takes it for the own, and --rebuild mends it.
+        self.replace(package, forged.getvalue())
+        self.become(job, "SUCCEEDED")
+        self.assertIn("is not what was sent", self.refused_task(self.submit("--job-id", "second", text=COMMANDS), cluster))
+        self.become("second", "SUCCEEDED")
+        self.submit("--job-id", "third", "--rebuild", text=COMMANDS)
+        self.assertIn("hello\n", self.run_task("third", "workerpool0", 0, cluster).stdout)
+
+    def test_a_job_that_was_altered_is_not_run(self):
+        self.serve()
+        job = self.submit(text=COMMANDS)
+        cluster = {"workerpool0": ["localhost:2222"], "workerpool1": ["localhost:2223"]}
+        text = self.object(f"muster_{job}/job.json")
+        self.replace(f"muster_{job}/job.json", text.replace(b"cat hello.txt", b"echo evil"))
+        self.assertIn(f"muster_{job}/job.json was altered after the job was submitted", self.refused_task(job, cluster))
+
+    def test_tasks_do_not_start_without_their_certificates(self):
+        self.serve()
+        self.env["PATH"] = f"{os.path.dirname(MUSTER)}:{self.env['PATH']}"
+        job = self.submit(text=TRAINING)
+        cluster = {f"workerpool{i}": [f"127.0.0.1:{port}"] for i, port in enumerate(free_ports(4))}
+        name = f"muster_{job}/tls.json"
+        other = self.submit("--job-id", "other", text=TRAINING.replace("name: mnist", "name: other"))
+        self.replace(name, self.object(f"muster_{other}/tls.json"))
+        self.assertIn("tls.json was altered", self.refused_task(job, cluster))
+        self.muster("storage", "rm", f"gs://bucket/{name}")
+        self.assertIn("tls.json is missing", self.refused_task(job, cluster))
 
     def test_containers_train_and_measure(self):
         self.serve()

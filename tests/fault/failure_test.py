@@ -19,20 +19,32 @@ class CauseTest(MusterTest):
         self.assertEqual(result.returncode, 1)
         return result.stderr, self.jobs()[0]["failure"]["first"]
 
+    def refused(self, role):
+        """What is said of a job of one role that is certain to fail, and is not started."""
+        job = self.write("job.yaml", f"name: fails\nroles:\n  worker: {{{role}}}\n")
+        result = self.muster("run", job, check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, r"job\.yaml:3:\d+: ")
+        self.assertEqual(self.jobs(), [])
+        return result.stderr
+
     def test_a_program_that_does_not_exist(self):
-        said, first = self.fail("command: [no-such-program, x]")
-        self.assertIn("command not found: 'no-such-program'", said)
-        self.assertIn("`command`", first["advice"])
-        self.assertEqual(self.task("fails", "worker:0")["restarts"], 0)
+        self.assertIn("command not found: 'no-such-program'", self.refused("command: [no-such-program, x]"))
+        self.assertIn("no-such-program", self.refused("command: 'no-such-program x'"))
+
+    def test_a_program_that_is_gone_when_the_task_starts_again(self):
+        self.write("script", "#!/bin/sh\nrm script\nexit 200\n").chmod(0o755)
+        said, _ = self.fail("command: [./script]")
+        self.assertRegex(said, "after 1 restart: command not found: '.*/script' does not exist")
 
     def test_a_command_that_the_shell_does_not_find(self):
-        said, first = self.fail("command: 'no-such-program x'")
+        said, first = self.fail("command: 'cd .; no-such-program x'")
         self.assertIn("command not found", said)
         self.assertIn("no-such-program", "\n".join(first["last_lines"]))
 
     def test_a_file_that_is_not_executable(self):
         self.write("script", "#!/bin/sh\n")
-        self.assertIn("chmod +x", self.fail("command: [./script]")[0])
+        self.assertIn("chmod +x", self.refused("command: [./script]"))
 
     def test_a_script_without_its_first_line(self):
         self.write("script", "echo hi\n").chmod(0o755)
@@ -43,16 +55,20 @@ class CauseTest(MusterTest):
         self.assertIn("interpreter", self.fail("command: [./script]")[0])
 
     def test_a_directory_as_the_command(self):
-        self.assertNotEqual(self.fail("command: [/tmp]")[1]["cause"], "")
+        self.assertIn("/tmp", self.refused("command: [/tmp]"))
 
     def test_a_working_directory_that_does_not_exist(self):
-        said, _ = self.fail("command: 'true', working_dir: nowhere")
-        self.assertIn("working directory", said)
-        self.assertIn("nowhere", said)
+        self.assertIn("nowhere is not a directory", self.refused("command: 'true', working_dir: nowhere"))
 
     def test_a_working_directory_that_is_a_file(self):
         self.write("file", "x")
-        self.assertIn("working directory", self.fail("command: 'true', working_dir: file")[0])
+        self.assertIn("file is not a directory", self.refused("command: 'true', working_dir: file"))
+
+    def test_a_working_directory_that_is_gone_when_the_task_starts_again(self):
+        (self.dir / "gone").mkdir()
+        said, _ = self.fail("command: 'rmdir ../gone; exit 200', working_dir: gone")
+        self.assertIn("working directory", said)
+        self.assertIn("gone", said)
 
     def test_a_signal(self):
         said, first = self.fail("command: 'kill -SEGV $$'")
@@ -81,6 +97,11 @@ class CauseTest(MusterTest):
             _, first = self.fail("command: 'cp error \"$TORCHELASTIC_ERROR_FILE\"; exit 3'")
             self.assertIn("exit code 3", first["cause"])
 
+    def test_an_error_file_that_is_no_file(self):
+        for make in ("mkfifo", "mkdir", "ln -s /dev/zero"):
+            _, first = self.fail(f"command: '{make} \"$TORCHELASTIC_ERROR_FILE\"; exit 3'", timeout=60)
+            self.assertEqual(first["cause"], "exit code 3")
+
     def test_out_of_memory(self):
         if os.geteuid() != 0 or not os.access(MEMORY / "cgroup.procs", os.W_OK):
             self.skipTest("needs root and the memory controller of cgroup v1")
@@ -106,6 +127,35 @@ class CauseTest(MusterTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("out of memory", result.stderr)
         self.assertIn("smaller batch", result.stderr)
+
+
+class ReportTest(MusterTest):
+    def test_the_first_failure_is_named_everywhere(self):
+        run = self.start("run", self.write("job.yaml", """
+            name: pair
+            roles: {worker: {replicas: 2, command: '[ {index} = 0 ] || kill -KILL $$; until [ -e go ]; do sleep 0.05; done; exit 1'}}
+            policies: {backoff: 10m, max_backoff: 10m}
+            """))
+        wait_until(lambda: self.jobs() and "worker:1 failed: killed by SIGKILL" in self.events("pair"), "worker:1 is dead")
+        self.write("go", "")
+        said = run.communicate(timeout=60)[1]
+        record = self.jobs()[0]
+        self.assertEqual(record["failure"]["first"]["task"], "worker:1")
+        self.assertEqual(record["reason"], "worker:1 failed: killed by SIGKILL")
+        self.assertEqual(record["failure"]["summary"], record["reason"])
+        self.assertRegex(said, r"pair-\w+ Failed after \S+: worker:1 failed: killed by SIGKILL\n")
+        self.assertIn("worker:1 failed: killed by SIGKILL", self.muster("jobs").stdout)
+        self.assertIn("  not restarted  worker:0: exit code 1 is final under `restart: exit-code`", said)
+
+    def test_the_pytorch_starter_restarts_after_an_exception(self):
+        self.write("train.py", """
+            import os, pathlib
+            if os.environ["MUSTER_ATTEMPT"] == "0" and os.environ["RANK"] == "1":
+                raise ValueError("bad luck")
+            """)
+        job = self.run_detached(self.muster("init", "pytorch").stdout)
+        self.assertEqual(self.wait_state(job, "Succeeded", "Failed")["state"], "Succeeded")
+        self.assertEqual(self.task(job, "worker:1")["restarts"], 1)
 
 
 class WatchdogTest(MusterTest):

@@ -96,7 +96,7 @@ class HauntedTest(MusterTest):
     def test_daemons_end_with_their_attempt(self):
         self.start_job(ending='until [ -e go.$1.$MUSTER_ATTEMPT ]; do sleep 0.02; done; exit 200')
         self.write("go.0.0", "")
-        wait_until(lambda: self.task(self.job, "worker:0")["attempt"] == 1, "worker:0 was started again", 30)
+        wait_until(lambda: self.task(self.job, "worker:0")["attempt"] == 2, "worker:0 was started again", 30)
         self.assert_all_gone(self.daemons[:1])
         self.assertTrue(is_alive(self.daemons[1]), "the other task's daemon")
 

@@ -1,6 +1,7 @@
 """Disks that are full or read-only, and a history that is damaged."""
 import os
 import pathlib
+import resource
 import shutil
 import unittest
 
@@ -22,6 +23,20 @@ class DiskTest(MusterTest):
         self.assertIn("output is lost", result.stderr)
         self.assertIn("No space left", result.stderr)
         self.assertEqual(self.jobs()[0]["state"], "Succeeded")
+
+    def test_a_file_size_limit_costs_output_and_not_the_job(self):
+        limit = 4 << 20
+        job = self.write("job.yaml", """
+            name: loud
+            roles: {worker: {command: "grep SigIgn /proc/self/status > signals; yes | head -c 20000000; touch done"}}
+            """)
+        result = self.muster("run", job, timeout=100,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.assertTrue((self.dir / "done").exists())
+        self.assertIn("output is lost", result.stderr)
+        self.assertIn("File too large", result.stderr)
+        self.assertEqual(self.jobs()[0]["state"], "Succeeded")
+        self.assertRegex((self.dir / "signals").read_text(), r"SigIgn:\s+0+\n")  # the task's are its own
 
     def test_a_full_disk_under_everything_ends_with_a_clear_reason(self):
         self.mount(self.home, "4m")

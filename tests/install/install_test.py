@@ -13,6 +13,23 @@ from support import MUSTER, SOURCE, MusterTest
 
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", pathlib.Path(MUSTER).resolve().parent.parent))
 
+# What users do wrong in an experiment of their own, by an environment variable.
+SPOIL = """
+  const std::string spoilt = std::getenv("SPOILT") == nullptr ? "" : std::getenv("SPOILT");
+  if (spoilt == "loss") {
+    experiment.loss = [](const torch::Tensor&, const train::Batch&) -> torch::Tensor {
+      throw std::runtime_error("no licence for this loss");
+    };
+  }
+  if (spoilt == "step") {
+    experiment.loss = [calls = 0](const torch::Tensor& outputs, const train::Batch& batch) mutable {
+      if (++calls > 1) throw std::runtime_error("this batch is cursed");
+      return train::CrossEntropy()(outputs, batch);
+    };
+  }
+  if (spoilt == "number") experiment.evaluate.every_steps = -5;
+"""
+
 
 class InstallTest(MusterTest):
     def setUp(self):
@@ -69,6 +86,13 @@ class InstallTest(MusterTest):
                                env=dict(self.env, MUSTER_MODEL_DIR="runs/alone"), timeout=120)
         self.assertEqual(alone.returncode, 0, alone.stdout + alone.stderr)
         self.assert_trained("runs/alone", alone.stdout)
+        for spoilt, message in (("loss", r"error: the loss failed in a trial .*: no licence for this loss\n"),
+                                ("step", r"error: chief:0, step 0: this batch is cursed\n"),
+                                ("number", r"error: evaluate\.every_steps is -5; it must be at least 1\n")):
+            result = subprocess.run([self.dir / "build/examples-cpp/digits"], cwd=self.dir, capture_output=True, text=True,
+                                    env=dict(self.env, SPOILT=spoilt), timeout=120)
+            self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+            self.assertRegex(result.stderr, message)
         job = self.muster("run", SOURCE / "examples/cpp/job.yaml")
         self.assertIn("Succeeded", job.stderr)
         self.assert_trained("runs/digits", job.stdout)
@@ -81,7 +105,8 @@ class InstallTest(MusterTest):
         text, changed = re.subn(r"(max_steps|save_checkpoints_steps) = \d+",
                                 lambda m: f"{m[1]} = {steps if m[1] == 'max_steps' else steps // 2}", main.read_text())
         self.assertEqual(changed, 2)
-        main.write_text(text)
+        self.assertEqual(text.count("  return train::Main("), 1)
+        main.write_text(text.replace("  return train::Main(", SPOIL + "  return train::Main("))
         build = self.dir / "build/examples-cpp"
         for command in (["cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug"],
                         ["cmake", "--build", build]):

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "launch/log_format.h"
 #include "nlohmann/json.hpp"
@@ -21,7 +22,7 @@ constexpr absl::Duration kSaveInterval = absl::Seconds(1);
 LogCopy::State LogCopy::Load(const std::string& path) {
   State state;
   const auto text = ReadFile(path, kMaxState);
-  const Json json = text.ok() ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  const Json json = text.ok() ? ParseJson(*text) : Json();
   if (!json.is_object()) return state;
   try {
     state.source = {json.at("pod").get<std::string>(), json.at("restart").get<int>()};

@@ -91,7 +91,7 @@ class Renderer {
                           {"tls.key", absl::Base64Escape(tls.key)}}}});
   }
 
-  // Programs of the user's, and all-reduce, ask nobody who he is: nobody else may speak to them.
+  // Programs of the user do not authenticate their peers: only the job's own pods may reach them.
   void AddNetworkPolicy() {
     const Object tasks = {{"matchLabels", {{kJobLabel, spec_.name}}},
                           {"matchExpressions", {{{"key", kRoleLabel}, {"operator", "Exists"}}}}};

@@ -19,8 +19,7 @@ Object Container(const char* name, const std::string& image, int port,
           {"image", image},
           {"command", std::move(command)},
           {"ports", {{{"name", name}, {"protocol", "TCP"}, {"containerPort", port}}}},
-          {"securityContext",
-           {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}}}};
+          {"securityContext", RestrictedContainer()}};
 }
 
 }  // namespace
@@ -70,18 +69,19 @@ std::vector<Object> Notebook(const JobSpec& spec, const NotebookOptions& options
                       {{"type", balanced ? "LoadBalancer" : "ClusterIP"},
                        {"selector", selector},
                        {"ports", std::move(ports)}}}});
-  objects.push_back(
-      {{"apiVersion", "apps/v1"},
-       {"kind", "Deployment"},
-       {"metadata", metadata},
-       {"spec",
-        {{"replicas", 1},
-         {"strategy", {{"type", "Recreate"}}},
-         {"selector", {{"matchLabels", selector}}},
-         {"template",
-          {{"metadata", {{"labels", selector}}},
-           {"spec",
-            {{"automountServiceAccountToken", false}, {"containers", std::move(containers)}}}}}}}});
+  objects.push_back({{"apiVersion", "apps/v1"},
+                     {"kind", "Deployment"},
+                     {"metadata", metadata},
+                     {"spec",
+                      {{"replicas", 1},
+                       {"strategy", {{"type", "Recreate"}}},
+                       {"selector", {{"matchLabels", selector}}},
+                       {"template",
+                        {{"metadata", {{"labels", selector}}},
+                         {"spec",
+                          {{"automountServiceAccountToken", false},
+                           {"securityContext", RestrictedPod()},
+                           {"containers", std::move(containers)}}}}}}}});
   return objects;
 }
 

@@ -8,6 +8,7 @@
 #include "base/terminal_text.h"
 #include "job/failure.h"
 #include "launch/exit_cause.h"
+#include "launch/kubernetes/kept_status.h"
 #include "launch/kubernetes/place.h"
 #include "process/exit_status.h"
 
@@ -24,15 +25,18 @@ const Json* FindCondition(const Json& job, absl::string_view type) {
 }
 
 // Where our operator counts them: the task's own, and those of the whole job.
-int CountedRestarts(const Json& job, const TaskId& task) {
-  const Json* restarts = k8s::Find(job, "/status/restarts");
-  if (restarts == nullptr || !restarts->is_object()) return 0;
+int CountedRestarts(const Json& status, const TaskId& task) {
   int count = 0;
-  for (const std::string& key : {task.ToString(), std::string("job")}) {
-    const auto own = restarts->find(key);
-    if (own != restarts->end() && own->is_object()) count += own->value("count", 0);
+  for (const std::string& record : {task.ToString(), std::string("job")}) {
+    count += k8s::CountAt(status, absl::StrCat("/restarts/", record, "/count"));
   }
   return count;
+}
+
+// A manifest's container without a command runs what its image says.
+std::string CommandOf(const RoleSpec& role) {
+  if (!role.command.empty()) return ShellJoin(role.command);
+  return role.pod.is_null() ? "muster-trainer" : absl::StrCat("(the image's: ", role.image, ")");
 }
 
 class PodObserver : private Observer {
@@ -42,6 +46,7 @@ class PodObserver : private Observer {
       const auto task = TaskOf(pod);
       if (task) pods_[*task] = &pod;
     }
+    if (sight.job) status_ = KeptStatus(*sight.job);
   }
 
   std::optional<StateChange> Run() {
@@ -62,6 +67,9 @@ class PodObserver : private Observer {
     JobRecord& job = change_.job;
     job.started = k8s::TimeAt(object, "/status/startTime");
     job.reason.clear();
+    if (const Json* refused = FindCondition(object, "ReplicaFailure")) {
+      refused_ = Printable(k8s::TextAt(*refused, "/message"));
+    }
     if (const auto verdict = VerdictOf(object); verdict && MayStillFinish(*verdict, object)) {
       job.reason = "it has succeeded; the other tasks may finish";
     } else if (verdict) {
@@ -83,6 +91,7 @@ class PodObserver : private Observer {
         job.reason = "no operator has taken it up; `muster operator install` installs one";
       }
     }
+    if (!refused_.empty() && !IsFinal(job.state)) job.reason = refused_;
   }
 
   bool MayStillFinish(JobState verdict, const Json& object) const {
@@ -116,7 +125,7 @@ class PodObserver : private Observer {
       TaskRecord after = before;
       after.address = std::string(cluster.AddressOf(id));
       const RoleSpec& role = *known_.submission.spec.FindRole(id.role);
-      after.command = role.command.empty() ? "muster-trainer" : ShellJoin(role.command);
+      after.command = CommandOf(role);
       const auto pod = pods_.find(id);
       if (pod != pods_.end()) {
         ReadPod(*pod->second, after);
@@ -141,21 +150,25 @@ class PodObserver : private Observer {
     const ContainerStatus container = StatusOf(pod);
     const std::string phase = k8s::TextAt(pod, "/status/phase");
     task.host = k8s::TextAt(pod, "/spec/nodeName");
-    task.restarts =
-        std::max(task.restarts,
-                 (sight_.job ? CountedRestarts(*sight_.job, task.id) : 0) + container.restarts);
+    task.restarts = std::max(task.restarts, CountedRestarts(status_, task.id) + container.restarts);
     task.attempt = task.restarts;
     task.started = container.started;
     task.finished = container.finished;
     task.exit_code = container.exit_code;
     task.reason.clear();
-    if (phase == "Succeeded") {
+    const auto lost = WhyLost(pod);
+    if (!IsJudged(pod) || (lost && IsFinal(change_.job.state))) {
+      Ending(task, Disruption(pod));
+    } else if (phase == "Succeeded") {
       task.state = TaskState::kSucceeded;
+    } else if (lost) {
+      task.state = TaskState::kRestarting;
+      task.reason = Printable(absl::StrCat("its pod was lost: ", *lost));
     } else if (phase == "Failed") {
       task.state = TaskState::kFailed;
       task.reason = WhyFailed(pod, container);
-    } else if (k8s::IsBeingDeleted(pod) || IsFinal(change_.job.state)) {
-      Ending(task);
+    } else if (IsFinal(change_.job.state)) {
+      Ending(task, "");
     } else if (container.running) {
       task.state = TaskState::kRunning;
     } else if (container.restarts > 0) {
@@ -177,21 +190,29 @@ class PodObserver : private Observer {
     }
     if (IsFinal(task.state)) return;
     if (IsFinal(change_.job.state)) {
-      Ending(task);
+      Ending(task, "");
     } else if (task.state == TaskState::kRunning || task.state == TaskState::kStarting) {
       task.state = TaskState::kRestarting;
-      task.reason = "its pod is gone";
+      task.reason = refused_.empty() ? "its pod is gone" : refused_;
+    } else if (!refused_.empty()) {
+      task.reason = refused_;
     }
   }
 
-  // With its job, or to be made anew.
-  void Ending(TaskRecord& task) {
+  // The pod ends with its job, or is replaced; `disruption` says why, if the cluster does.
+  void Ending(TaskRecord& task, const std::string& disruption) {
     if (IsFinal(change_.job.state)) {
       task.state = TaskState::kStopped;
       task.reason = "ended with the job";
       if (!task.finished) task.finished = sight_.now;
     } else {
+      task.exit_code.reset();
+      task.finished.reset();
+      const bool ends =
+          k8s::IsBeingDeleted(*sight_.job) || change_.job.state == JobState::kSuspended;
+      if (!ends && task.state != TaskState::kPending) task.state = TaskState::kRestarting;
       task.reason = "its pod is being deleted";
+      if (!disruption.empty()) task.reason = Printable(absl::StrCat(task.reason, ": ", disruption));
     }
   }
 
@@ -245,6 +266,8 @@ class PodObserver : private Observer {
   }
 
   const Sight& sight_;
+  Json status_ = Json::object();  // of the TFJob
+  std::string refused_;           // why pods cannot be created; "" when they can
   std::map<TaskId, const Json*> pods_;
 };
 

@@ -46,6 +46,13 @@ class ObserveTest : public testing::Test {
     return change;
   }
 
+  std::string Command(const std::string& task) const {
+    for (const TaskRecord& one : tasks_) {
+      if (one.id.ToString() == task) return one.command;
+    }
+    return "";
+  }
+
   static Json Job(const std::string& condition, const std::string& message = "") {
     Json conditions = Json::array({{{"type", "Created"}, {"status", "True"}}});
     if (!condition.empty()) {
@@ -183,6 +190,51 @@ TEST_F(ObserveTest, CountsRestartsAndTellsOfThem) {
   EXPECT_EQ(Task({"worker", 0}).restarts, 3);
 }
 
+TEST_F(ObserveTest, APodThatIsLostHasNotFailed) {
+  Json pod = Pod("worker", 0, "Failed", Ended(137, "2026-05-01T12:00:05Z"));
+  pod["status"]["reason"] = "Evicted";
+  pod["status"]["message"] = "The node was low on resource: memory.";
+  ASSERT_TRUE(See(Job("Restarting", "Worker 0 was lost"), {pod}));
+  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kRestarting);
+  EXPECT_EQ(Task({"worker", 0}).reason,
+            "its pod was lost: Evicted: The node was low on resource: memory.");
+  // Its replacement is delayed; the reason stays.
+  See(Job("Restarting", "Worker 0 was lost"));
+  EXPECT_THAT(Task({"worker", 0}).reason, HasSubstr("Evicted"));
+  // A job that fails of something else meanwhile does not name it.
+  ASSERT_TRUE(See(Job("Failed", "Worker 1 failed"),
+                  {pod, Pod("worker", 1, "Failed", Ended(1, "2026-05-01T12:00:09Z"))}));
+  const auto report = FailureFromJson(record_.failure);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->first->task, (TaskId{"worker", 1}));
+  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kStopped);
+}
+
+TEST_F(ObserveTest, APodThatIsBeingDeletedIsNotJudged) {
+  ASSERT_TRUE(See(Job("Running"), {Pod("worker", 0, "Running", Running())}));
+  for (const int code : {0, 143}) {
+    Json pod =
+        Pod("worker", 0, code == 0 ? "Succeeded" : "Failed", Ended(code, "2026-05-01T12:00:05Z"));
+    pod["metadata"]["deletionTimestamp"] = "2026-05-01T12:00:30Z";
+    pod["metadata"]["deletionGracePeriodSeconds"] = 30;
+    pod["status"]["conditions"] = Json::array(
+        {{{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}}});
+    See(Job("Running"), {pod});
+    EXPECT_EQ(Task({"worker", 0}).state, TaskState::kRestarting) << code;
+    EXPECT_FALSE(Task({"worker", 0}).exit_code) << code;
+    EXPECT_EQ(Task({"worker", 0}).reason, "its pod is being deleted: EvictionByEvictionAPI");
+  }
+}
+
+TEST_F(ObserveTest, SaysWhyPodsCannotBeCreated) {
+  Json job = Job("ReplicaFailure", "cannot create pod: exceeded quota");
+  ASSERT_TRUE(See(job, {Pod("ps", 0, "Running", Running())}));
+  EXPECT_EQ(record_.state, JobState::kStarting);
+  EXPECT_EQ(record_.reason, "cannot create pod: exceeded quota");
+  EXPECT_EQ(Task({"worker", 0}).reason, "cannot create pod: exceeded quota");
+  EXPECT_EQ(Task({"ps", 0}).reason, "");
+}
+
 TEST_F(ObserveTest, WhoDeletesTheTfJobStopsTheJob) {
   ASSERT_TRUE(See(Job("Running"), {Pod("worker", 0, "Running", Running())}));
   ASSERT_TRUE(See(std::nullopt));
@@ -206,6 +258,37 @@ TEST_F(ObserveTest, SaysWhenThereIsNoOperator) {
   now_ += absl::Minutes(1);
   ASSERT_TRUE(See(job));
   EXPECT_THAT(record_.reason, HasSubstr("muster operator install"));
+}
+
+// Of a job that others have made, which runs what its image says.
+TEST_F(ObserveTest, CommandsAreTheJobsOwn) {
+  submission_.spec = MustParse(R"(
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: mnist}
+spec:
+  tfReplicaSpecs:
+    Chief: {template: {spec: {containers: [{name: tensorflow, image: "tf:1", command: [python], args: [a b]}]}}}
+    Worker: {template: {spec: {containers: [{name: tensorflow, image: "tf:2"}]}}}
+)");
+  tasks_.clear();
+  for (const TaskId& task : submission_.spec.Tasks()) tasks_.push_back({.id = task});
+  See(Job("Running"));
+  EXPECT_EQ(Command("chief:0"), "python 'a b'");
+  EXPECT_EQ(Command("worker:0"), "(the image's: tf:2)");
+}
+
+// Whatever somebody has written there.
+TEST_F(ObserveTest, AMalformedStatusHarmsNothing) {
+  Json job = Job("Running");
+  job["status"]["restarts"] = {
+      {"worker:0", {{"count", "x"}}}, {"worker:1", 5}, {"job", {{"count", -1}}}};
+  See(job, {{{"metadata",
+              {{"labels",
+                {{"training.kubeflow.org/replica-type", "worker"},
+                 {"training.kubeflow.org/replica-index", "0"}}}}},
+             {"status", {{"phase", "Running"}}}}});
+  EXPECT_EQ(record_.state, JobState::kRunning);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 #include "job/parse.h"
 #include "k8s/error.h"
 #include "launch/job_dir.h"
+#include "launch/kubernetes/limits.h"
 #include "launch/kubernetes/manifests.h"
 #include "launch/kubernetes/names.h"
-#include "launch/unsupported.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -120,7 +120,12 @@ absl::StatusOr<KubernetesPlatform::Connection*> KubernetesPlatform::ConnectionFo
 
 absl::StatusOr<k8s::Client*> KubernetesPlatform::ClientFor(const Place& place) {
   MUSTER_ASSIGN_OR_RETURN(Connection * connection, ConnectionFor(place));
-  if (absl::Now() - connection->failed < kUnreachableFor) return connection->failure;
+  // The stored failure would name the request, and so the job, of an earlier caller.
+  if (absl::Now() - connection->failed < kUnreachableFor) {
+    return absl::UnavailableError(
+        absl::StrCat(connection->client->transport().config().server,
+                     " did not answer a moment ago; it is asked again in a few seconds"));
+  }
   return connection->client.get();
 }
 
@@ -135,24 +140,13 @@ absl::StatusOr<Place> KubernetesPlatform::Resolve(Place place, const std::string
   return place;
 }
 
-std::vector<std::string> KubernetesPlatform::Unsupported(const JobSpec& spec) const {
-  std::vector<std::string> lines;
-  for (const RoleSpec& role : spec.roles) {
-    if (role.ready == Readiness::kListening) {
-      lines.push_back(NotOfRole(role, "ready", "a pod is up when its container runs"));
-    }
-    if (!role.addresses.empty()) {
-      lines.push_back(NotOfRole(role, "addresses", "tasks are reached by services of their own"));
-    }
+std::vector<Limit> KubernetesPlatform::Unsupported(const Submission& submission) const {
+  std::vector<Limit> limits = LimitsOf(submission.spec);
+  const auto rendered = Render(submission);
+  if (!rendered.ok()) {
+    limits.push_back({.what = std::string(rendered.status().message()), .fatal = true});
   }
-  if (spec.policies.stall) {
-    lines.emplace_back("policies: stall: nobody watches the progress of its tasks");
-  }
-  if (!spec.hosts.empty()) lines.emplace_back(kForHostsAlone);
-  // What does not run at all.
-  const auto rendered = Render({.id = spec.name, .spec = spec});
-  if (!rendered.ok()) lines.emplace_back(rendered.status().message());
-  return lines;
+  return limits;
 }
 
 absl::Status KubernetesPlatform::Prepare(Submission& submission) {
@@ -193,8 +187,7 @@ absl::StatusOr<Submission> KubernetesPlatform::Import(const std::string& id,
   place.uid = k8s::UidOf(*job);
   Submission submission{.source_name = id, .working_dir = "/", .place = place.ToJson()};
   submission.source = codec::ToYaml(Object({{"spec", (*job)["spec"]}}));
-  MUSTER_ASSIGN_OR_RETURN(submission.spec,
-                          ParseJob(job->dump(), {.file_name = id, .working_dir = "/"}));
+  MUSTER_ASSIGN_OR_RETURN(submission.spec, ParseTfJobObject(*job));
   submission.created = RecordOf(*job, absl::Now()).created;
   // A run of ours is known by its name; of others' there may be one of the name again and again.
   const bool ours = k8s::LabelOf(*job, kJobLabel) == id;
@@ -248,7 +241,8 @@ absl::StatusOr<Json> KubernetesPlatform::ApplyAll(k8s::Client& client,
   const Json owned = {{"metadata", {{"ownerReferences", Json::array({OwnerReference(job)})}}}};
   for (size_t i = 0; i + 1 < made->size(); ++i) {
     // Without an owner it merely stays behind when the job is deleted.
-    const auto patched = client.Patch(*made->at(i).kind, made->at(i).key, owned);
+    const auto patched =
+        client.Patch(*made->at(i).kind, made->at(i).key, owned, {.strategic_patch = true});
     if (!patched.ok()) Warn(patched.status());
   }
   return job;
@@ -313,7 +307,6 @@ absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
   const auto sight = Look(*client, submission);
   if (absl::IsUnavailable(sight.status())) {
     MUSTER_ASSIGN_OR_RETURN(Connection * connection, ConnectionFor(place));
-    connection->failure = sight.status();
     connection->failed = absl::Now();
   }
   MUSTER_RETURN_IF_ERROR(sight.status());

@@ -31,7 +31,7 @@ class KubernetesPlatform final : public Platform {
   explicit KubernetesPlatform(PlatformOptions options) : options_(std::move(options)) {}
 
   absl::string_view name() const override { return "kubernetes"; }
-  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
+  std::vector<Limit> Unsupported(const Submission& submission) const override;
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission& submission) const override;
   absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
@@ -56,7 +56,6 @@ class KubernetesPlatform final : public Platform {
   // How a cluster is reached, and that it could not be a moment ago.
   struct Connection {
     std::unique_ptr<k8s::Client> client;
-    absl::Status failure;
     absl::Time failed = absl::InfinitePast();
   };
 

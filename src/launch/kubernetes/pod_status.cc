@@ -1,5 +1,8 @@
 #include "launch/kubernetes/pod_status.h"
 
+#include <algorithm>
+
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "job/pod_template.h"
@@ -16,14 +19,29 @@ const Json* FindContainer(const Json& pod) {
   return nullptr;
 }
 
-std::optional<int> NumberAt(const Json& object, absl::string_view path) {
-  const Json* number = k8s::Find(object, path);
-  if (number == nullptr || !number->is_number_integer()) return std::nullopt;
-  return number->get<int>();
-}
-
 std::string Joined(const std::string& reason, const std::string& message) {
   return message.empty() ? reason : absl::StrCat(reason, ": ", message);
+}
+
+// The deletion is stamped by the API server's clock, the end by the node's.
+constexpr absl::Duration kClockSkew = absl::Seconds(10);
+
+// When the deletion was requested: the API server stores the end of the grace period.
+absl::Time DeletionRequested(const Json& pod) {
+  const auto end = k8s::TimeAt(pod, "/metadata/deletionTimestamp");
+  if (!end) return absl::InfiniteFuture();
+  return *end -
+         absl::Seconds(k8s::NumberAt(pod, "/metadata/deletionGracePeriodSeconds").value_or(0));
+}
+
+// Whether the cluster, not the program, ended or rejected a pod with this reason.
+bool IsReasonOfLoss(absl::string_view reason) {
+  constexpr absl::string_view kReasons[] = {
+      "Evicted",      "Preempted",  "Preempting",      "NodeLost",
+      "NodeShutdown", "Terminated", "Shutdown",        "NodeAffinity",
+      "NodeName",     "NodePorts",  "TaintToleration", "UnexpectedAdmissionError"};
+  return absl::StartsWith(reason, "OutOf") ||
+         std::find(std::begin(kReasons), std::end(kReasons), reason) != std::end(kReasons);
 }
 
 }  // namespace
@@ -41,7 +59,7 @@ ContainerStatus StatusOf(const Json& pod) {
   ContainerStatus status;
   const Json* container = FindContainer(pod);
   if (container == nullptr) return status;
-  status.restarts = NumberAt(*container, "/restartCount").value_or(0);
+  status.restarts = k8s::NumberAt(*container, "/restartCount").value_or(0);
   if (const Json* running = k8s::Find(*container, "/state/running")) {
     status.running = true;
     status.started = k8s::TimeAt(*running, "/startedAt");
@@ -49,7 +67,7 @@ ContainerStatus StatusOf(const Json& pod) {
     status.terminated = status.ended = true;
     status.started = k8s::TimeAt(*terminated, "/startedAt");
     status.finished = k8s::TimeAt(*terminated, "/finishedAt");
-    status.exit_code = NumberAt(*terminated, "/exitCode");
+    status.exit_code = k8s::NumberAt(*terminated, "/exitCode");
     status.reason = k8s::TextAt(*terminated, "/reason");
     status.message = k8s::TextAt(*terminated, "/message");
   } else if (const Json* waiting = k8s::Find(*container, "/state/waiting")) {
@@ -59,6 +77,45 @@ ContainerStatus StatusOf(const Json& pod) {
     status.message = k8s::TextAt(*waiting, "/message");
   }
   return status;
+}
+
+bool IsJudged(const Json& pod) {
+  if (!k8s::IsBeingDeleted(pod)) return true;
+  // A sidecar that is killed now would make the pod fail.
+  const absl::Time limit = DeletionRequested(pod) - kClockSkew;
+  const Json* all = k8s::Find(pod, "/status/containerStatuses");
+  return FindContainer(pod) != nullptr &&
+         std::all_of(all->begin(), all->end(), [limit](const Json& container) {
+           const auto finished = k8s::TimeAt(container, "/state/terminated/finishedAt");
+           return finished && *finished <= limit;
+         });
+}
+
+std::string Disruption(const Json& pod) {
+  const Json* status = k8s::Find(pod, "/status");
+  const Json* target =
+      status == nullptr ? nullptr : k8s::FindTrueCondition(*status, kDisruptionTarget);
+  if (target == nullptr) return "";
+  const std::string reason = k8s::TextAt(*target, "/reason");
+  return Joined(reason.empty() ? kDisruptionTarget : reason, k8s::TextAt(*target, "/message"));
+}
+
+std::optional<std::string> WhyLost(const Json& pod) {
+  if (k8s::TextAt(pod, "/status/phase") != "Failed") return std::nullopt;
+  const ContainerStatus container = StatusOf(pod);
+  const std::string reason = k8s::TextAt(pod, "/status/reason");
+  // The limit of the template, not the cluster's doing.
+  if (reason == "DeadlineExceeded") return std::nullopt;
+  const std::string disruption = Disruption(pod);
+  // Without an exit code any reason is one of the kubelet for not having run the pod.
+  if (!reason.empty() && (!container.exit_code || IsReasonOfLoss(reason) || !disruption.empty())) {
+    return Joined(reason, k8s::TextAt(pod, "/status/message"));
+  }
+  if (!disruption.empty()) return disruption;
+  // No kubelet has reported how the container ended: the control plane gave the pod up. One that
+  // waits has not started because an init container failed.
+  if (container.exit_code || container.waiting) return std::nullopt;
+  return Joined("its node is gone", k8s::TextAt(pod, "/status/message"));
 }
 
 std::string WhyWaiting(const Json& pod) {

@@ -17,6 +17,9 @@ inline constexpr char kTfJobNameLabel[] = "training.kubeflow.org/job-name";
 inline constexpr char kReplicaTypeLabel[] = "training.kubeflow.org/replica-type";
 inline constexpr char kReplicaIndexLabel[] = "training.kubeflow.org/replica-index";
 
+// The condition of a pod that the control plane or the kubelet takes from its node.
+inline constexpr char kDisruptionTarget[] = "DisruptionTarget";
+
 // Which task of its job it is, by its labels; nullopt when they do not say.
 std::optional<TaskId> TaskOf(const Json& pod);
 
@@ -36,6 +39,19 @@ struct ContainerStatus {
   bool has_output() const { return running || ended; }
 };
 ContainerStatus StatusOf(const Json& pod);
+
+// Whether the pod's end says anything about its program. A pod that is being deleted is not judged:
+// it is stopped whatever it does, so exit code 0 is no success and 143 no failure. The exception is
+// a container that had finished well before the deletion was requested.
+bool IsJudged(const Json& pod);
+
+// Why a pod that has failed was lost: the cluster took it from its node, or its node went, and its
+// exit code, if any, is that of being killed. nullopt when the pod has not failed, or its program
+// did.
+std::optional<std::string> WhyLost(const Json& pod);
+
+// Why the cluster ends, or has ended, the pod: "EvictionByEvictionAPI: …"; "" when it does not say.
+std::string Disruption(const Json& pod);
 
 // Why it does not run yet, in one line; "" when there is nothing to say.
 std::string WhyWaiting(const Json& pod);

@@ -94,17 +94,16 @@ absl::StatusOr<std::string> ImageOf(const JobSpec& spec, const RoleSpec& role,
 
 // What is in it is the user's own; how it may harm the node is not.
 Object ContainerSecurity() {
-  return {{"allowPrivilegeEscalation", false},
-          {"readOnlyRootFilesystem", true},
-          {"capabilities", {{"drop", {"ALL"}}}}};
+  Object security = {{"allowPrivilegeEscalation", false}, {"readOnlyRootFilesystem", true}};
+  security.update(RestrictedContainer());
+  return security;
 }
 
 Object PodSecurity() {
-  return {{"runAsNonRoot", true},
-          {"runAsUser", kUser},
-          {"runAsGroup", kUser},
-          {"fsGroup", kUser},
-          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  Object security = {{"runAsNonRoot", true}};
+  for (const char* who : {"runAsUser", "runAsGroup", "fsGroup"}) security[who] = kUser;
+  security.update(RestrictedPod());
+  return security;
 }
 
 // As RFC 7396 has it, but that lists are added to ours: a volume more takes none away.
@@ -134,7 +133,14 @@ absl::Status CheckPaths(const JobSpec& spec, const Object& container) {
   const auto data = spec.train.value("data", nlohmann::json::object());
   if (const auto path = data.find("path"); path != data.end() && path->is_string()) {
     paths.emplace_back("'path' of data", path->get<std::string>());
+  } else if (path != data.end() && path->is_object()) {
+    for (const auto& [split, of_split] : path->items()) {
+      paths.emplace_back(absl::StrCat("'path' of data for ", split), of_split.get<std::string>());
+    }
   }
+  // A model that is built in has a name without a slash.
+  const std::string model = spec.train.value("model", "");
+  if (absl::StartsWith(model, "/")) paths.emplace_back("'model' of train", model);
   for (const auto& [what, path] : paths) {
     if (path.empty() || absl::StrContains(path, "://")) continue;
     const Object mounts = container.value("volumeMounts", Object::array());
@@ -260,6 +266,14 @@ Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLau
 }
 
 }  // namespace
+
+Object RestrictedPod() {
+  return {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
+Object RestrictedContainer() {
+  return {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
+}
 
 std::string ConfigName(const JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
 std::string TlsName(const JobSpec& spec) { return absl::StrCat(spec.name, "-tls"); }

@@ -25,6 +25,10 @@ std::string ConfigName(const JobSpec& spec);
 std::string TlsName(const JobSpec& spec);
 bool HasTls(const JobSpec& spec);
 
+// What Kubernetes' Pod Security Standard `restricted` demands of a pod and of each container.
+Object RestrictedPod();
+Object RestrictedContainer();
+
 struct PodOptions {
   std::string job_id;
   std::string trainer_image;  // for tasks of the built-in trainer that name no image

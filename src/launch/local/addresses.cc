@@ -31,6 +31,18 @@ bool IsOnThisMachine(absl::string_view address) {
 
 bool IsPicked(const JobSpec& spec, const TaskId& task) { return FixedAddress(spec, task).empty(); }
 
+absl::Status CheckAddresses(const JobSpec& spec) {
+  for (const TaskId& task : spec.Tasks()) {
+    const std::string address = FixedAddress(spec, task);
+    if (address.empty() || IsOnThisMachine(address)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(task.ToString(), ": address ", address,
+                     " is not on this machine; run that task there by hand with the variables that "
+                     "`muster env` prints, or leave `addresses` out"));
+  }
+  return absl::OkStatus();
+}
+
 ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current) {
   ClusterSpec cluster;
   for (const TaskId& task : spec.Tasks()) {
@@ -51,6 +63,7 @@ std::set<int> PortsOf(const ClusterSpec& cluster) {
 
 absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
                                             PortReservations& ports) {
+  MUSTER_RETURN_IF_ERROR(CheckAddresses(spec));
   ClusterSpec cluster = PlanAddresses(spec, current);
   // Ports that the job has already; each may go to another of its tasks, but to one only.
   std::set<int> own = PortsOf(current);
@@ -70,12 +83,6 @@ absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSp
       reserved.push_back(port);
       cluster.Set(task, absl::StrCat("127.0.0.1:", port));
       continue;
-    }
-    if (!IsOnThisMachine(address)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          task.ToString(), ": address ", address,
-          " is not on this machine; run that task there by hand with the variables that "
-          "`muster env` prints, or leave `addresses` out"));
     }
     const int port = PortOf(address);
     if (own.erase(port) > 0) continue;

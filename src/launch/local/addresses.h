@@ -16,8 +16,11 @@ namespace muster::local {
 // manifest is that of a pod, and all tasks share this machine.
 ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current);
 
+// InvalidArgument for an address that the user fixed and that is not on this machine.
+absl::Status CheckAddresses(const JobSpec& spec);
+
 // Reserves every port that `current` does not have, and picks one for the unassigned.
-// InvalidArgument for an address that is not on this machine; then nothing new stays reserved.
+// InvalidArgument as CheckAddresses(); then nothing new stays reserved.
 absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
                                             PortReservations& ports);
 

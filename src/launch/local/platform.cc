@@ -10,7 +10,6 @@
 #include "launch/job_dir.h"
 #include "launch/local/addresses.h"
 #include "launch/local/launch.h"
-#include "launch/unsupported.h"
 #include "process/tree.h"
 
 namespace muster::local {
@@ -20,10 +19,12 @@ constexpr absl::Duration kKillPatience = absl::Seconds(5);
 
 }  // namespace
 
-std::vector<std::string> LocalPlatform::Unsupported(const JobSpec& spec) const {
-  std::vector<std::string> lines = SupervisedPlatform::Unsupported(spec);
-  if (!spec.hosts.empty()) lines.emplace_back(kForHostsAlone);
-  return lines;
+std::vector<Limit> LocalPlatform::Unsupported(const Submission& submission) const {
+  std::vector<Limit> limits = SupervisedPlatform::Unsupported(submission);
+  AddHostLimits(submission.spec, limits);
+  const absl::Status here = CheckAddresses(submission.spec);
+  if (!here.ok()) limits.push_back({.what = std::string(here.message()), .fatal = true});
+  return limits;
 }
 
 absl::Status LocalPlatform::Prepare(Submission& submission) {

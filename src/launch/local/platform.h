@@ -14,7 +14,8 @@ class LocalPlatform final : public SupervisedPlatform {
       : SupervisedPlatform(std::move(program)), home_(std::move(home)) {}
 
   absl::string_view name() const override { return "local"; }
-  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
+  std::vector<Limit> Unsupported(const Submission& submission) const override;
+  bool runs_here() const override { return true; }
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission&) const override { return "on this machine"; }
   absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/regular_file.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "launch/exit_cause.h"
@@ -22,6 +24,7 @@ namespace muster::local {
 namespace {
 
 constexpr int kReportedLines = 20;
+constexpr int64_t kMaxErrorFile = 1 << 20;
 constexpr absl::Duration kReadinessInterval = absl::Milliseconds(50);
 constexpr absl::Duration kOrphanInterval = absl::Milliseconds(20);
 constexpr absl::Duration kOrphanPatience = absl::Seconds(2);
@@ -77,9 +80,20 @@ void Processes::End(const TaskId& task, bool kill) {
   const auto slot = slots_.find(task);
   if (slot == slots_.end() || slot->second.process == nullptr) return;
   if (kill) {
-    slot->second.process->KillTree();
+    to_kill_.insert(task);
   } else {
     slot->second.process->Terminate();
+  }
+}
+
+// One look at the machine's processes for all of them: a look takes as long as there are processes.
+void Processes::KillTrees() {
+  if (to_kill_.empty()) return;
+  const ProcessSnapshot processes;
+  for (const TaskId& task : std::exchange(to_kill_, {})) {
+    const auto slot = slots_.find(task);
+    if (slot == slots_.end() || slot->second.process == nullptr) continue;
+    slot->second.process->KillTree(processes);
   }
 }
 
@@ -128,6 +142,7 @@ void Processes::CheckOrphans() {
 }
 
 absl::Time Processes::next_timer() const {
+  if (!to_kill_.empty()) return absl::InfinitePast();
   const absl::Time now = clock_.Now();
   absl::Time next = orphans_at_;
   for (const auto& [id, slot] : slots_) {
@@ -141,6 +156,7 @@ absl::Time Processes::next_timer() const {
 }
 
 void Processes::Advance() {
+  KillTrees();
   if (orphans_at_ <= clock_.Now()) CheckOrphans();
   FinishAttempts();
   CheckReadiness();
@@ -154,7 +170,8 @@ AttemptEnd Processes::Explain(const Slot& slot) {
   ExitEvidence evidence;
   if (!status.ok()) {
     evidence.last_lines = LastLines(dir_.logs(), id, kReportedLines);
-    evidence.error_file = ReadFile(JoinPath(dir_.run_dir(id), "error.json"), 1 << 20).value_or("");
+    evidence.error_file =
+        ReadRegularFile(JoinPath(dir_.run_dir(id), "error.json"), kMaxErrorFile).value_or("");
     evidence.runs_shell = slot.start.launch.argv[0] == "/bin/sh";
     evidence.port = slot.start.port;
     evidence.port_is_ours = slot.start.port_is_picked && IsPortInUse(evidence.port);

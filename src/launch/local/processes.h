@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -30,6 +31,7 @@ class Processes {
   void SetPolicies(const Policies& policies) { policies_ = policies; }
   // Tells OnStarted, or OnEnded when it cannot be started.
   void Start(const TaskStart& start);
+  // A kill is carried out by the next Advance, together with all others.
   void End(const TaskId& task, bool kill);
   void Forget(const TaskId& task) { slots_.erase(task); }
   // How far its log goes by now.
@@ -55,6 +57,7 @@ class Processes {
   };
 
   absl::Status Spawn(Slot& slot);
+  void KillTrees();
   void CheckOrphans();
   void FinishAttempts();
   AttemptEnd Explain(const Slot& slot);
@@ -72,7 +75,8 @@ class Processes {
   RunnerEvents& events_;
   Policies policies_;
   std::map<TaskId, Slot> slots_;
-  std::map<pid_t, TaskId> pids_;                    // of main processes
+  std::map<pid_t, TaskId> pids_;  // of main processes
+  std::set<TaskId> to_kill_;
   absl::Time orphans_at_ = absl::InfiniteFuture();  // when they are looked for again
   absl::Time orphans_until_ = absl::InfinitePast();
   int64_t oom_kills_ = 0;

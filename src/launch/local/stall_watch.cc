@@ -58,7 +58,7 @@ absl::Time ProgressFile::LastChange(const std::string& path, absl::Time now) {
 
 absl::StatusOr<pid_t> CaptureStacks(pid_t root, const std::string& path) {
   std::vector<pid_t> pids = {root};
-  for (const ProcessInfo& process : Descendants(root)) {
+  for (const ProcessInfo& process : ProcessSnapshot().Descendants(root)) {
     if (pids.size() < kMostProcesses) pids.push_back(process.pid);
   }
   std::string text;

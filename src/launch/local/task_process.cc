@@ -21,10 +21,11 @@ namespace {
 constexpr int kPipeBytes = 1 << 20;  // fewer wake-ups for loud tasks; the kernel may allow less
 constexpr absl::Duration kTailPatience = absl::Seconds(2);
 
-void KillWithDescendants(const ProcessInfo& root) {
-  const std::vector<ProcessInfo> below = Descendants(root.pid);
+void KillWithDescendants(const ProcessInfo& root, const ProcessSnapshot& processes) {
   SignalProcess(root, SIGKILL);
-  for (const ProcessInfo& process : below) SignalProcess(process, SIGKILL);
+  for (const ProcessInfo& process : processes.Descendants(root.pid)) {
+    SignalProcess(process, SIGKILL);
+  }
 }
 
 // nullopt when there is none to read: the process has ended, or is between fork and exec.
@@ -91,17 +92,16 @@ void TaskProcess::Terminate() {
   if (!status_.has_value()) ::kill(-pid_, SIGTERM);
 }
 
-void TaskProcess::KillTree() {
+void TaskProcess::KillTree(const ProcessSnapshot& processes) {
   if (status_.has_value()) return;
   // The main process is our unreaped child: its pid cannot have been given to another.
-  if (auto main = ReadProcess(pid_); main.ok()) KillWithDescendants(*main);
   ::kill(-pid_, SIGKILL);
+  for (const ProcessInfo& process : processes.Descendants(pid_)) SignalProcess(process, SIGKILL);
 }
 
 void TaskProcess::OnExit(ExitStatus status, absl::Time now) {
   status_ = status;
   give_up_at_ = now + kTailPatience;
-  ::kill(-pid_, SIGKILL);  // what is left of its group
   ReadOutput();
 }
 
@@ -112,13 +112,15 @@ bool TaskProcess::Finished(absl::Time now) const {
 bool KillOrphans(const std::string& job, const std::function<bool(pid_t)>& is_main,
                  const std::function<bool(const AttemptMark&)>& goes_on) {
   bool look_again = false;
+  std::optional<ProcessSnapshot> processes;
   for (const pid_t child : OwnChildren()) {
     if (is_main(child)) continue;
     const std::optional<AttemptMark> mark = ReadMark(child);
     if (mark.has_value() && (mark->job != job || goes_on(*mark))) continue;
     look_again = true;
     if (!mark.has_value()) continue;
-    if (auto info = ReadProcess(child); info.ok()) KillWithDescendants(*info);
+    if (!processes.has_value()) processes.emplace();
+    if (auto info = ReadProcess(child); info.ok()) KillWithDescendants(*info, *processes);
   }
   return look_again;
 }

@@ -44,9 +44,11 @@ class TaskProcess {
   pid_t pid() const { return pid_; }
   const AttemptMark& mark() const { return mark_; }
   void Terminate();  // asks the main process's group to end
-  void KillTree();
+  // Kills the main process, its group and its descendants in `processes`. What was forked since
+  // then is found as an orphan.
+  void KillTree(const ProcessSnapshot& processes);
 
-  // The main process was reaped. What is left of the attempt is killed.
+  // The main process was reaped; its group was killed before that, while its pid was its own.
   void OnExit(ExitStatus status, absl::Time now);
   // Whether the main process has ended and its output is complete. Until then output may come from
   // what was just killed; after a short while it is not waited for any more.

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/regular_file.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "launch/ssh/protocol.h"
-#include "launch/unix_socket.h"
 
 namespace muster::ssh {
 namespace {
@@ -44,10 +44,12 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
       }));
   agent->processes_ =
       std::make_unique<local::Processes>(agent->dir_, job_id, *agent->loop_, *agent);
-  MUSTER_ASSIGN_OR_RETURN(agent->listener_, ListenAt(dir, kAgentSocket));
-  MUSTER_RETURN_IF_ERROR(agent->loop_->AddFd(agent->listener_.get(), EPOLLIN,
-                                             [self = agent.get()](uint32_t) { self->Accept(); }));
+  MUSTER_ASSIGN_OR_RETURN(agent->listener_, UnixListener::Serve(dir, kAgentSocket, *agent->loop_,
+                                                                [self = agent.get()](UniqueFd in) {
+                                                                  self->Accept(std::move(in));
+                                                                }));
   agent->heard_ = agent->progress_at_ = Clock::Real().Now();
+  agent->keys_.Advance(agent->heard_);
   agent->id_ = absl::StrCat(::getpid(), "-", absl::ToUnixMicros(agent->heard_));
   return agent;
 }
@@ -55,10 +57,6 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
 Agent::~Agent() {
   channel_.reset();
   processes_.reset();
-  if (listener_.valid()) {
-    loop_->RemoveFd(listener_.get());
-    ::unlink(JoinPath(dir_.path(), kAgentSocket).c_str());
-  }
 }
 
 absl::Status Agent::Run() {
@@ -68,6 +66,7 @@ absl::Status Agent::Run() {
     ForgetEnded();
     SendLogs();
     SendProgress();
+    keys_.Advance(Clock::Real().Now());
     ledger_.Acknowledge();
     if (Clock::Real().Now() - heard_ <= host_timeout_) continue;
     return absl::DeadlineExceededError(
@@ -77,7 +76,8 @@ absl::Status Agent::Run() {
 }
 
 absl::Time Agent::NextWakeUp() const {
-  absl::Time next = std::min(processes_->next_timer(), heard_ + host_timeout_);
+  absl::Time next =
+      std::min({processes_->next_timer(), heard_ + host_timeout_, keys_.next_timer()});
   const bool at_work = std::any_of(copies_.begin(), copies_.end(),
                                    [](const auto& copy) { return copy.second.runs; });
   if (channel_ != nullptr && at_work) next = std::min(next, progress_at_);
@@ -86,9 +86,7 @@ absl::Time Agent::NextWakeUp() const {
 
 // The last one to come is the supervisor: an earlier connection of its may not know yet that it is
 // cut.
-void Agent::Accept() {
-  UniqueFd in = AcceptSameUser(listener_);
-  if (!in.valid()) return;
+void Agent::Accept(UniqueFd in) {
   UniqueFd out(::fcntl(in.get(), F_DUPFD_CLOEXEC, 0));
   auto channel = Channel::Open(*loop_, std::move(in), std::move(out),
                                {.received = [this](const Message& m) { Receive(m.head); },
@@ -299,7 +297,7 @@ void Agent::SendProgress() {
     const absl::Time modified = ModifiedAt(path);
     if (modified == copy.progress) continue;
     copy.progress = modified;
-    const auto content = ReadFile(path, kMostProgress);
+    const auto content = ReadRegularFile(path, kMostProgress);
     if (content.ok()) channel_->Send({{"op", "progress"}, {"task", task.ToString()}}, *content);
   }
 }

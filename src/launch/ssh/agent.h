@@ -14,11 +14,16 @@
 #include "launch/local/processes.h"
 #include "launch/log_reader.h"
 #include "launch/ports.h"
+#include "launch/ssh/keys.h"
 #include "launch/ssh/wire.h"
+#include "launch/unix_socket.h"
 
 namespace muster::ssh {
 
+// In the job's folder. An agent and its guard hold the lock from before it serves until all that it
+// ran has ended.
 inline constexpr char kAgentSocket[] = "agent.sock";
+inline constexpr char kAgentLock[] = "agent.lock";
 
 // The supervisor comes and goes by a socket in the job's folder; what it has not taken yet, news
 // and output, is kept until it is back. When nobody asks for the job's `host_timeout`, everything
@@ -26,7 +31,7 @@ inline constexpr char kAgentSocket[] = "agent.sock";
 // the process must be a subreaper and have no other children.
 class Agent final : public RunnerEvents {
  public:
-  // Serves from now on.
+  // Serves from now on. The caller has kAgentLock.
   static absl::StatusOr<std::unique_ptr<Agent>> Create(const std::string& dir,
                                                        const std::string& job_id);
   ~Agent() override;
@@ -55,8 +60,9 @@ class Agent final : public RunnerEvents {
     std::optional<TaskStart> next;  // when what runs has been killed
   };
 
-  Agent(JobDir dir, std::string job_id) : dir_(std::move(dir)), job_id_(std::move(job_id)) {}
-  void Accept();
+  Agent(JobDir dir, std::string job_id)
+      : dir_(std::move(dir)), job_id_(std::move(job_id)), keys_(dir_.path()) {}
+  void Accept(UniqueFd in);
   void Receive(const Json& head);
   void Hello(const Json& head);
   void SetHostTimeout(const Json& head);
@@ -73,12 +79,13 @@ class Agent final : public RunnerEvents {
   const JobDir dir_;
   const std::string job_id_;
   std::unique_ptr<EventLoop> loop_;
-  UniqueFd listener_;
+  std::unique_ptr<UnixListener> listener_;
   std::unique_ptr<Channel> channel_;
   bool greeted_ = false;  // on this channel: how far the supervisor has come is known
   Ledger ledger_;
   std::unique_ptr<local::Processes> processes_;
   PortReservations ports_;
+  KeyLease keys_;
   std::map<TaskId, Copy> copies_;
   TaskId last_sent_;              // whose output went last
   std::string id_;                // of this process, among all agents of the job

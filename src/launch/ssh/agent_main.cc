@@ -10,23 +10,29 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/file_lock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "launch/guard.h"
 #include "launch/ssh/agent.h"
 #include "launch/ssh/host_side.h"
+#include "launch/ssh/keys.h"
 #include "launch/ssh/wire.h"
 #include "launch/unix_socket.h"
 #include "process/run.h"
 
 namespace muster::ssh {
 namespace {
+
+constexpr absl::Duration kLockPatience = absl::Seconds(15);
 
 // False at the end.
 bool Copy(int from, int to) {
@@ -36,7 +42,7 @@ bool Copy(int from, int to) {
   return n > 0 && WriteAll(to, {buffer.data(), static_cast<size_t>(n)}).ok();
 }
 
-// In a session of its own, without any descriptor of ours; says when it serves.
+// In a session of its own, without any descriptor of ours but the lock; reports when it serves.
 int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd ready) {
   ::setsid();
   ::signal(SIGHUP, SIG_IGN);
@@ -55,9 +61,8 @@ int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd read
         if (!agent.ok()) return 1;
         const absl::Status status = (*agent)->Run();
         agent->reset();
-        std::error_code ignored;
         if (status.ok()) {  // the job is over
-          std::filesystem::remove_all(JoinPath(folder, "tls"), ignored);
+          RemoveKeys(folder);
           return 0;
         }
         std::fprintf(stderr, "%s\n", status.ToString().c_str());
@@ -83,10 +88,24 @@ absl::Status StartAgent(const std::string& folder, const std::string& job) {
   return absl::UnavailableError(answer.empty() ? "the agent died at its start" : answer);
 }
 
+// Connects to the agent that serves, or to one that it starts. Several callers at once start one:
+// the lock is taken first, and the agent inherits it. It is still held for a while by an agent that
+// ends, whose socket may be gone already.
 absl::StatusOr<UniqueFd> FindAgent(const std::string& folder, const std::string& job) {
-  if (auto socket = ConnectTo(folder, kAgentSocket); socket.ok()) return socket;
-  MUSTER_RETURN_IF_ERROR(StartAgent(folder, job));
-  return ConnectTo(folder, kAgentSocket);
+  const absl::Time give_up = Clock::Real().Now() + kLockPatience;
+  for (;;) {
+    if (auto socket = ConnectTo(folder, kAgentSocket); socket.ok()) return socket;
+    MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(JoinPath(folder, kAgentLock)));
+    if (lock.has_value()) {
+      MUSTER_RETURN_IF_ERROR(StartAgent(folder, job));
+      return ConnectTo(folder, kAgentSocket);
+    }
+    if (Clock::Real().Now() > give_up) {
+      return absl::UnavailableError(
+          absl::StrCat("the agent before this one does not end; see ", folder, "/agent.log"));
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
 }
 
 int Attach(const std::string& folder, const std::string& job) {
@@ -108,6 +127,7 @@ int Attach(const std::string& folder, const std::string& job) {
 }  // namespace
 
 int AgentMain(int argc, char** argv) {
+  ::signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit fails, as on a full disk
   const absl::string_view command = argc > 1 ? argv[1] : "";
   if (command == "session" && argc == 2) return ServeSession(STDIN_FILENO, STDOUT_FILENO);
   if (command == "attach" && argc == 4) return Attach(argv[2], argv[3]);

@@ -23,12 +23,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "base/cache_folder.h"
 #include "base/clock.h"
+#include "base/file_lock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "base/variables.h"
 #include "launch/job_dir.h"
 #include "launch/ssh/agent.h"
+#include "launch/ssh/keys.h"
 #include "launch/ssh/protocol.h"
 #include "launch/ssh/reach.h"
 #include "launch/ssh/wire.h"
@@ -42,15 +46,9 @@ namespace {
 constexpr absl::Duration kRunPatience = absl::Minutes(1);
 constexpr int64_t kKeepAt = 64 << 20;  // bytes
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
-constexpr absl::Duration kKeysOfTheAbsent = absl::Hours(24);
 
 // Where everything is kept: blobs by their hash in files/, jobs in jobs/.
-std::string Root() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return JoinPath(cache, "muster");
-  const char* home = std::getenv("HOME");
-  return JoinPath(home == nullptr ? "/tmp" : home, ".cache/muster");
-}
+std::string Root() { return UserCacheFolder(ProcessVariables()); }
 
 std::string NodeName() {
   utsname name{};
@@ -81,37 +79,26 @@ std::string JobFolder(const std::string& id) {
   return absl::StrCat(Root(), "/jobs/", id, "@", NodeName());
 }
 
+bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
 // Returns when neither it nor its tasks are there any more.
 absl::Status EndAgent(const std::string& folder) {
+  if (!Exists(folder)) return absl::OkStatus();
   const absl::Time give_up = Clock::Real().Now() + kEndPatience;
-  for (auto agent = ConnectTo(folder, kAgentSocket); agent.ok();
-       agent = ConnectTo(folder, kAgentSocket)) {
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(JoinPath(folder, kAgentLock)));
+    if (lock.has_value()) break;
     if (Clock::Real().Now() > give_up) {
       return absl::UnavailableError(
           absl::StrCat("the run before this one does not end; see ", folder, "/agent.log"));
     }
-    WriteAll(agent->get(), Encode({{"op", "give_up"}})).IgnoreError();
+    const auto agent = ConnectTo(folder, kAgentSocket);
+    if (agent.ok()) WriteAll(agent->get(), Encode({{"op", "give_up"}})).IgnoreError();
     absl::SleepFor(absl::Milliseconds(50));
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(JoinPath(folder, "tls"), ignored);
+  RemoveKeys(folder);
   return absl::OkStatus();
 }
-
-// Those of jobs that ended while this host was away.
-void RemoveOldKeys() {
-  std::error_code ignored;
-  for (const auto& job : std::filesystem::directory_iterator(JoinPath(Root(), "jobs"), ignored)) {
-    const std::string keys = JoinPath(job.path().string(), "tls");
-    struct stat info {};
-    if (::stat(keys.c_str(), &info) != 0) continue;
-    const bool old = absl::Now() - absl::FromTimeT(info.st_mtime) > kKeysOfTheAbsent;
-    if (!old || ConnectTo(job.path().string(), kAgentSocket).ok()) continue;
-    std::filesystem::remove_all(keys, ignored);
-  }
-}
-
-bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 // One that leads out of the folder it is meant for is refused.
 absl::Status CheckRelative(const std::string& path) {
@@ -169,7 +156,7 @@ class HostSide {
     const int cpus =
         ::sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
     struct statvfs disk {};
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(Root()));
+    MUSTER_RETURN_IF_ERROR(MakeTrustedFolder(Root()));
     ::statvfs(Root().c_str(), &disk);
     return Json{
         {"hostname", name.nodename},
@@ -261,7 +248,7 @@ class HostSide {
       MUSTER_RETURN_IF_ERROR(CheckRelative(former));
       MUSTER_RETURN_IF_ERROR(EndAgent(JobFolder(former)));
     }
-    RemoveOldKeys();
+    RemoveAbandonedKeys(JoinPath(Root(), "jobs"), NodeName(), absl::Now());
     const JobDir dir(JobFolder(id));
     if (absl::Status made = dir.Create(); !made.ok() && !absl::IsAlreadyExists(made)) return made;
     return Json{{"folder", dir.path()}};

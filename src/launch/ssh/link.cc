@@ -79,7 +79,7 @@ absl::Status Link::Start() {
                                    absl::StrCat(command, " ", ShellQuote(options_.folder), " ",
                                                 ShellQuote(options_.job)),
                                    was_up_ || failures_ > 0 ? Sharing::kOwn : Sharing::kShared),
-                   .env = CurrentEnvironment(),
+                   .env = SshEnvironment(),
                    .working_dir = "/",
                    .stdin_fd = in.read.get(),
                    .output_fd = out.write.get(),
@@ -114,12 +114,12 @@ void Link::NoteClock(const Json& head) {
 
 void Link::Hello(const Json& head) {
   const std::string agent = TextAt(head, "agent");
+  up_ = was_up_ = true;
   if (!agent_.empty() && agent != agent_) {
     GiveUp("its agent was killed, or the host was started anew");
   }
   agent_ = agent;
   failures_ = 0;
-  up_ = was_up_ = true;
   status_ = absl::OkStatus();
   give_up_at_ = absl::InfiniteFuture();
   ping_at_ = heard_;
@@ -171,11 +171,15 @@ void Link::Advance() {
   const absl::Time now = Clock::Real().Now();
   ledger_.Acknowledge();
   if (now >= give_up_at_) {
+    const bool knew_agent = !agent_.empty();
     GiveUp(
         absl::StrCat("the host was not reachable for ", DurationToString(options_.host_timeout)));
-    ++epoch_;  // should the agent be there all the same
-    // A connection that is being made has told it the old one.
-    if (channel_ != nullptr) return Down(status_);
+    give_up_at_ = now + options_.host_timeout + kEndPatience;
+    if (knew_agent) {
+      ++epoch_;  // in case the agent is still there
+      // A connection that is being made has sent the old one.
+      if (channel_ != nullptr) return Down(status_);
+    }
   }
   if (channel_ != nullptr && now - heard_ > Patience()) {
     return Down(absl::UnavailableError(absl::StrCat(options_.host.name, ": it does not answer")));

@@ -29,14 +29,15 @@ struct LinkOptions {
 //   Connecting ──hello──> Up ──cut, silent──> Down ──in a moment──> Connecting
 //
 // When the host was not heard of for `host_timeout` its agent has ended all it ran, and a new one
-// is started when the host is back: `lost` is told, then or when a new agent answers.
+// is started when the host is back: `lost` is called, then or when a new agent answers, and again
+// after each further `host_timeout` for as long as the host stays away.
 class Link {
  public:
   struct Handler {
     std::function<void(const Message& message)> received;
     std::function<Json()> logs;  // task to how far its log was taken
     std::function<void()> up;    // an agent answers, the same as before or the first
-    std::function<void(const std::string& why)> lost;
+    std::function<void(const std::string& why)> lost;  // is_up(): another agent is there by now
   };
   // `loop` must outlive it.
   Link(EventLoop& loop, LinkOptions options, Handler handler);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/units.h"
 
 namespace muster::ssh {
 namespace {
@@ -168,14 +169,15 @@ class Placing {
       const std::string what = absl::StrCat(missing[role], " of '", spec_.roles[role].name, "'");
       const auto slots = SlotsFor(role);
       if (slots.has_value()) {
-        few.push_back(absl::StrCat(what, " (the hosts that may hold it have ", *slots,
-                                   *slots == 1 ? " slot)" : " slots)"));
+        few.push_back(
+            absl::StrCat(what, " (the hosts that may hold it have ", Plural(*slots, "slot"), ")"));
       } else {
         none.push_back(absl::StrCat(what, " (no host may hold it)"));
       }
     }
     const int total = std::accumulate(missing.begin(), missing.end(), 0);
-    std::string text = absl::StrCat(total, total == 1 ? " task has" : " tasks have", " no host: ");
+    std::string text =
+        absl::StrCat(Plural(total, "task"), total == 1 ? " has" : " have", " no host: ");
     absl::StrAppend(&text, absl::StrJoin(few, ", "), few.empty() || none.empty() ? "" : ", ",
                     absl::StrJoin(none, ", "));
     if (!none.empty()) {

@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/variables.h"
+#include "launch/credentials.h"
 #include "launch/ssh/place.h"
 #include "launch/ssh/placement.h"
 #include "launch/ssh/ready.h"
@@ -46,15 +48,20 @@ absl::Status CheckModelDir(const Submission& submission) {
 
 }  // namespace
 
-std::vector<std::string> SshPlatform::Unsupported(const JobSpec& spec) const {
-  std::vector<std::string> lines = SupervisedPlatform::Unsupported(spec);
+std::vector<Limit> SshPlatform::Unsupported(const Submission& submission) const {
+  const JobSpec& spec = submission.spec;
+  std::vector<Limit> limits = SupervisedPlatform::Unsupported(submission);
   const std::string many = ManyPlaces(spec);
-  if (!many.empty() && spec.Tasks().size() > 1) lines.push_back(absl::StrCat("model_dir: ", many));
-  return lines;
+  const auto hosts = HostsOf(submission);
+  if (!many.empty() && spec.Tasks().size() > 1 && (!hosts.ok() || hosts->size() > 1)) {
+    limits.push_back({.what = absl::StrCat("model_dir: ", many)});
+  }
+  return limits;
 }
 
 absl::Status SshPlatform::Prepare(Submission& submission) {
   MUSTER_RETURN_IF_ERROR(CheckModelDir(submission));
+  MUSTER_RETURN_IF_ERROR(CheckSendable(submission, ProcessVariables()));
   // Of a job that runs, or that is resumed, it is known where its tasks are.
   const JobPlace before = JobPlace::FromJson(submission.place);
   std::map<std::string, PlacedHost> known;
@@ -123,10 +130,6 @@ absl::Status SshPlatform::Update(const JobRecord& job, const Submission& next) {
 absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
   MUSTER_ASSIGN_OR_RETURN(const ReadyOptions ready, MakeReadyOptions());
   MUSTER_ASSIGN_OR_RETURN(JobPlace place, JobPlace::Of(submission));
-  if (const std::string many = ManyPlaces(submission.spec);
-      !many.empty() && place.hosts.size() > 1) {
-    options_.notice(absl::StrCat("model_dir ", many));
-  }
   MUSTER_RETURN_IF_ERROR(MakeReady(submission, place, ready));
   Submission complete = submission;
   complete.place.update(place.ToJson());

@@ -24,7 +24,7 @@ class SshPlatform final : public SupervisedPlatform {
 
   absl::string_view name() const override { return "ssh"; }
   bool is_slow() const override { return true; }
-  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
+  std::vector<Limit> Unsupported(const Submission& submission) const override;
   // Finds a host for every task.
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission& submission) const override;

@@ -22,6 +22,7 @@
 #include "base/units.h"
 #include "base/variables.h"
 #include "cluster/address.h"
+#include "launch/credentials.h"
 #include "launch/job_dir.h"
 #include "launch/job_tls.h"
 #include "launch/ssh/command.h"
@@ -30,7 +31,6 @@
 #include "launch/ssh/protocol.h"
 #include "launch/work_dir.h"
 #include "process/run.h"
-#include "storage/gs/credentials.h"
 
 namespace muster::ssh {
 namespace {
@@ -130,11 +130,10 @@ class Preparation {
   }
 
   absl::Status List() {
-    MUSTER_ASSIGN_OR_RETURN(cargo_.files,
-                            ListWorkDir(submission_.working_dir,
-                                        {.home = options_.home,
-                                         .keys = storage::GoogleCredentialFiles(ProcessVariables()),
-                                         .notice = options_.notice}));
+    MUSTER_ASSIGN_OR_RETURN(cargo_.files, ListWorkDir(submission_.working_dir,
+                                                      {.home = options_.home,
+                                                       .keys = CredentialFiles(ProcessVariables()),
+                                                       .notice = options_.notice}));
     return absl::OkStatus();
   }
 
@@ -286,8 +285,8 @@ class Preparation {
     int64_t bytes = 0;
     for (const auto& [hash, source] : wanted) bytes += source.file->size;
     if (bytes >= kNotableBytes) {
-      options_.notice(absl::StrCat("sending ", wanted.size(), " files (", FormatBytes(bytes),
-                                   ") to ", session.host().name));
+      options_.notice(absl::StrCat("sending ", Plural(static_cast<int64_t>(wanted.size()), "file"),
+                                   " (", FormatBytes(bytes), ") to ", session.host().name));
     }
     for (const auto& [hash, source] : wanted) {
       MUSTER_RETURN_IF_ERROR(session.SendFile(source.path, *source.file));

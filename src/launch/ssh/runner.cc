@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
@@ -61,7 +62,11 @@ absl::Status SshRunner::Connect(const Submission& submission) {
                     .host_timeout = policies_.host_timeout},
         Link::Handler{.received = [this, &host](const Message& m) { Receive(host, m); },
                       .logs = [&host] { return LogsOf(host); },
-                      .up = [this, &host] { Greet(host); },
+                      .up =
+                          [this, &host] {
+                            Greet(host);
+                            SendQueued(host);
+                          },
                       .lost = [this, &host](const std::string& why) { Lose(host, why); }});
     host.link->Connect();
   }
@@ -124,7 +129,7 @@ absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const Clus
     }
     Task& task = tasks_[id];
     task.next_host = placed.spec.name;
-    if (!task.alive) task.host = task.next_host;
+    if (!task.alive && !task.queued.has_value()) task.host = task.next_host;
   }
   return cluster;
 }
@@ -205,28 +210,47 @@ void SshRunner::SetPolicies(const Policies& policies) {
 
 void SshRunner::Start(const TaskStart& start) {
   Task& task = tasks_.at(start.task);
-  if (task.alive && task.host != task.next_host) {
-    // What was sent there may not have arrived: it must not run there too.
+  if (task.alive && (task.host != task.next_host || !hosts_.at(task.host).link->is_up())) {
+    // The one that was sent there may have arrived: it must not run too, nor after this one was
+    // withdrawn.
     hosts_.at(task.host).link->Send({{"op", "forget"}, {"task", start.task.ToString()}});
   }
   task.host = task.next_host;
   task.attempt = start.attempt;
-  task.alive = true;
+  task.alive = task.withdrawn = false;
   task.held.reset();
   ::unlink(dir_.progress(start.task).c_str());
-  Json json = StartToJson(start);
-  json["op"] = "start";
-  hosts_.at(task.host).link->Send(std::move(json));
+  task.queued = StartToJson(start);
+  (*task.queued)["op"] = "start";
+  Host& host = hosts_.at(task.host);
+  if (host.link->is_up()) SendQueued(host);
+}
+
+void SshRunner::SendQueued(Host& host) {
+  for (auto& [id, task] : tasks_) {
+    if (task.host != host.placed.spec.name || !task.queued.has_value()) continue;
+    host.link->Send(*std::exchange(task.queued, std::nullopt));
+    task.alive = true;
+  }
 }
 
 void SshRunner::End(const TaskId& id, bool kill) {
   const auto found = tasks_.find(id);
-  if (found == tasks_.end() || !found->second.alive) return;
-  hosts_.at(found->second.host)
-      .link->Send({{"op", "end"},
-                   {"task", id.ToString()},
-                   {"attempt", found->second.attempt},
-                   {"kill", kill}});
+  if (found == tasks_.end()) return;
+  Task& task = found->second;
+  if (std::exchange(task.queued, std::nullopt).has_value()) task.withdrawn = true;
+  if (!task.alive) return;
+  hosts_.at(task.host).link->Send(
+      {{"op", "end"}, {"task", id.ToString()}, {"attempt", task.attempt}, {"kill", kill}});
+}
+
+// Ended before the host knew of them: there is nothing to wait for.
+void SshRunner::ReportWithdrawn() {
+  for (auto& [id, task] : tasks_) {
+    if (!std::exchange(task.withdrawn, false)) continue;
+    events_.OnEnded(id, {.reason = absl::StrCat("stopped before ", task.host, " could start it")},
+                    Clock::Real().Now());
+  }
 }
 
 void SshRunner::Forget(const TaskId& id) {
@@ -327,8 +351,10 @@ void SshRunner::Lose(Host& host, const std::string& why) {
   host.greeted = false;
   const std::string& name = host.placed.spec.name;
   for (auto& [id, task] : tasks_) {
-    if (task.host != name || !task.alive) continue;
+    const bool waits = task.queued.has_value() && !host.link->is_up();
+    if (task.host != name || (!task.alive && !waits)) continue;
     task.alive = false;
+    task.queued.reset();
     task.held.reset();
     events_.OnEnded(id,
                     {.exit_code = kKilled,
@@ -351,12 +377,16 @@ void SshRunner::OnChildren() {
 }
 
 absl::Time SshRunner::next_timer() const {
+  const bool withdrawn = std::any_of(tasks_.begin(), tasks_.end(),
+                                     [](const auto& task) { return task.second.withdrawn; });
+  if (withdrawn) return absl::InfinitePast();
   absl::Time next = finish_by_.value_or(absl::InfiniteFuture());
   for (const auto& [name, host] : hosts_) next = std::min(next, host.link->next_timer());
   return next;
 }
 
 void SshRunner::Advance() {
+  ReportWithdrawn();
   for (auto& [name, host] : hosts_) host.link->Advance();
 }
 

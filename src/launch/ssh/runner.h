@@ -67,7 +67,10 @@ class SshRunner final : public Runner {
     std::string host;       // of the attempt that was last started
     std::string next_host;  // of the one after it: another when the job was changed
     int attempt = -1;
-    bool alive = false;  // it was sent, and its end was not told
+    bool alive = false;  // its start was sent, and its end was not reported
+    // Its start, until the host is up to take it: nothing of it runs meanwhile.
+    std::optional<Json> queued;
+    bool withdrawn = false;  // it was to end while it was queued; Advance reports that
     std::unique_ptr<LogWriter> log;
     int log_attempt = -1;
     bool lost_output = false;
@@ -84,6 +87,8 @@ class SshRunner final : public Runner {
   void TakeLog(Host& host, const TaskId& id, Task& task, const Message& message);
   void TellEnd(const Host& host, const TaskId& id, Task& task);
   void Lose(Host& host, const std::string& why);
+  void SendQueued(Host& host);
+  void ReportWithdrawn();
   static Json LogsOf(const Host& host);
 
   const JobDir dir_;

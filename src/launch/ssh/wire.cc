@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "launch/ssh/protocol.h"
 
@@ -56,8 +57,7 @@ absl::StatusOr<Message> Decoder::Next() {
   const size_t end = text.find('\0');
   Message message;
   if (end != absl::string_view::npos) {
-    message.head = Json::parse(text.begin(), text.begin() + static_cast<int64_t>(end), nullptr,
-                               /*allow_exceptions=*/false);
+    message.head = ParseJson(text.substr(0, end));
     message.body = std::string(text.substr(end + 1));
   }
   if (!message.head.is_object()) {

@@ -18,7 +18,6 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
-#include "storage/url.h"
 
 namespace muster::vertex {
 namespace {
@@ -30,6 +29,7 @@ constexpr int kGzipWindow = 15 + 16;
 constexpr int64_t kTime = 315532800;  // 1980: tar doubts anything older
 constexpr int64_t kMaxExtension = 1 << 20;
 constexpr char kZeros[2 * kBlock] = {};
+constexpr char kFormat[] = "2\n";  // another one is another package
 
 // A field of the header of a file, as POSIX has it.
 struct Header {
@@ -213,10 +213,18 @@ absl::Status Gzip::Write(absl::string_view bytes) {
 
 absl::Status Gzip::Finish() { return Run("", Z_FINISH); }
 
+PackageDigest::PackageDigest() { sum_.Update(absl::string_view(kFormat)); }
+
+void PackageDigest::Add(const WorkFile& file) {
+  // The lengths keep a name or target from posing as further entries.
+  sum_.Update(absl::StrCat(file.mode, " ", file.sha256, " ", file.path.size(), " ", file.path, " ",
+                           file.link_target.size(), " ", file.link_target, "\n"));
+}
+
 // Takes an archive block by block.
 class Unpacker::Tar {
  public:
-  explicit Tar(std::string folder) : folder_(std::move(folder)) {}
+  explicit Tar(ConfinedFolder& folder) : folder_(folder) {}
 
   absl::Status Take(absl::string_view bytes) {
     while (!bytes.empty()) {
@@ -234,14 +242,12 @@ class Unpacker::Tar {
     return absl::OkStatus();
   }
 
-  absl::Status Finish() {
+  absl::StatusOr<std::string> Finish() {
     if (!ended_) return Damaged("it has no end");
-    for (const auto& [name, target] : links_) {
-      const std::string path = JoinPath(folder_, name);
-      MUSTER_RETURN_IF_ERROR(MakeDirectories(::muster::FolderOf(path)));
-      if (::symlink(target.c_str(), path.c_str()) != 0) return DiskError(errno, path);
+    for (const WorkFile& link : links_) {
+      MUSTER_RETURN_IF_ERROR(Checked(folder_.CreateLink(link.path, link.link_target)));
     }
-    return absl::OkStatus();
+    return digest_.Finish();
   }
 
  private:
@@ -266,22 +272,38 @@ class Unpacker::Tar {
     if (in_extension_) {
       return bytes <= kMaxExtension ? absl::OkStatus() : Damaged("a name is too long");
     }
-    if (!storage::StaysBelow(name)) return Damaged("a name leads out of its folder");
     if (header.type == '2' && bytes == 0) {
-      links_.emplace_back(name, extended_link_.empty() ? std::string(Text(header.link))
-                                                       : std::exchange(extended_link_, ""));
+      links_.push_back({.path = name,
+                        .link_target = extended_link_.empty() ? std::string(Text(header.link))
+                                                              : std::exchange(extended_link_, "")});
+      digest_.Add(links_.back());
       return absl::OkStatus();
     }
     if (header.type != '0') return Damaged("there is something that is no file");
-    return Open(name, (mode & 0111) != 0);
+    return Open({.path = name, .mode = (mode & 0111) != 0 ? 0755U : 0644U});
   }
 
-  absl::Status Open(const std::string& name, bool executable) {
-    const std::string path = JoinPath(folder_, name);
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(::muster::FolderOf(path)));
-    file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                            executable ? 0755 : 0644));
-    return file_.valid() ? absl::OkStatus() : DiskError(errno, path);
+  // What is wrong with a name is wrong with the archive; what the disk does is not.
+  static absl::Status Checked(const absl::Status& status) {
+    const bool damaged = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+                         absl::IsAlreadyExists(status);
+    return damaged ? Damaged(status.message()) : status;
+  }
+
+  absl::Status Open(WorkFile entry) {
+    auto file = folder_.CreateFile(entry.path, entry.mode);
+    MUSTER_RETURN_IF_ERROR(Checked(file.status()));
+    file_ = *std::move(file);
+    entry_ = std::move(entry);
+    content_ = Sha256();
+    if (left_ == 0) CloseFile();
+    return absl::OkStatus();
+  }
+
+  void CloseFile() {
+    file_.Reset();
+    entry_.sha256 = content_.Finish();
+    digest_.Add(entry_);
   }
 
   absl::Status TakeContent(absl::string_view& bytes) {
@@ -292,6 +314,7 @@ class Unpacker::Tar {
       if (in_extension_) {
         extension_.append(content.data(), content.size());
       } else {
+        content_.Update(content);
         MUSTER_RETURN_IF_ERROR(WriteAll(file_.get(), content));
       }
       bytes.remove_prefix(piece);
@@ -302,8 +325,9 @@ class Unpacker::Tar {
     bytes.remove_prefix(skipped);
     padding_ -= skipped;
     if (padding_ > 0) return absl::OkStatus();
-    file_.Reset();
-    return in_extension_ ? ReadExtension() : absl::OkStatus();
+    if (in_extension_) return ReadExtension();
+    CloseFile();
+    return absl::OkStatus();
   }
 
   absl::Status ReadExtension() {
@@ -328,7 +352,8 @@ class Unpacker::Tar {
     return absl::OkStatus();
   }
 
-  const std::string folder_;
+  ConfinedFolder& folder_;
+  PackageDigest digest_;
   std::string block_;
   int64_t left_ = 0;
   size_t padding_ = 0;
@@ -336,12 +361,14 @@ class Unpacker::Tar {
   bool ended_ = false;
   std::string extension_, extended_name_, extended_link_;
   UniqueFd file_;
-  std::vector<std::pair<std::string, std::string>> links_;
+  WorkFile entry_;  // the one that is being written
+  Sha256 content_;
+  std::vector<WorkFile> links_;
 };
 
-Unpacker::Unpacker(std::string folder)
+Unpacker::Unpacker(ConfinedFolder& folder)
     : stream_(std::make_unique<z_stream>()),
-      tar_(std::make_unique<Tar>(std::move(folder))),
+      tar_(std::make_unique<Tar>(folder)),
       buffer_(kPiece, '\0') {
   ::inflateInit2(stream_.get(), kGzipWindow);
 }
@@ -369,6 +396,8 @@ absl::Status Unpacker::Write(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status Unpacker::Finish() { return ended_ ? tar_->Finish() : Damaged("it has no end"); }
+absl::StatusOr<std::string> Unpacker::Finish() {
+  return ended_ ? tar_->Finish() : Damaged("it has no end");
+}
 
 }  // namespace muster::vertex

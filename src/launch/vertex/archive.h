@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/confined_folder.h"
+#include "base/digest.h"
 #include "launch/work_dir.h"
 
 struct z_stream_s;
@@ -43,19 +45,33 @@ class Gzip {
   std::string buffer_;
 };
 
+// The SHA-256 that a package is named by: of the path, mode, content and target of its entries, in
+// their order.
+class PackageDigest {
+ public:
+  PackageDigest();
+  // An entry with its hash.
+  void Add(const WorkFile& file);
+  std::string Finish() { return sum_.Finish(); }
+
+ private:
+  Sha256 sum_;
+};
+
 // Puts what is in a compressed archive, which comes in any pieces, below a folder. Whatever the
-// archive says, nothing is written elsewhere: names that lead out of the folder are DataLoss, and
-// links are made last. Not thread-safe.
+// archive says, and whatever links an earlier one has made there, nothing is written elsewhere and
+// nothing is replaced: that is DataLoss. Links are made last. Not thread-safe.
 class Unpacker {
  public:
-  explicit Unpacker(std::string folder);
+  // `folder` outlives it.
+  explicit Unpacker(ConfinedFolder& folder);
   ~Unpacker();
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
   absl::Status Write(absl::string_view bytes);
-  // DataLoss when the archive has no end.
-  absl::Status Finish();
+  // The PackageDigest of what was unpacked. DataLoss when the archive has no end.
+  absl::StatusOr<std::string> Finish();
 
  private:
   class Tar;

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
@@ -45,14 +47,29 @@ class VertexArchive : public ::testing::Test {
     return packed;
   }
 
-  // In pieces of so many bytes.
-  absl::Status Unpack(const std::string& packed, size_t piece = 1000) const {
-    Unpacker unpacker(to_.path());
+  // In pieces of so many bytes, to where nothing is yet.
+  absl::StatusOr<std::string> Unpack(const std::string& packed, size_t piece = 1000) const {
+    for (const auto& entry : std::filesystem::directory_iterator(to_.path())) {
+      std::filesystem::remove_all(entry);
+    }
+    return UnpackMore(packed, piece);
+  }
+
+  absl::StatusOr<std::string> UnpackMore(const std::string& packed, size_t piece = 1000) const {
+    auto folder = ConfinedFolder::Open(to_.path());
+    if (!folder.ok()) return folder.status();
+    Unpacker unpacker(*folder);
     for (size_t at = 0; at < packed.size(); at += piece) {
       const absl::Status status = unpacker.Write(absl::string_view(packed).substr(at, piece));
       if (!status.ok()) return status;
     }
     return unpacker.Finish();
+  }
+
+  static std::string DigestOf(const std::vector<WorkFile>& files) {
+    PackageDigest digest;
+    for (const WorkFile& file : files) digest.Add(file);
+    return digest.Finish();
   }
 
   std::string There(const std::string& name) const {
@@ -73,8 +90,9 @@ TEST_F(VertexArchive, WhatIsPackedIsUnpackedWhateverThePieces) {
   const auto packed = Pack(Listing());
   ASSERT_TRUE(packed.ok()) << packed.status();
   for (const size_t piece : {size_t{1}, size_t{511}, size_t{4 << 20}}) {
-    ::unlink(JoinPath(to_.path(), "link").c_str());
-    ASSERT_TRUE(Unpack(*packed, piece).ok()) << piece << Unpack(*packed, piece);
+    const auto digest = Unpack(*packed, piece);
+    ASSERT_TRUE(digest.ok()) << piece << digest.status();
+    EXPECT_EQ(*digest, DigestOf(Listing()));
     EXPECT_EQ(There("train.py"), "print(1)\n");
     EXPECT_EQ(There("link"), "print(1)\n");
     EXPECT_EQ(There("empty"), "");
@@ -108,9 +126,9 @@ TEST_F(VertexArchive, AFileThatChangesMeanwhileIsNoticed) {
 TEST_F(VertexArchive, DamageIsFound) {
   Put("a", std::string(2000, 'q'));
   const std::string packed = Pack(Listing()).value();
-  EXPECT_EQ(Unpack("").code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(Unpack("not compressed at all").code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(Unpack(packed + "more").code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Unpack("").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Unpack("not compressed at all").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Unpack(packed + "more").status().code(), absl::StatusCode::kDataLoss);
   for (size_t cut = 1; cut < packed.size(); cut += 7) {
     EXPECT_FALSE(Unpack(packed.substr(0, cut)).ok()) << cut;
   }
@@ -135,7 +153,47 @@ TEST_F(VertexArchive, NamesThatLeadOutOfTheFolderAreRefused) {
   ASSERT_TRUE(
       WriteTar(root, files, [&gzip](absl::string_view bytes) { return gzip.Write(bytes); }).ok());
   ASSERT_TRUE(gzip.Finish().ok());
-  EXPECT_THAT(std::string(Unpack(packed).message()), HasSubstr("leads out of its folder"));
+  EXPECT_THAT(std::string(Unpack(packed).status().message()),
+              HasSubstr("is not a path within a folder"));
+}
+
+TEST_F(VertexArchive, AnEarlierArchiveOpensNoWayOut) {
+  const TempDir elsewhere;
+  Put("deep/x", "evil");
+  std::vector<WorkFile> files = Listing();
+  const std::string second = Pack(files).value();
+  std::string first;
+  for (const std::string& target : {elsewhere.path(), std::string("../../") + elsewhere.path()}) {
+    first = Pack({{.path = "deep", .link_target = target}}).value();
+    ASSERT_TRUE(Unpack(first).ok());
+    const auto refused = UnpackMore(second);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kDataLoss) << refused.status();
+    EXPECT_TRUE(std::filesystem::is_empty(elsewhere.path()));
+  }
+  // Nor does it replace what another has brought.
+  ASSERT_TRUE(Unpack(second).ok());
+  EXPECT_EQ(UnpackMore(second).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(VertexArchive, TheDigestCoversNameModeContentAndTarget) {
+  Put("a", "1");
+  const std::vector<WorkFile> files = Listing();
+  const std::string digest = Unpack(Pack(files).value()).value();
+  EXPECT_EQ(digest, DigestOf(files));
+  Put("a", "2");
+  EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
+  Put("a", "1", /*executable=*/true);
+  EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
+  std::filesystem::remove(JoinPath(from_.path(), "a"));
+  Put("b", "1");
+  EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
+  const WorkFile link{.path = "l", .link_target = "b"}, other{.path = "l", .link_target = "c"};
+  EXPECT_EQ(Unpack(Pack({link}).value()).value(), DigestOf({link}));
+  EXPECT_NE(Unpack(Pack({other}).value()).value(), DigestOf({link}));
+  // A target that reads like the entry after it does not stand for that entry.
+  const WorkFile next{.path = "m", .link_target = "d"};
+  const WorkFile both{.path = "l", .link_target = absl::StrCat("b\n", next.mode, "  1 m d")};
+  EXPECT_NE(DigestOf({both}), DigestOf({link, next}));
 }
 
 TEST(VertexPaths, WhatIsInTheWorkingDirectoryMovesWithIt) {

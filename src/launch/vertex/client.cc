@@ -15,7 +15,6 @@ namespace muster::vertex {
 namespace {
 
 using Json = nlohmann::json;
-using storage::ParseJson;
 using storage::TextMember;
 
 constexpr int kJobsPerPage = 100;

@@ -9,8 +9,9 @@
 #include "absl/strings/strip.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "launch/unsupported.h"
+#include "base/units.h"
 #include "storage/json.h"
+#include "storage/url.h"
 
 namespace muster::vertex {
 namespace {
@@ -42,12 +43,13 @@ absl::Status CheckFits(const ScaleTier& tier, const Pools& pools) {
   }
   const std::string has =
       single ? "one machine"
-             : absl::StrCat("a master, at most ", tier.workers, " workers and at most ",
-                            tier.parameter_servers, " parameter servers");
+             : absl::StrCat("a master, at most ", Plural(tier.workers, "worker"), " and at most ",
+                            Plural(tier.parameter_servers, "parameter server"));
   return absl::InvalidArgumentError(absl::StrCat(
       "scale tier ", tier.name, " has ", has, ", and the job needs, besides the one that leads, ",
-      workers, " workers, ", servers, " ps and ", evaluators,
-      " evaluators; take a larger tier, or --scale-tier CUSTOM with --master-type, --worker-type "
+      Plural(static_cast<int64_t>(workers), "worker"), ", ", servers, " ps and ",
+      Plural(static_cast<int64_t>(evaluators), "evaluator"),
+      "; take a larger tier, or --scale-tier CUSTOM with --master-type, --worker-type "
       "and ",
       "--parameter-server-type"));
 }
@@ -143,8 +145,18 @@ void AddRoleLimits(const JobSpec& spec, const RoleSpec& role, std::vector<Limit>
   }
 }
 
+// A job with a `train` section that names no model_dir has the usual one.
+void AddModelDirLimit(const JobSpec& spec, std::vector<Limit>& limits) {
+  const bool usual = absl::EndsWith(spec.model_dir, absl::StrCat("/runs/", spec.name));
+  if (spec.model_dir.empty() || storage::IsRemote(spec.model_dir) || usual) return;
+  limits.push_back({.what = absl::StrCat("model_dir: ", spec.model_dir,
+                                         " is a path of this machine; checkpoints go to the run's "
+                                         "folder in the bucket, or to a URL (gs://…)")});
+}
+
 void AddPolicyLimits(const JobSpec& spec, std::vector<Limit>& limits) {
   const Policies& policies = spec.policies;
+  AddBackoffLimit(spec, "a task that fails ends the job", limits);
   if (policies.success == SuccessPolicy::kAllWorkers) {
     limits.push_back({.what = "policies: success: the job succeeds when the task that leads does"});
   }
@@ -254,7 +266,7 @@ absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
     const RoleSpec& role = *submission.spec.FindRole(pools.at(i).front().role);
     MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(role, place, version));
     specs.push_back(PoolSpec(pools.at(i), machines.at(i), image,
-                             {place.FolderOf(submission.id), place.nonce()}));
+                             {place.FolderOf(submission.id), place.nonce(), place.run_sha256}));
   }
   while (specs.size() > 1 && specs.back().empty()) specs.erase(specs.size() - 1);
   Json job_spec = {{"workerPoolSpecs", std::move(specs)}};
@@ -280,13 +292,9 @@ std::vector<Limit> LimitsOf(const JobSpec& spec) {
   }
   for (const RoleSpec& role : spec.roles) AddRoleLimits(spec, role, limits);
   AddPolicyLimits(spec, limits);
-  if (!spec.hosts.empty()) limits.push_back({.what = kForHostsAlone});
-  if (!spec.notebook.is_null()) {
-    limits.push_back({.what = kNoNotebook});
-  }
-  if (!spec.kubernetes.is_null()) {
-    limits.push_back({.what = absl::StrCat("kubernetes: ", kForKubernetesAlone)});
-  }
+  AddHostLimits(spec, limits);
+  AddKubernetesLimits(spec, limits);
+  AddModelDirLimit(spec, limits);
   return limits;
 }
 

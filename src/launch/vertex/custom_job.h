@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "launch/submission.h"
+#include "launch/unsupported.h"
 #include "launch/vertex/machines.h"
 #include "launch/vertex/place.h"
 #include "launch/vertex/pools.h"
@@ -26,7 +27,8 @@ std::string LabelOf(const nlohmann::json& job, const char* label);
 // Which jobs have it, for a list.
 std::string LabelFilter(absl::string_view label, absl::string_view value);
 
-// What every container runs, with the run's folder and nonce behind it. It is in the image.
+// What every container runs, followed by the run's folder, its nonce and the hash of its job.json.
+// It is in the image.
 inline constexpr char kProgram[] = "muster";
 inline constexpr char kTaskCommand[] = "vertex-task";
 
@@ -51,10 +53,6 @@ absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
                                                    absl::string_view version);
 
 // What the file asks for and Vertex AI does not do.
-struct Limit {
-  std::string what;    // one line: what it is, and what happens instead
-  bool fatal = false;  // the job does not run
-};
 std::vector<Limit> LimitsOf(const JobSpec& spec);
 
 }  // namespace muster::vertex

@@ -48,10 +48,11 @@ std::string Refusal(const Submission& submission) {
 
 // As the official client sends a job of one pool.
 TEST(VertexCustomJob, AJobOfOneTaskIsWhatTheOfficialClientSends) {
-  const auto body = CustomJobOf(
-      Placed(Job("{worker: {}}"),
-             {.tier = "BASIC", .image = "gcr.io/test-proj/img:1", .tries = {"given-up", "n1"}}),
-      "1.0");
+  const auto body = CustomJobOf(Placed(Job("{worker: {}}"), {.tier = "BASIC",
+                                                             .image = "gcr.io/test-proj/img:1",
+                                                             .tries = {"given-up", "n1"},
+                                                             .run_sha256 = "5ha"}),
+                                "1.0");
   ASSERT_TRUE(body.ok()) << body.status();
   EXPECT_EQ(*body, Json::parse(R"({
     "displayName": "job1",
@@ -62,7 +63,7 @@ TEST(VertexCustomJob, AJobOfOneTaskIsWhatTheOfficialClientSends) {
         "containerSpec": {
           "imageUri": "gcr.io/test-proj/img:1",
           "command": ["muster", "vertex-task"],
-          "args": ["gs://b/muster_job1", "n1"]
+          "args": ["gs://b/muster_job1", "n1", "5ha"]
         }
       }],
       "baseOutputDirectory": {"outputUriPrefix": "gs://b/muster_job1"}

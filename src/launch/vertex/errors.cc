@@ -8,7 +8,6 @@
 namespace muster::vertex {
 namespace {
 
-using storage::ParseJson;
 using storage::TextMember;
 
 struct Refusal {

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "nlohmann/json.hpp"
@@ -47,7 +48,7 @@ LogCopy::LogCopy(std::string directory, Pools pools, LogWriter::Options options)
 // What is damaged is copied again, after what is there.
 void LogCopy::Load() {
   const auto text = ReadFile(JoinPath(directory_, kStateFile), kMaxState);
-  const Json json = text.ok() ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  const Json json = text.ok() ? ParseJson(*text) : Json();
   if (!json.is_object()) return;
   try {
     const auto count = json.at("taken").get<size_t>();

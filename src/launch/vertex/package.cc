@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/confined_folder.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "storage/read_ahead.h"
@@ -17,7 +18,7 @@ constexpr int64_t kLarge = 4 << 20;
 constexpr int64_t kShare = 8 << 20;  // of the small ones, about
 constexpr size_t kSenders = 4;       // at once
 constexpr char kFolder[] = "muster_packages";
-constexpr char kFormat[] = "1\n";  // another one is another package
+constexpr char kSuffix[] = ".tar.gz";
 
 // Which share a small file is in depends on its path and on roughly how much there is, so that
 // files that come, go and change leave the other shares as they are.
@@ -37,13 +38,9 @@ std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
 }
 
 std::string NameOf(const std::vector<WorkFile>& files) {
-  Sha256 sum;
-  sum.Update(absl::string_view(kFormat));
-  for (const WorkFile& file : files) {
-    sum.Update(absl::StrCat(file.mode, " ", file.sha256, " ", file.path.size(), " ", file.path, " ",
-                            file.link_target, "\n"));
-  }
-  return absl::StrCat(sum.Finish(), ".tar.gz");
+  PackageDigest digest;
+  for (const WorkFile& file : files) digest.Add(file);
+  return absl::StrCat(digest.Finish(), kSuffix);
 }
 
 absl::Status Write(storage::FileSystem& there, const storage::Url& url, const std::string& root,
@@ -72,6 +69,30 @@ absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url&
   int64_t bytes = 0;
   for (const WorkFile& file : part) bytes += file.size;
   return bytes;
+}
+
+absl::Status UnpackOne(storage::Storage& storage, const std::string& package,
+                       ConfinedFolder& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, there->OpenForReading(url));
+  storage::ReadAhead ahead(*reader, url);
+  Unpacker unpacker(folder);
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
+    if (bytes.empty()) break;
+    MUSTER_RETURN_IF_ERROR(unpacker.Write(bytes));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string digest, unpacker.Finish());
+  if (absl::StrCat(digest, kSuffix) == url.Basename()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("its content has the hash ", digest));
+}
+
+// Someone else wrote it, or it was damaged; its sender alone can replace it.
+absl::Status NotAsSent(const std::string& package, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat(
+      package, " is not what was sent under this name: ", why,
+      "; nothing of it is run. Submit the job again with --rebuild, which replaces the package"));
 }
 
 }  // namespace
@@ -111,20 +132,11 @@ absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOption
 
 absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
                     const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(ConfinedFolder below, ConfinedFolder::Open(folder));
   for (const std::string& package : packages) {
-    MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
-    MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(url));
-    MUSTER_ASSIGN_OR_RETURN(const auto reader, there->OpenForReading(url));
-    storage::ReadAhead ahead(*reader, url);
-    Unpacker unpacker(folder);
-    for (;;) {
-      MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
-      if (bytes.empty()) break;
-      if (const absl::Status taken = unpacker.Write(bytes); !taken.ok()) {
-        return Annotate(taken, package);
-      }
-    }
-    if (const absl::Status whole = unpacker.Finish(); !whole.ok()) return Annotate(whole, package);
+    const absl::Status unpacked = UnpackOne(storage, package, below);
+    if (absl::IsDataLoss(unpacked)) return NotAsSent(package, unpacked.message());
+    MUSTER_RETURN_IF_ERROR(Annotate(unpacked, package));
   }
   return absl::OkStatus();
 }

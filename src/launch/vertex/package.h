@@ -29,7 +29,7 @@ struct PackageOptions {
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
                                   const std::vector<WorkFile>& files);
 
-// Below a folder, which exists.
+// Below a folder, which exists. DataLoss when a package does not hold what its name stands for.
 absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
                     const std::string& folder);
 

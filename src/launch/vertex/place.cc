@@ -41,7 +41,8 @@ Place Place::Of(const Submission& submission) {
               .dataset = Text(json, "dataset"),
               .rebuild = json.contains("rebuild") && json["rebuild"] == true,
               .folder = Text(json, "folder"),
-              .job = Text(json, "custom_job")};
+              .job = Text(json, "custom_job"),
+              .run_sha256 = Text(json, "run_sha256")};
   for (const auto& package : List(json, "packages")) {
     if (package.is_string()) place.packages.push_back(package.get<std::string>());
   }
@@ -66,7 +67,8 @@ nlohmann::json Place::ToJson() const {
                                    {"image", &image},
                                    {"dataset", &dataset},
                                    {"folder", &folder},
-                                   {"custom_job", &job}}) {
+                                   {"custom_job", &job},
+                                   {"run_sha256", &run_sha256}}) {
     if (!value->empty()) json[key] = *value;
   }
   if (workers) json["worker_count"] = *workers;
@@ -80,7 +82,7 @@ nlohmann::json Place::ToJson() const {
 
 nlohmann::json Place::Wishes() const {
   Place wishes = *this;
-  wishes.job = wishes.folder = "";
+  wishes.job = wishes.folder = wishes.run_sha256 = "";
   wishes.packages = wishes.tries = {};
   wishes.asked_us = 0;
   return wishes.ToJson();

@@ -27,7 +27,8 @@ struct Place {
   // What each submission of this id from here is called, so that nobody takes another's job or
   // folder for its own. The last is this one's; those before it never came to be.
   std::vector<std::string> tries;
-  int64_t asked_us = 0;  // when Vertex AI was asked to make the job; 0: not yet
+  std::string run_sha256;  // of job.json in the run's folder; "": not written yet
+  int64_t asked_us = 0;    // when Vertex AI was asked to make the job; 0: not yet
 
   static Place Of(const Submission& submission);
   nlohmann::json ToJson() const;

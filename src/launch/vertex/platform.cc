@@ -5,7 +5,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -83,29 +82,35 @@ void VertexPlatform::Note(const std::string& text) const {
   if (options_.note) options_.note(text);
 }
 
-absl::StatusOr<Client*> VertexPlatform::ClientNow() {
-  if (absl::Now() - failed_ < kUnreachableFor) return failure_;
+absl::StatusOr<Client*> VertexPlatform::ClientNow(const std::string& region) {
+  const auto failed = failed_.find(region);
+  // The failure itself may name the job of whoever asked then.
+  if (failed != failed_.end() && absl::Now() - failed->second < kUnreachableFor) {
+    return absl::UnavailableError(
+        absl::StrCat("Vertex AI in ", region,
+                     " did not answer a moment ago; it is asked again in a few seconds"));
+  }
   if (client_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(client_, Client::Create(ProcessVariables()));
   }
   return client_.get();
 }
 
-std::vector<std::string> VertexPlatform::Unsupported(const JobSpec& spec) const {
-  std::vector<std::string> texts;
-  for (Limit& limit : LimitsOf(spec)) texts.push_back(std::move(limit.what));
-  for (const RoleSpec& role : spec.roles) {
-    const auto image = ImageOf(role, {}, "");
-    if (!image.ok()) texts.emplace_back(image.status().message());
+std::vector<Limit> VertexPlatform::Unsupported(const Submission& submission) const {
+  std::vector<Limit> limits = LimitsOf(submission.spec);
+  for (const RoleSpec& role : submission.spec.roles) {
+    const auto image = ImageOf(role, Place::Of(submission), "");
+    if (image.ok()) continue;
+    limits.push_back({.what = std::string(image.status().message()), .fatal = true});
   }
-  return texts;
+  return limits;
 }
 
 absl::StatusOr<Place> VertexPlatform::Resolve(Place place) {
   if (place.region.empty()) place.region = kDefaultRegion;
   MUSTER_RETURN_IF_ERROR(CheckRegion(place.region));
   if (place.project.empty()) place.project = storage::GoogleProject(ProcessVariables());
-  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
+  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow(place.region));
   // Without credentials the project is not what is missing.
   if (const absl::Status known = client->SignIn(); !known.ok()) {
     return Annotate(known, "credentials");
@@ -132,19 +137,11 @@ absl::StatusOr<Place> VertexPlatform::Resolve(Place place) {
 absl::Status VertexPlatform::Prepare(Submission& submission) {
   Place own = Place::Of(submission);
   own.job.clear();
+  own.run_sha256.clear();
   own.asked_us = 0;
   MUSTER_RETURN_IF_ERROR(CheckRegion(own.region.empty() ? kDefaultRegion : own.region));
   MUSTER_RETURN_IF_ERROR(CheckJobId(submission.id));
   JobSpec& spec = submission.spec;
-  std::vector<std::string> refused;
-  for (const Limit& limit : LimitsOf(spec)) {
-    if (limit.fatal) {
-      refused.push_back(limit.what);
-    } else {
-      Note(absl::StrCat("Vertex AI does not do what the file asks: ", limit.what));
-    }
-  }
-  if (!refused.empty()) return absl::InvalidArgumentError(absl::StrJoin(refused, "\n"));
   MUSTER_RETURN_IF_ERROR(SetReplicas("--worker-count", "worker", own.workers, spec));
   MUSTER_RETURN_IF_ERROR(
       SetReplicas("--parameter-server-count", "ps", own.parameter_servers, spec));
@@ -195,7 +192,7 @@ absl::StatusOr<TaskLaunch> VertexPlatform::LaunchOf(const Submission& submission
 }
 
 absl::StatusOr<Json> VertexPlatform::FindOurs(const Place& place, const std::string& id) {
-  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
+  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow(place.region));
   MUSTER_ASSIGN_OR_RETURN(
       auto jobs, client->ListJobs(place.project, place.region, LabelFilter(kJobLabel, id)));
   // A service that does not know such filters sends all; and another may have the id in a bucket of
@@ -211,7 +208,7 @@ absl::StatusOr<Json> VertexPlatform::FindOurs(const Place& place, const std::str
 
 absl::StatusOr<Json> VertexPlatform::Find(const JobRecord& job, Submission& submission) {
   const Place place = Place::Of(submission);
-  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
+  MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow(place.region));
   if (!place.job.empty()) return client->GetJob(place.job);
   auto found = FindOurs(place, submission.id);
   if (absl::IsNotFound(found.status()) &&
@@ -278,10 +275,7 @@ absl::StatusOr<std::optional<StateChange>> VertexPlatform::Observe(
     const JobRecord& job, const std::vector<TaskRecord>& tasks) {
   MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(job.directory).LoadSubmission());
   auto found = Find(job, submission);
-  if (absl::IsUnavailable(found.status())) {
-    failure_ = found.status();
-    failed_ = absl::Now();
-  }
+  if (absl::IsUnavailable(found.status())) failed_[Place::Of(submission).region] = absl::Now();
   Sight sight{.now = absl::Now()};
   if (found.ok()) {
     sight.job = *std::move(found);
@@ -362,7 +356,7 @@ absl::StatusOr<std::unique_ptr<LogStream>> VertexPlatform::Logs(const JobRecord&
   MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(job.directory).LoadSubmission());
   MUSTER_ASSIGN_OR_RETURN(const FollowOptions options, FollowOptionsOf(job, submission));
   if (!options.job.empty() && !IsWhole(options)) {
-    const auto client = ClientNow();
+    const auto client = ClientNow(Place::Of(submission).region);
     const auto ended = IsFinal(job.state) ? job.finished : std::nullopt;
     const absl::Status copied =
         client.ok() ? CopyOutput(**client, options, ended).status() : client.status();

@@ -30,7 +30,7 @@ class VertexPlatform final : public Platform {
   explicit VertexPlatform(PlatformOptions options) : options_(std::move(options)) {}
 
   absl::string_view name() const override { return "vertex"; }
-  std::vector<std::string> Unsupported(const JobSpec& spec) const override;
+  std::vector<Limit> Unsupported(const Submission& submission) const override;
   absl::Status Prepare(Submission& submission) override;
   std::string Describe(const Submission& submission) const override;
   absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
@@ -57,7 +57,8 @@ class VertexPlatform final : public Platform {
   absl::StatusOr<Submission> ReadTraining(const std::string& folder);
 
  private:
-  absl::StatusOr<Client*> ClientNow();
+  // Unavailable for a while when `region`, if it is said, did not answer.
+  absl::StatusOr<Client*> ClientNow(const std::string& region = "");
   // With everything that the user left open.
   absl::StatusOr<Place> Resolve(Place place);
   absl::Status FollowChain(Submission& submission, Place& place);
@@ -84,9 +85,9 @@ class VertexPlatform final : public Platform {
   storage::Storage storage_;
   std::unique_ptr<Client> client_;
   absl::Duration interval_ = kDefaultInterval;
-  // Who lists a hundred jobs of a service that does not answer waits once.
-  absl::Status failure_;
-  absl::Time failed_ = absl::InfinitePast();
+  // When each region last did not answer: who lists a hundred jobs of one that is silent waits
+  // once.
+  std::map<std::string, absl::Time> failed_;
 };
 
 }  // namespace muster::vertex

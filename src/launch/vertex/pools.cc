@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::vertex {
@@ -58,7 +60,8 @@ absl::Status AddPool(const nlohmann::json& addresses, const std::vector<TaskId>&
                      ClusterSpec& cluster) {
   const size_t count = addresses.is_array() ? addresses.size() : 0;
   if (count != tasks.size()) {
-    return Unfit(absl::StrCat(count, " addresses for ", tasks.size(), " tasks"));
+    return Unfit(absl::StrCat(Plural(static_cast<int64_t>(count), "address"), " for ",
+                              Plural(static_cast<int64_t>(tasks.size()), "task")));
   }
   for (size_t i = 0; i < count; ++i) {
     if (!addresses[i].is_string()) return Unfit("an address is no text");
@@ -115,7 +118,7 @@ absl::StatusOr<Membership> ReadClusterSpec(const JobSpec& spec, absl::string_vie
     membership.cluster.Set(membership.self, kLoneAddress);
     return membership;
   }
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const auto json = ParseJson(text);
   if (!json.is_object() || !json.contains("cluster") || !json["cluster"].is_object() ||
       !json.contains("task") || !json["task"].is_object()) {
     return Unfit("it is no JSON object with a cluster and a task");

@@ -1,7 +1,9 @@
 #include "launch/vertex/run_folder.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
+#include "launch/vertex/place.h"
 #include "storage/json.h"
 
 namespace muster::vertex {
@@ -10,6 +12,7 @@ namespace {
 constexpr char kJobFile[] = "job.json";
 constexpr char kConfigFile[] = "config.yml";
 constexpr char kTlsFile[] = "tls.json";
+constexpr char kTlsHash[] = "tls_sha256";  // in the submission's place
 constexpr int64_t kMaxFile = 64 << 20;
 
 std::string Dump(const nlohmann::json& json) {
@@ -27,24 +30,49 @@ absl::StatusOr<There> Find(storage::Storage& storage, const std::string& folder)
   return There{files, url};
 }
 
+std::string TlsText(const JobTls& tls) {
+  return Dump({{"authority", tls.authority}, {"certificate", tls.certificate}, {"key", tls.key}});
+}
+
 absl::Status WriteRest(const There& there, const Submission& submission,
                        const std::optional<JobTls>& tls) {
   MUSTER_RETURN_IF_ERROR(
       WriteWhole(*there.files, there.folder.Child(kConfigFile), submission.source));
   if (!tls) return absl::OkStatus();
-  const nlohmann::json json = {
-      {"authority", tls->authority}, {"certificate", tls->certificate}, {"key", tls->key}};
-  return WriteWhole(*there.files, there.folder.Child(kTlsFile), Dump(json));
+  return WriteWhole(*there.files, there.folder.Child(kTlsFile), TlsText(*tls));
+}
+
+struct JobText {
+  std::string text;
+  Submission submission;
+};
+
+absl::StatusOr<JobText> ReadJobFile(const There& there) {
+  const storage::Url url = there.folder.Child(kJobFile);
+  MUSTER_ASSIGN_OR_RETURN(std::string text, ReadWhole(*there.files, url, kMaxFile));
+  auto submission = SubmissionFromJson(ParseJson(text));
+  if (!submission.ok()) return Annotate(submission.status(), url.ToString());
+  return JobText{std::move(text), *std::move(submission)};
+}
+
+absl::Status Altered(const storage::Url& url) {
+  return absl::DataLossError(
+      absl::StrCat(url.ToString(), " was altered after the job was submitted: its hash differs; ",
+                   "check who may write to the bucket, and submit the job again"));
 }
 
 }  // namespace
 
-absl::Status WriteRun(storage::Storage& storage, const std::string& folder,
-                      const Submission& submission, const std::optional<JobTls>& tls) {
+bool NeedsTls(const JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
+
+absl::StatusOr<std::string> WriteRun(storage::Storage& storage, const std::string& folder,
+                                     Submission submission, const std::optional<JobTls>& tls) {
   MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
+  submission.place.erase(kTlsHash);
+  if (tls) submission.place[kTlsHash] = Sha256Hex(TlsText(*tls));
+  const std::string text = Dump(SubmissionToJson(submission));
   const absl::Status claimed =
-      WriteWhole(*there.files, there.folder.Child(kJobFile), Dump(SubmissionToJson(submission)),
-                 storage::IfExists::kFail);
+      WriteWhole(*there.files, there.folder.Child(kJobFile), text, storage::IfExists::kFail);
   if (absl::IsAlreadyExists(claimed)) {
     return absl::AlreadyExistsError(absl::StrCat(
         "the job id '", submission.id, "' is taken: there is ", folder,
@@ -52,26 +80,46 @@ absl::Status WriteRun(storage::Storage& storage, const std::string& folder,
         "`"));
   }
   MUSTER_RETURN_IF_ERROR(claimed);
-  const absl::Status written = WriteRest(there, submission, tls);
-  if (!written.ok()) RemoveRun(storage, folder).IgnoreError();
-  return written;
+  if (absl::Status written = WriteRest(there, submission, tls); !written.ok()) {
+    RemoveRun(storage, folder).IgnoreError();
+    return written;
+  }
+  return Sha256Hex(text);
 }
 
 absl::StatusOr<Submission> ReadRun(storage::Storage& storage, const std::string& folder) {
   MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
-  const storage::Url url = there.folder.Child(kJobFile);
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadWhole(*there.files, url, kMaxFile));
-  auto submission = SubmissionFromJson(storage::ParseJson(text));
-  return submission.ok() ? std::move(submission) : Annotate(submission.status(), url.ToString());
+  MUSTER_ASSIGN_OR_RETURN(const JobText job, ReadJobFile(there));
+  return job.submission;
 }
 
-absl::StatusOr<std::optional<JobTls>> ReadTls(storage::Storage& storage,
-                                              const std::string& folder) {
+absl::StatusOr<Submission> ReadOwnRun(storage::Storage& storage, const TaskRun& run) {
+  MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, run.folder));
+  MUSTER_ASSIGN_OR_RETURN(const JobText job, ReadJobFile(there));
+  if (Place::Of(job.submission).nonce() != run.nonce) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        run.folder, " belongs to another submission of this job id, which took the place of ",
+        "this one; this job ends here"));
+  }
+  if (Sha256Hex(job.text) != run.sha256) return Altered(there.folder.Child(kJobFile));
+  return job.submission;
+}
+
+absl::StatusOr<std::optional<JobTls>> ReadTls(storage::Storage& storage, const std::string& folder,
+                                              const Submission& submission) {
+  const std::string sha256 = storage::TextMember(submission.place, kTlsHash);
+  if (sha256.empty() && !NeedsTls(submission.spec)) return std::nullopt;
   MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
-  const auto text = ReadWhole(*there.files, there.folder.Child(kTlsFile), kMaxFile);
-  if (absl::IsNotFound(text.status())) return std::nullopt;
+  const storage::Url url = there.folder.Child(kTlsFile);
+  const auto text = ReadWhole(*there.files, url, kMaxFile);
+  if (sha256.empty() || absl::IsNotFound(text.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(url.ToString(), " is missing, and the tasks of this job talk over TLS alone; ",
+                     "submit the job again"));
+  }
   MUSTER_RETURN_IF_ERROR(text.status());
-  const nlohmann::json json = storage::ParseJson(*text);
+  if (Sha256Hex(*text) != sha256) return Altered(url);
+  const nlohmann::json json = ParseJson(*text);
   return JobTls{storage::TextMember(json, "authority"), storage::TextMember(json, "certificate"),
                 storage::TextMember(json, "key")};
 }

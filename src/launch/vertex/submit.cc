@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "launch/credentials.h"
 #include "launch/job_dir.h"
 #include "launch/vertex/custom_job.h"
 #include "launch/vertex/observe.h"
@@ -19,7 +20,6 @@
 #include "launch/vertex/platform.h"
 #include "launch/vertex/run_folder.h"
 #include "storage/gs/bucket.h"
-#include "storage/gs/credentials.h"
 
 namespace muster::vertex {
 namespace {
@@ -68,8 +68,6 @@ bool IsUnanswered(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsDataLoss(status);
 }
-
-bool NeedsTls(const JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
 
 }  // namespace
 
@@ -130,14 +128,14 @@ absl::Status VertexPlatform::CheckUnused(const Submission& submission, const Pla
 
 absl::StatusOr<std::vector<WorkFile>> VertexPlatform::FilesOf(const Submission& submission,
                                                               bool notice) const {
-  return ListWorkDir(submission.working_dir,
-                     {.home = options_.home,
-                      .keys = storage::GoogleCredentialFiles(ProcessVariables()),
-                      .notice = notice ? options_.note : nullptr});
+  return ListWorkDir(submission.working_dir, {.home = options_.home,
+                                              .keys = CredentialFiles(ProcessVariables()),
+                                              .notice = notice ? options_.note : nullptr});
 }
 
 absl::Status VertexPlatform::CheckFiles(const Submission& submission, const Place& place) const {
   if (!place.packages.empty()) return absl::OkStatus();
+  MUSTER_RETURN_IF_ERROR(CheckSendable(submission, ProcessVariables()));
   MUSTER_ASSIGN_OR_RETURN(const auto files, FilesOf(submission, /*notice=*/false));
   return CheckPaths(submission.spec, submission.working_dir, [&files](absl::string_view path) {
     return std::any_of(files.begin(), files.end(), [path](const WorkFile& file) {
@@ -160,7 +158,7 @@ absl::StatusOr<std::string> VertexPlatform::SendFiles(Submission& submission, co
                    files));
   submission.place["packages"] = sent.packages;
   return absl::StrCat(
-      files.size(), " files of the working directory, ",
+      Plural(static_cast<int64_t>(files.size()), "file"), " of the working directory, ",
       sent.bytes == 0 ? "all there already" : absl::StrCat(FormatBytes(sent.bytes), " sent"));
 }
 
@@ -237,7 +235,9 @@ absl::Status VertexPlatform::Submit(const Submission& submission, const JobRecor
     MUSTER_ASSIGN_OR_RETURN(tls, MakeJobTls(run.id));
   }
   MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", MakeRoom(run, dir)));
-  MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", WriteRun(storage_, folder, run, tls)));
+  const auto written = WriteRun(storage_, folder, run, tls);
+  MUSTER_RETURN_IF_ERROR(AtStep("the folder of the run", written.status()));
+  run.place["run_sha256"] = *written;
   run.place["asked_us"] = absl::ToUnixMicros(absl::Now());
   absl::Status ready = dir.SaveSubmission(run);
   // Another may have gone on from the same job while files were sent.

@@ -5,14 +5,12 @@
 #include <cstdlib>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "launch/vertex/package.h"
 #include "launch/vertex/paths.h"
 #include "launch/vertex/place.h"
 #include "launch/vertex/pools.h"
-#include "launch/vertex/run_folder.h"
 
 namespace muster::vertex {
 namespace {
@@ -45,13 +43,8 @@ absl::StatusOr<std::string> WriteTls(const JobTls& tls, const std::string& folde
 
 absl::StatusOr<TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
                                        const Variables& variables, const std::string& scratch) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, ReadRun(storage, run.folder));
-  if (Place::Of(submission).nonce() != run.nonce) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        run.folder, " belongs to another submission of this job id, which took the place of ",
-        "this one; this job ends here"));
-  }
-  MUSTER_ASSIGN_OR_RETURN(const auto tls, ReadTls(storage, run.folder));
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission, ReadOwnRun(storage, run));
+  MUSTER_ASSIGN_OR_RETURN(const auto tls, ReadTls(storage, run.folder, submission));
   MUSTER_ASSIGN_OR_RETURN(const Membership membership,
                           ReadClusterSpec(submission.spec, variables("CLUSTER_SPEC")));
   MUSTER_ASSIGN_OR_RETURN(const std::string folder, NewFolder(scratch));

@@ -7,9 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "train/waiting.h"
+#include "train/wire/admission.h"
 #include "train/wire/watchdog.h"
 
 namespace muster::train {
@@ -17,7 +19,6 @@ namespace {
 
 using wire::Frame;
 
-constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
 
@@ -46,53 +47,49 @@ void PsClient::Disconnect() {
   links_.clear();
 }
 
-absl::StatusOr<PsClient::Welcome> PsClient::Connect(int server, absl::Time deadline) {
+absl::StatusOr<PsClient::Welcome> PsClient::Connect(int server, const Waiting& waiting) {
   Link& link = links_[server];
+  Frame hello = options_.hello;
+  hello.set_kind(Frame::HELLO);
   MUSTER_ASSIGN_OR_RETURN(link.connection,
-                          transport_.Connect(options_.addresses[server],
-                                             std::min(kConnectTimeout, deadline - absl::Now())));
-  const absl::Duration patience = std::min(kWelcomeTimeout, deadline - absl::Now());
+                          transport_.Connect(options_.addresses[server], hello,
+                                             std::min(wire::kConnectTurn, waiting.left())));
+  const absl::Duration patience = std::min(kWelcomeTimeout, waiting.left());
   wire::Watchdog watchdog(*link.connection);
-  watchdog.Arm(absl::Now() + patience);
-  auto welcome = Greet(*link.connection);
-  if (!watchdog.Disarm() && !welcome.ok()) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no answer within ", absl::FormatDuration(patience)));
-  }
+  watchdog.Arm(Clock::Real().Now() + patience);
+  auto welcome = AwaitWelcome(*link.connection);
+  if (!watchdog.Disarm() && !welcome.ok()) return NoAnswer(patience);
   return welcome;
 }
 
-absl::StatusOr<PsClient::Welcome> PsClient::Greet(wire::Connection& connection) const {
-  Frame hello = options_.hello;
-  hello.set_kind(Frame::HELLO);
-  connection.Send({std::move(hello)});  // when that fails, the answer says why
+absl::StatusOr<PsClient::Welcome> PsClient::AwaitWelcome(wire::Connection& connection) {
   int64_t limit = std::numeric_limits<int64_t>::max();
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, connection.Receive());
     const Frame& frame = answer.frame;
-    if (frame.kind() == Frame::ERROR) return StatusOf(frame);
+    if (frame.kind() == Frame::ERROR) return wire::StatusOf(frame);
     if (frame.kind() == Frame::LIMIT) limit = std::min(limit, frame.version());
     // Values for an earlier attempt of this task may come first; they will be asked for again.
     if (frame.kind() != Frame::WELCOME) continue;
-    return Welcome{
-        {frame.generation(), frame.version(), frame.sequence(), std::min(limit, frame.limit()),
-         nlohmann::json::parse(frame.text(), nullptr, /*allow_exceptions=*/false)},
-        frame.active()};
+    return Welcome{{frame.generation(), frame.version(), frame.sequence(),
+                    std::min(limit, frame.limit()), ParseJson(frame.text())},
+                   frame.active()};
   }
 }
 
 // One round over all servers. nullopt: not all of them are ready yet; `missing` says which.
-absl::StatusOr<std::optional<Position>> PsClient::TryJoin(absl::Time deadline,
+absl::StatusOr<std::optional<Position>> PsClient::TryJoin(const Waiting& waiting,
                                                           std::string& missing) {
   Disconnect();
   links_.resize(options_.addresses.size());
   std::optional<Position> position;
   for (size_t server = 0; server < links_.size(); ++server) {
     const std::string name = absl::StrCat("ps:", server);
-    auto welcome = Connect(static_cast<int>(server), deadline);
+    auto welcome = Connect(static_cast<int>(server), waiting);
     if (!welcome.ok()) {
       if (!IsTransient(welcome.status())) return Annotate(welcome.status(), name);
-      if (absl::Now() > deadline && !missing.empty()) return std::nullopt;  // cut short
+      if (waiting.left() == absl::ZeroDuration() && !missing.empty())
+        return std::nullopt;  // cut short
       missing = absl::IsAlreadyExists(welcome.status())
                     ? absl::StrCat("a place: ", welcome.status().message())
                     : absl::StrCat(name, " (", options_.addresses[server], ": ",
@@ -119,8 +116,7 @@ absl::StatusOr<Position> PsClient::Join(absl::Duration timeout) {
   Waiting waiting(timeout, options_.report_interval, options_.log);
   std::string missing;
   for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position,
-                            TryJoin(waiting.deadline(), missing));
+    MUSTER_ASSIGN_OR_RETURN(const std::optional<Position> position, TryJoin(waiting, missing));
     if (position.has_value()) {
       Start(*position);
       return *position;
@@ -199,7 +195,7 @@ void PsClient::Handle(int server, wire::Incoming message) {
       return;
     }
     case Frame::ERROR:
-      Fail(Annotate(StatusOf(frame), absl::StrCat("ps:", server)));
+      Fail(Annotate(wire::StatusOf(frame), absl::StrCat("ps:", server)));
       return;
     default:
       Fail(absl::InternalError(
@@ -313,17 +309,17 @@ absl::Status PsClient::Wait() { return Await("the other tasks"); }
 
 absl::Status PsClient::Await(const absl::Condition& ready,
                              absl::FunctionRef<std::string()> missing) {
-  const absl::Time deadline = absl::Now() + options_.peer_timeout;
+  const absl::Time deadline = Clock::Real().Now() + options_.peer_timeout;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = deadline - Clock::Real().Now();
       if (mutex_.AwaitWithTimeout(ready, std::min(options_.report_interval, left))) {
         return status_;
       }
     }
     const std::string whom = missing();
-    if (absl::Now() > deadline) return InVain(options_.peer_timeout, whom);
+    if (Clock::Real().Now() > deadline) return LostContact(options_.peer_timeout, whom);
     options_.log(absl::StrCat("step ", version_.load(), ": waiting for ", whom));
   }
 }
@@ -348,17 +344,19 @@ absl::Status PsClient::AwaitEnd() {
 
 std::string PsClient::WhoIsMissing() {
   std::set<std::string> names;
+  std::set<std::string> silent;
   for (size_t server = 0; server < options_.addresses.size(); ++server) {
     auto control =
         PsControl::Connect(transport_, options_.addresses[server], options_.hello, kStatusTimeout);
     const auto status = control.ok() ? (*control)->Status(kStatusTimeout) : control.status();
     if (!status.ok()) {
-      names.insert(absl::StrCat("ps:", server, " (", status.status().message(), ")"));
+      silent.insert(absl::StrCat("ps:", server, " (", status.status().message(), ")"));
       continue;
     }
     for (const std::string& task : status->missing) names.insert(task);
   }
-  return absl::StrJoin(names, ", ");
+  // Tasks that a silent server holds up have not done their part of the next step, either.
+  return absl::StrJoin(silent.empty() ? names : silent, ", ");
 }
 
 absl::StatusOr<bool> PsClient::Claim() {

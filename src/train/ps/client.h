@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "train/placement.h"
 #include "train/ps/control.h"
+#include "train/waiting.h"
 #include "train/wire/outbox.h"
 #include "train/wire/transport.h"
 
@@ -93,9 +94,9 @@ class PsClient {
     bool active = false;
   };
 
-  absl::StatusOr<Welcome> Connect(int server, absl::Time deadline);
-  absl::StatusOr<Welcome> Greet(wire::Connection& connection) const;
-  absl::StatusOr<std::optional<Position>> TryJoin(absl::Time deadline, std::string& missing);
+  absl::StatusOr<Welcome> Connect(int server, const Waiting& waiting);
+  static absl::StatusOr<Welcome> AwaitWelcome(wire::Connection& connection);
+  absl::StatusOr<std::optional<Position>> TryJoin(const Waiting& waiting, std::string& missing);
   void Start(const Position& position);
   void Disconnect();
   void ReceiveFrom(int server);

@@ -44,11 +44,11 @@ class PsControl {
   explicit PsControl(std::unique_ptr<wire::Connection> connection)
       : connection_(std::move(connection)), watchdog_(*connection_) {}
 
+  // REQUIRES: the watchdog is armed, for `timeout`.
+  absl::StatusOr<wire::Incoming> Answer(absl::Duration timeout);
+
   std::unique_ptr<wire::Connection> connection_;
   wire::Watchdog watchdog_;
 };
-
-// The error that a frame of kind ERROR carries.
-absl::Status StatusOf(const wire::Frame& frame);
 
 }  // namespace muster::train

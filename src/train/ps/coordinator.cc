@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "train/optimizer.h"
 #include "train/waiting.h"
@@ -13,11 +14,17 @@ namespace {
 
 using wire::Frame;
 
-constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
-constexpr absl::Duration kCallTimeout = absl::Seconds(60);
 constexpr int64_t kChunkBytes = 4 << 20;
 
 std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
+
+// A server that does not answer in time is as lost as one whose connection ended: it is joined
+// again, and may come back meanwhile.
+absl::Status LostOr(const absl::Status& status, size_t server) {
+  absl::Status named = Annotate(status, NameOf(server));
+  if (!absl::IsDeadlineExceeded(named)) return named;
+  return absl::UnavailableError(named.message());
+}
 
 // Reads the copies that the servers keep, while they go on.
 class PsSnapshot final : public Snapshot {
@@ -27,8 +34,12 @@ class PsSnapshot final : public Snapshot {
     std::unique_ptr<PsControl> control;
     int64_t number = 0;
   };
-  PsSnapshot(nlohmann::json state, uint64_t generation, std::vector<Reader> readers)
-      : state_(std::move(state)), generation_(generation), readers_(std::move(readers)) {}
+  PsSnapshot(nlohmann::json state, uint64_t generation, std::vector<Reader> readers,
+             absl::Duration timeout)
+      : state_(std::move(state)),
+        generation_(generation),
+        readers_(std::move(readers)),
+        timeout_(timeout) {}
 
   const nlohmann::json& state() const override { return state_; }
 
@@ -43,8 +54,8 @@ class PsSnapshot final : public Snapshot {
       request.frame.set_area(static_cast<Frame::Area>(area));
       request.frame.set_offset(extent.offset + done);
       request.frame.set_count(std::min(kChunkBytes, extent.bytes - done));
-      const auto data = reader.control->Call(std::move(request), kCallTimeout);
-      if (!data.ok()) return Annotate(data.status(), NameOf(static_cast<size_t>(extent.server)));
+      const auto data = reader.control->Call(std::move(request), timeout_);
+      if (!data.ok()) return LostOr(data.status(), static_cast<size_t>(extent.server));
       for (const wire::Chunk& piece : data->payload.pieces()) {
         MUSTER_RETURN_IF_ERROR(take({static_cast<const std::byte*>(piece.data), piece.size}));
       }
@@ -56,6 +67,7 @@ class PsSnapshot final : public Snapshot {
   const nlohmann::json state_;
   const uint64_t generation_;
   const std::vector<Reader> readers_;
+  const absl::Duration timeout_;
 };
 
 }  // namespace
@@ -71,8 +83,8 @@ wire::Outgoing PsCoordinator::RequestOf(Frame::Kind kind) const {
 }
 
 absl::StatusOr<wire::Incoming> PsCoordinator::Call(size_t server, wire::Outgoing request) {
-  auto answer = controls_[server]->Call(std::move(request), kCallTimeout);
-  if (!answer.ok()) return Annotate(answer.status(), NameOf(server));
+  auto answer = controls_[server]->Call(std::move(request), options_.call_timeout);
+  if (!answer.ok()) return LostOr(answer.status(), server);
   return answer;
 }
 
@@ -82,7 +94,7 @@ absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
   while (controls_.size() < options_.addresses.size()) {
     const size_t server = controls_.size();
     auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,
-                                      std::min(kConnectTimeout, waiting.deadline() - absl::Now()));
+                                      std::min(wire::kConnectTurn, waiting.left()));
     if (control.ok()) {
       controls_.push_back(*std::move(control));
       continue;
@@ -99,8 +111,8 @@ absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
 absl::StatusOr<std::vector<PsStatus>> PsCoordinator::StatusOfAll() {
   std::vector<PsStatus> all;
   for (size_t server = 0; server < controls_.size(); ++server) {
-    auto status = controls_[server]->Status(kCallTimeout);
-    if (!status.ok()) return Annotate(status.status(), NameOf(server));
+    auto status = controls_[server]->Status(options_.call_timeout);
+    if (!status.ok()) return LostOr(status.status(), server);
     all.push_back(*std::move(status));
   }
   return all;
@@ -167,16 +179,17 @@ absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(server, RequestOf(Frame::SNAPSHOT)));
     readers[server].number = answer.frame.sequence();
     if (server > 0) continue;  // the first counts the steps
-    state = nlohmann::json::parse(answer.frame.text(), nullptr, /*allow_exceptions=*/false);
+    state = ParseJson(answer.frame.text());
     if (!state.is_object()) return absl::InternalError("ps:0 does not say at which step it is");
   }
   for (size_t server = 0; server < readers.size(); ++server) {
-    auto control =
-        PsControl::Connect(transport_, options_.addresses[server], options_.hello, kCallTimeout);
-    if (!control.ok()) return Annotate(control.status(), NameOf(server));
+    auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,
+                                      options_.call_timeout);
+    if (!control.ok()) return LostOr(control.status(), server);
     readers[server].control = *std::move(control);
   }
-  return std::make_unique<PsSnapshot>(std::move(state), generation_, std::move(readers));
+  return std::make_unique<PsSnapshot>(std::move(state), generation_, std::move(readers),
+                                      options_.call_timeout);
 }
 
 absl::Status PsCoordinator::EndAt(int64_t step) {

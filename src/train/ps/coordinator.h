@@ -27,6 +27,7 @@ class PsCoordinator {
     std::vector<ShardPlan> plans;
     GenerationSpec spec;  // without what differs by server and generation
     absl::Duration report_interval = absl::Seconds(10);
+    absl::Duration call_timeout = absl::Seconds(60);  // a server that does not answer is lost then
     std::function<void(const std::string&)> log;
   };
   PsCoordinator(wire::Transport& transport, Options options);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace muster::train {
 namespace {
@@ -13,15 +13,8 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
-std::optional<int> Members::RankOf(const wire::Peer& peer) const {
-  const TaskId task{peer.role(), static_cast<int>(peer.index())};
-  const auto found = std::find(tasks_.begin(), tasks_.end(), task);
-  if (found == tasks_.end()) return std::nullopt;
-  return static_cast<int>(found - tasks_.begin());
-}
-
 absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox) {
-  const absl::Time deadline = absl::Now() + kPatience;
+  const absl::Time deadline = Clock::Real().Now() + kPatience;
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[rank];
   while (entry.outbox != nullptr) {
@@ -33,7 +26,7 @@ absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wir
     }
     entry.outbox->Abandon();
     const auto left = [&entry, earlier = entry.outbox] { return entry.outbox != earlier; };
-    if (!mutex_.AwaitWithDeadline(absl::Condition(&left), deadline)) {
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&left), deadline - Clock::Real().Now())) {
       return absl::UnavailableError(
           absl::StrCat("the earlier stream of ", tasks_[rank].ToString(), " does not end"));
     }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,6 @@ class Members {
 
   int size() const { return static_cast<int>(tasks_.size()); }
   const TaskId& task(int rank) const { return tasks_[rank]; }
-  std::optional<int> RankOf(const wire::Peer& peer) const;
 
   // Takes the peer's place. A later attempt of a task, or the same process once more, replaces an
   // earlier stream: that one is ended, and waited for until it has left. AlreadyExists when another

@@ -20,17 +20,20 @@ constexpr absl::Duration kSoon = absl::Seconds(30);
 // A stream to a server on which anything can be said.
 class RawPeer {
  public:
-  RawPeer(Job& job, int rank, int server, bool control)
-      : connection_(*job.transport().Connect(job.addresses()[server], kSoon)) {
+  RawPeer(Job& job, int rank, int server, bool control) {
     Frame hello = job.HelloOf(rank, 0, 1'000'000 + rank);
     hello.set_kind(Frame::HELLO);
     hello.set_control(control);
-    const Frame welcome = Call({hello});
+    connection_ = *job.transport().Connect(job.addresses()[server], hello, kSoon);
+    const Frame welcome = Answer();
     EXPECT_NE(welcome.kind(), Frame::ERROR) << welcome.text();
     generation_ = welcome.generation();
   }
   Frame Call(wire::Outgoing message) {
     EXPECT_TRUE(connection_->Send(std::move(message)));
+    return Answer();
+  }
+  Frame Answer() {
     const auto answer = connection_->Receive();
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? answer->frame : Frame();
@@ -249,6 +252,27 @@ TEST_F(RequestTest, ReadingWhatIsNotThere) {
   EXPECT_THAT(Refused(read), HasSubstr("beyond the shard"));
 }
 
+// Each request of a control stream but STATUS changes or reads the model.
+TEST_P(ProtocolTest, OnlyTheChiefControls) {
+  Job job({.tasks = 2, .grpc = GetParam(), .variables = DenseOnly()});
+  auto coordinator = job.NewCoordinator();
+  ASSERT_TRUE(job.Start(*coordinator).ok());
+  RawPeer worker(job, 1, 0, /*control=*/true);
+  EXPECT_EQ(worker.Call(MessageOf(Frame::STATUS, 0, 0)).kind(), Frame::OK);
+  for (const Frame::Kind kind : {Frame::PREPARE, Frame::ASSIGN, Frame::ACTIVATE, Frame::SNAPSHOT,
+                                 Frame::READ, Frame::SET_LIMIT, Frame::FINISH}) {
+    const Frame answer = worker.Call(MessageOf(kind, 0, 0));
+    EXPECT_EQ(answer.kind(), Frame::ERROR) << Frame::Kind_Name(kind);
+    EXPECT_EQ(answer.code(), static_cast<int>(absl::StatusCode::kPermissionDenied));
+    EXPECT_THAT(answer.text(), HasSubstr("only chief:0 may send"));
+  }
+  std::jthread other([&job] { EXPECT_TRUE(Task(job, 1).Run().ok()); });
+  EXPECT_TRUE(Task(job, 0).Run().ok());
+  other.join();
+  EXPECT_EQ(job.Now(), job.SerialResult(5));
+  EXPECT_TRUE(coordinator->EndJob().ok());
+}
+
 TEST(Protocol, ActivatingAgainKeepsWhatWasLearned) {
   Job job({.tasks = 1, .variables = DenseOnly()});
   auto coordinator = job.NewCoordinator();
@@ -281,16 +305,15 @@ TEST_P(ProtocolTest, ATaskThatDoesNotReadBlocksNobody) {
 
 // A server that welcomes everybody and answers every pull with so many bytes.
 void ServeBytes(wire::Connection& connection, size_t bytes) {
+  wire::Outgoing welcome = MessageOf(Frame::WELCOME, 1, 0);
+  welcome.frame.set_active(true);
+  welcome.frame.set_limit(5);
+  connection.Send(std::move(welcome));
   for (;;) {
     const auto message = connection.Receive();
     if (!message.ok()) return;
     wire::Outgoing answer = MessageOf(Frame::VALUES, 1, bytes);
     answer.frame.set_bucket(message->frame.bucket());
-    if (message->frame.kind() == Frame::HELLO) {
-      answer = MessageOf(Frame::WELCOME, 1, 0);
-      answer.frame.set_active(true);
-      answer.frame.set_limit(5);
-    }
     connection.Send(std::move(answer));
   }
 }
@@ -302,8 +325,9 @@ TEST(Protocol, AServerThatSendsTooLittleOrTooMuchIsNotBelieved) {
     const int64_t size = job.plans()[0].shape.buckets[0].elements * 4;
     const auto bytes = static_cast<size_t>(std::max<int64_t>(0, size + difference));
     const auto listener = job.transport().Listen(
-        job.addresses()[0],
-        [bytes](wire::Connection& connection) { ServeBytes(connection, bytes); });
+        job.addresses()[0], [bytes](wire::Connection& connection, const wire::Caller&) {
+          ServeBytes(connection, bytes);
+        });
     ASSERT_TRUE(listener.ok());
     const absl::Status status = Task(job, 0).Join();
     EXPECT_TRUE(absl::IsInternal(status)) << status;

@@ -1,26 +1,22 @@
 #include "train/ps/server.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "train/ps/control.h"
 
 namespace muster::train {
 namespace {
 
+using wire::ErrorOf;
 using wire::Frame;
 
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
-
-wire::Outgoing ErrorOf(const absl::Status& status) {
-  wire::Outgoing error;
-  error.frame.set_kind(Frame::ERROR);
-  error.frame.set_code(static_cast<int>(status.code()));
-  error.frame.set_text(std::string(status.message()));
-  return error;
-}
 
 wire::Outgoing Ok(std::string text = "") {
   wire::Outgoing ok;
@@ -46,7 +42,12 @@ absl::Status NoGeneration() {
 }  // namespace
 
 ParameterServer::ParameterServer(Options options)
-    : options_(std::move(options)), members_(options_.training_tasks) {}
+    : options_(std::move(options)),
+      admission_({.self = options_.self,
+                  .tasks = options_.training_tasks,
+                  .cluster = options_.cluster,
+                  .log = options_.log}),
+      members_(options_.training_tasks) {}
 
 ParameterServer::~ParameterServer() { members_.Disconnect(); }
 
@@ -60,35 +61,25 @@ bool ParameterServer::finished() const {
   return finished_;
 }
 
-absl::Status ParameterServer::CheckHello(const Frame& hello) const {
-  if (hello.kind() != Frame::HELLO) {
-    return absl::InvalidArgumentError("the peer does not speak Muster's protocol");
-  }
-  if (hello.cluster() == options_.cluster) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(options_.self.ToString(), " belongs to another cluster: it knows ",
-                   options_.cluster, ", ", hello.peer().role(), ":", hello.peer().index(),
-                   " knows ", hello.cluster(), "; start all tasks with the same TF_CONFIG"));
-}
-
-void ParameterServer::Serve(wire::Connection& connection) {
-  auto hello = connection.Receive();
-  absl::Status status = hello.ok() ? CheckHello(hello->frame) : hello.status();
-  if (status.ok()) {
-    status =
-        hello->frame.control() ? ServeControl(connection) : ServeTask(connection, hello->frame);
+void ParameterServer::Serve(wire::Connection& connection, const wire::Caller& caller) {
+  const auto pass = admission_.Admit(caller);
+  if (!pass.ok()) return wire::Refuse(connection, pass.status());
+  absl::Status status;
+  if (caller.hello.service() != Frame::PARAMETERS) {
+    status = absl::InvalidArgumentError("a ps task does not serve that");
+  } else if (caller.hello.control()) {
+    status = ServeControl(connection, /*is_chief=*/pass->rank == 0);
+  } else {
+    status = ServeTask(connection, pass->rank, caller.hello);
   }
   if (!status.ok() && !absl::IsUnavailable(status)) connection.Send(ErrorOf(status));
 }
 
-absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Frame& hello) {
-  const std::optional<int> rank = members_.RankOf(hello.peer());
-  const std::string name = absl::StrCat(hello.peer().role(), ":", hello.peer().index());
-  if (!rank.has_value()) {
-    return absl::NotFoundError(absl::StrCat(name, " is not a training task of this cluster"));
-  }
+absl::Status ParameterServer::ServeTask(wire::Connection& connection, int rank,
+                                        const Frame& hello) {
+  const std::string name = members_.task(rank).ToString();
   auto outbox = std::make_shared<wire::Outbox>(connection);
-  if (absl::Status taken = members_.Join(*rank, hello.peer(), outbox); !taken.ok()) {
+  if (absl::Status taken = members_.Join(rank, hello.peer(), outbox); !taken.ok()) {
     outbox->CloseAfterSending();
     return taken;
   }
@@ -100,7 +91,7 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Fram
   if (active) {
     welcome.frame.set_generation(joined->number());
     welcome.frame.set_version(joined->step());
-    welcome.frame.set_sequence(joined->CursorOf(*rank));
+    welcome.frame.set_sequence(joined->CursorOf(rank));
     welcome.frame.set_limit(joined->limit());
     welcome.frame.set_text(joined->data().dump());
     options_.log(absl::StrCat(name, " joined at step ", joined->step()));
@@ -110,13 +101,13 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, const Fram
   absl::Status status;
   while (active && status.ok()) {
     auto message = connection.Receive();
-    status = message.ok() ? HandleTask(*rank, *std::move(message), *joined) : message.status();
+    status = message.ok() ? HandleTask(rank, *std::move(message), *joined) : message.status();
   }
   if (active) {
-    joined->Leave(*rank);
+    joined->Leave(rank);
     options_.log(absl::StrCat(name, " left at step ", joined->step()));
   }
-  members_.Leave(*rank, outbox.get());  // from here on it may join again
+  members_.Leave(rank, outbox.get());  // from here on it may join again
   if (!status.ok() && !absl::IsUnavailable(status)) outbox->Post(ErrorOf(status));
   outbox->CloseAfterSending();
   return absl::UnavailableError("");  // what there was to say has been said
@@ -142,20 +133,25 @@ absl::Status ParameterServer::HandleTask(int rank, wire::Incoming message, Gener
   }
 }
 
-absl::Status ParameterServer::ServeControl(wire::Connection& connection) {
+absl::Status ParameterServer::ServeControl(wire::Connection& connection, bool is_chief) {
   if (!connection.Send(Ok())) return absl::UnavailableError("gone");
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming message, connection.Receive());
-    auto answer = HandleControl(message);
+    auto answer = HandleControl(message, is_chief);
     if (!connection.Send(answer.ok() ? *std::move(answer) : ErrorOf(answer.status()))) {
       return absl::UnavailableError("gone");
     }
   }
 }
 
-absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incoming& message) {
+absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incoming& message,
+                                                              bool is_chief) {
   const Frame& frame = message.frame;
   if (frame.kind() == Frame::STATUS) return Status();
+  if (!is_chief) {
+    return absl::PermissionDeniedError(absl::StrCat("only ", members_.task(0).ToString(),
+                                                    " may send ", Frame::Kind_Name(frame.kind())));
+  }
   if (frame.kind() == Frame::PREPARE) return Prepare(frame);
   if (frame.kind() == Frame::FINISH) {
     Finish();
@@ -200,7 +196,7 @@ void ParameterServer::Finish() {
 
 // The tasks of the generation before are sent away: they come back to this one.
 absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
-  const auto json = nlohmann::json::parse(frame.text(), nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(frame.text());
   if (json.is_discarded()) return absl::InvalidArgumentError("PREPARE without a description");
   MUSTER_ASSIGN_OR_RETURN(GenerationSpec spec, GenerationSpec::FromJson(json));
   options_.log(absl::StrCat("holds ", spec.shape.elements + spec.shape.table_elements,
@@ -277,24 +273,29 @@ bool ParameterServer::AwaitFinish(absl::Duration timeout) {
 }
 
 absl::Status ParameterServer::Run(absl::Duration patience, absl::Duration grace) {
-  absl::Time deserted = absl::Now();
-  absl::Time report_at = deserted + options_.report_interval;
-  while (!AwaitFinish(std::min({kLookInterval, patience, options_.report_interval}))) {
-    const absl::Time now = absl::Now();
+  const absl::Duration interval = std::min({kLookInterval, patience, options_.report_interval});
+  bool served = false;
+  absl::Duration deserted, reported;
+  absl::Time looked = Clock::Real().Now();
+  while (!AwaitFinish(interval)) {
+    const absl::Time now = Clock::Real().Now();
+    // A process that was stopped for long has not looked for long: its tasks may be on their way.
+    deserted += std::min(now - std::exchange(looked, now), 2 * interval);
     if (members_.connected() > 0) {
-      deserted = now;
-      report_at = now + options_.report_interval;
-    } else if (now - deserted > patience) {
-      return absl::DeadlineExceededError(
+      served = true;
+      deserted = reported = absl::ZeroDuration();
+    } else if (deserted > patience) {
+      const std::string why =
           absl::StrCat("no task was connected to ", options_.self.ToString(), " for ",
-                       absl::FormatDuration(patience), "; is the chief running?"));
-    } else if (now > report_at) {
-      report_at = now + options_.report_interval;
+                       absl::FormatDuration(patience), "; is the chief running?");
+      return served ? absl::UnavailableError(why) : absl::DeadlineExceededError(why);
+    } else if (deserted - reported > options_.report_interval) {
+      reported = deserted;
       options_.log("no task is connected; waiting for the chief");
     }
   }
-  const absl::Time deadline = absl::Now() + grace;
-  while (members_.connected() > 0 && absl::Now() < deadline) {
+  const absl::Time deadline = Clock::Real().Now() + grace;
+  while (members_.connected() > 0 && Clock::Real().Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   return absl::OkStatus();

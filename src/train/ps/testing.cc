@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "train/half.h"
 
@@ -93,7 +94,9 @@ void Job::StartServer(int index) {
                                .report_interval = options_.report_interval});
   auto listener = transport().Listen(
       addresses_[index],
-      [served = server.server.get()](wire::Connection& connection) { served->Serve(connection); });
+      [served = server.server.get()](wire::Connection& connection, const wire::Caller& caller) {
+        served->Serve(connection, caller);
+      });
   EXPECT_TRUE(listener.ok()) << listener.status();
   if (listener.ok()) server.listener = *std::move(listener);
 }
@@ -105,7 +108,7 @@ void Job::StopServer(int index) {
 
 Frame Job::HelloOf(int rank, int attempt, uint64_t incarnation) const {
   Frame hello;
-  hello.set_cluster(kCluster);
+  hello.set_cluster(Sha256Hex(kCluster));
   hello.mutable_peer()->set_role(task(rank).role);
   hello.mutable_peer()->set_index(static_cast<uint32_t>(task(rank).index));
   hello.mutable_peer()->set_attempt(static_cast<uint32_t>(attempt));
@@ -130,6 +133,7 @@ std::unique_ptr<PsCoordinator> Job::NewCoordinator() {
                                           .plans = plans_,
                                           .spec = spec,
                                           .report_interval = options_.report_interval,
+                                          .call_timeout = options_.call_timeout,
                                           .log = [this](const std::string& line) { Log(line); }});
 }
 

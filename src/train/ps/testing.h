@@ -34,6 +34,7 @@ struct JobOptions {
   OptimizerConfig optimizer = {.kind = OptimizerConfig::Kind::kAdam, .learning_rate = 0.01};
   absl::Duration report_interval = absl::Seconds(10);
   absl::Duration peer_timeout = absl::Minutes(1);
+  absl::Duration call_timeout = absl::Minutes(1);
 };
 
 // The servers of a job, and what its tasks have in common. Tasks: chief:0, worker:0, worker:1 …

@@ -107,8 +107,7 @@ class FakeConnection final : public Connection {
 
 class FakeListener final : public Listener {
  public:
-  FakeListener(FakeTransport& transport, std::string address,
-               std::function<void(Connection&)> serve)
+  FakeListener(FakeTransport& transport, std::string address, StreamHandler serve)
       : transport_(transport), address_(std::move(address)), serve_(std::move(serve)) {}
   ~FakeListener() override {
     {
@@ -120,11 +119,11 @@ class FakeListener final : public Listener {
   }
 
   // Under the transport's lock, as is Cut.
-  void Accept(const std::shared_ptr<FakeStream>& stream) {
+  void Accept(const std::shared_ptr<FakeStream>& stream, const Frame& hello) {
     streams_.push_back(stream);
-    threads_.emplace_back([this, stream] {
+    threads_.emplace_back([this, stream, caller = Caller{hello, "fake"}] {
       FakeConnection connection(stream, kServer);
-      serve_(connection);
+      serve_(connection, caller);
     });
   }
   void Cut() {
@@ -135,7 +134,7 @@ class FakeListener final : public Listener {
  private:
   FakeTransport& transport_;
   const std::string address_;
-  const std::function<void(Connection&)> serve_;
+  const StreamHandler serve_;
   std::vector<std::shared_ptr<FakeStream>> streams_;
   std::vector<std::jthread> threads_;
 };
@@ -146,6 +145,7 @@ FakeListener* FakeTransport::FindListener(const std::string& address) const {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> FakeTransport::Connect(const std::string& address,
+                                                                   const Frame& hello,
                                                                    absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const auto listens = [&] {
@@ -156,12 +156,12 @@ absl::StatusOr<std::unique_ptr<Connection>> FakeTransport::Connect(const std::st
     return absl::UnavailableError(absl::StrCat("nobody answers at ", address));
   }
   auto stream = std::make_shared<FakeStream>(jitter_);
-  FindListener(address)->Accept(stream);
+  FindListener(address)->Accept(stream, hello);
   return std::make_unique<FakeConnection>(stream, kClient);
 }
 
-absl::StatusOr<std::unique_ptr<Listener>> FakeTransport::Listen(
-    const std::string& address, std::function<void(Connection&)> serve) {
+absl::StatusOr<std::unique_ptr<Listener>> FakeTransport::Listen(const std::string& address,
+                                                                StreamHandler serve) {
   absl::MutexLock lock(&mutex_);
   if (FindListener(address) != nullptr) {
     return absl::UnavailableError(absl::StrCat("cannot listen at ", address));

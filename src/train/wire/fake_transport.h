@@ -20,9 +20,10 @@ class FakeStream;
 class FakeTransport final : public Transport {
  public:
   absl::StatusOr<std::unique_ptr<Connection>> Connect(const std::string& address,
+                                                      const Frame& hello,
                                                       absl::Duration timeout) override;
   absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
-                                                   std::function<void(Connection&)> serve) override;
+                                                   StreamHandler serve) override;
 
   // Ends every stream to that address, as a network does.
   void Cut(const std::string& address);

@@ -34,14 +34,15 @@ Outgoing MessageOf(std::string text) {
 class GarbageTest : public testing::Test {
  protected:
   GarbageTest() : path_(folder_.path() + "/socket") {
-    auto listener = transport_.Listen("unix:" + path_, [this](Connection& connection) {
-      auto message = connection.Receive();
-      {
-        absl::MutexLock lock(&mutex_);
-        received_.push_back(message.status());
-      }
-      if (message.ok()) connection.Send(MessageOf("heard"));
-    });
+    auto listener =
+        transport_.Listen("unix:" + path_, [this](Connection& connection, const Caller&) {
+          auto message = connection.Receive();
+          {
+            absl::MutexLock lock(&mutex_);
+            received_.push_back(message.status());
+          }
+          if (message.ok()) connection.Send(MessageOf("heard"));
+        });
     EXPECT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
   }
@@ -49,7 +50,7 @@ class GarbageTest : public testing::Test {
 
   // Whatever was said, others are served.
   void ExpectAlive() {
-    auto connection = transport_.Connect("unix:" + path_, kSoon);
+    auto connection = transport_.Connect("unix:" + path_, {}, kSoon);
     ASSERT_TRUE(connection.ok()) << connection.status();
     ASSERT_TRUE((*connection)->Send(MessageOf("hello")));
     EXPECT_TRUE((*connection)->Receive().ok());
@@ -72,6 +73,7 @@ class GarbageTest : public testing::Test {
     auto channel = grpc::CreateChannel("unix:" + path_, grpc::InsecureChannelCredentials());
     grpc::GenericStub stub(channel);
     grpc::ClientContext context;
+    context.AddMetadata("muster-hello-bin", "");
     grpc::CompletionQueue queue;
     auto call = stub.PrepareCall(&context, "/muster.train.wire.ParameterServer/Stream", &queue);
     void* tag;
@@ -177,7 +179,7 @@ TEST(Garbage, AServerThatDoesNotSpeakTheProtocol) {
   });
   ASSERT_TRUE(listener.ok()) << listener.status();
   GrpcTransport transport;
-  const auto connection = transport.Connect("unix:" + path, absl::Milliseconds(300));
+  const auto connection = transport.Connect("unix:" + path, {}, absl::Milliseconds(300));
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_TRUE(absl::IsUnavailable((*connection)->Receive().status()));
 }

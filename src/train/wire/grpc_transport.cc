@@ -1,5 +1,6 @@
 #include "train/wire/grpc_transport.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
@@ -24,6 +25,7 @@ namespace muster::train::wire {
 namespace {
 
 constexpr char kMethod[] = "/muster.train.wire.ParameterServer/Stream";
+constexpr char kHelloKey[] = "muster-hello-bin";
 constexpr absl::string_view kUnixPrefix = "unix:";
 constexpr size_t kMaxFrameBytes = 64 << 20;  // PREPARE describes every variable of a shard
 
@@ -118,6 +120,16 @@ void Configure(Arguments& arguments) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
 }
 
+// A stranger without a certificate, or one that speaks no HTTP/2, is hung up on soon. So is a
+// connection without a stream: each of ours has one from its beginning to its end.
+void LimitStrangers(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);
+  // The hello in base64, and what gRPC itself adds.
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(2 * kMaxHelloBytes));
+}
+
 struct BuilderArguments {
   grpc::ServerBuilder& builder;
   void SetInt(const std::string& name, int value) { builder.AddChannelArgument(name, value); }
@@ -143,8 +155,26 @@ std::string PathOf(const std::string& address) {
   return absl::StartsWith(address, kUnixPrefix) ? address.substr(kUnixPrefix.size()) : "";
 }
 
+// On the monotonic clock: the wall clock may be set meanwhile.
+gpr_timespec DeadlineAfter(absl::Duration timeout) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_millis(absl::ToInt64Milliseconds(timeout), GPR_TIMESPAN));
+}
+
 absl::Status Nobody(const std::string& address) {
   return absl::UnavailableError(absl::StrCat("nobody answers at ", address));
+}
+
+std::optional<Frame> HelloOf(const grpc::ServerContext& context) {
+  const auto found = context.client_metadata().find(kHelloKey);
+  if (found == context.client_metadata().end()) return std::nullopt;
+  const grpc::string_ref bytes = found->second;
+  Frame hello;
+  if (bytes.size() > kMaxHelloBytes ||
+      !hello.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return std::nullopt;
+  }
+  return hello;
 }
 
 absl::Status Taken(const std::string& address) {
@@ -172,7 +202,7 @@ class ServerConnection final : public Connection {
 // The one method, registered by hand: generated code would copy each payload through a message.
 class StreamService final : public grpc::Service {
  public:
-  explicit StreamService(std::function<void(Connection&)> serve) : serve_(std::move(serve)) {
+  explicit StreamService(StreamHandler serve) : serve_(std::move(serve)) {
     using Handler =
         grpc::internal::BidiStreamingHandler<StreamService, grpc::ByteBuffer, grpc::ByteBuffer>;
     AddMethod(new grpc::internal::RpcServiceMethod(
@@ -184,17 +214,19 @@ class StreamService final : public grpc::Service {
 
  private:
   grpc::Status Serve(grpc::ServerContext& context, ServerStream& stream) {
+    std::optional<Frame> hello = HelloOf(context);
+    if (!hello) return {grpc::StatusCode::INVALID_ARGUMENT, "no hello of Muster's protocol"};
     ServerConnection connection(context, stream);
-    serve_(connection);
+    serve_(connection, {*std::move(hello), context.peer()});
     return grpc::Status::OK;
   }
 
-  std::function<void(Connection&)> serve_;
+  const StreamHandler serve_;
 };
 
 class GrpcListener final : public Listener {
  public:
-  explicit GrpcListener(std::function<void(Connection&)> serve) : service_(std::move(serve)) {}
+  explicit GrpcListener(StreamHandler serve) : service_(std::move(serve)) {}
   ~GrpcListener() override {
     socket_.reset();
     if (server_ == nullptr) return;
@@ -207,6 +239,7 @@ class GrpcListener final : public Listener {
     grpc::ServerBuilder builder;
     BuilderArguments arguments{builder};
     Configure(arguments);
+    LimitStrangers(builder);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
     if (path.empty()) {
@@ -233,13 +266,15 @@ class GrpcListener final : public Listener {
 
 class ClientConnection final : public Connection {
  public:
-  explicit ClientConnection(std::shared_ptr<grpc::Channel> channel)
-      : channel_(std::move(channel)),
-        stream_(
-            grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
-                channel_.get(),
-                grpc::internal::RpcMethod(kMethod, grpc::internal::RpcMethod::BIDI_STREAMING),
-                &context_)) {}
+  ClientConnection(std::shared_ptr<grpc::Channel> channel, const Frame& hello)
+      : channel_(std::move(channel)) {
+    context_.AddMetadata(kHelloKey, hello.SerializeAsString());
+    stream_ = std::unique_ptr<ClientStream>(
+        grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(
+            channel_.get(),
+            grpc::internal::RpcMethod(kMethod, grpc::internal::RpcMethod::BIDI_STREAMING),
+            &context_));
+  }
   ~ClientConnection() override {
     context_.TryCancel();
     (void)stream_->Finish();
@@ -272,28 +307,48 @@ absl::StatusOr<Tls> Tls::Read(const std::string& folder) {
   return tls;
 }
 
+absl::Status GrpcTransport::CheckProtected(const std::string& address) const {
+  if (tls_ || plaintext_ == Plaintext::kAnywhere || !PathOf(address).empty()) {
+    return absl::OkStatus();
+  }
+  const auto parsed = ParseAddress(address);
+  if (parsed && IsLoopback(parsed->host)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      address,
+      " is on a network and this task has no certificates: anybody there could read the model and "
+      "change it. Set MUSTER_TLS_DIR to a folder with the job's certificates, which `muster env "
+      "JOB --certificates DIR` makes; or, in a network that you trust, set "
+      "MUSTER_INSECURE_PLAINTEXT=1 for every task"));
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::string& address,
+                                                                   const Frame& hello,
                                                                    absl::Duration timeout) {
+  MUSTER_RETURN_IF_ERROR(CheckProtected(address));
+  if (hello.ByteSizeLong() > kMaxHelloBytes) {
+    return absl::InvalidArgumentError("the names of this task and its process are too long");
+  }
   grpc::ChannelArguments arguments;
   Configure(arguments);
   if (const std::string path = PathOf(address); !path.empty()) {
     auto socket = ConnectUnix(path, timeout);
     if (!socket.ok()) return Nobody(address);
     return std::make_unique<ClientConnection>(
-        grpc::CreateCustomInsecureChannelFromFd(address, socket->Release(), arguments));
+        grpc::CreateCustomInsecureChannelFromFd(address, socket->Release(), arguments), hello);
   }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  // Also the least time that an attempt has, with its TLS handshake.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   if (tls_) arguments.SetSslTargetNameOverride(kTaskTlsName);
   auto channel = grpc::CreateCustomChannel(address, ClientCredentials(tls_), arguments);
-  const absl::Time deadline = absl::Now() + timeout;
-  if (!channel->WaitForConnected(absl::ToChronoTime(deadline))) return Nobody(address);
-  return std::make_unique<ClientConnection>(std::move(channel));
+  if (!channel->WaitForConnected(DeadlineAfter(timeout))) return Nobody(address);
+  return std::make_unique<ClientConnection>(std::move(channel), hello);
 }
 
-absl::StatusOr<std::unique_ptr<Listener>> GrpcTransport::Listen(
-    const std::string& address, std::function<void(Connection&)> serve) {
+absl::StatusOr<std::unique_ptr<Listener>> GrpcTransport::Listen(const std::string& address,
+                                                                StreamHandler serve) {
+  MUSTER_RETURN_IF_ERROR(CheckProtected(address));
   auto listener = std::make_unique<GrpcListener>(std::move(serve));
   MUSTER_RETURN_IF_ERROR(listener->Start(address, tls_));
   return listener;

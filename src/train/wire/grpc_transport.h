@@ -1,5 +1,6 @@
 // Messages over gRPC: one bidirectional stream a connection, payloads sent from the memory they are
-// in. Addresses are host:port, or unix:/path for tasks of this machine.
+// in. The hello travels in the call's metadata, so a server judges it before it takes a message.
+// Addresses are host:port, or unix:/path for tasks of this machine.
 #pragma once
 
 #include <memory>
@@ -20,20 +21,29 @@ struct Tls {
   static absl::StatusOr<Tls> Read(const std::string& folder);
 };
 
+// Over TCP without certificates.
+enum class Plaintext { kLoopbackOnly, kAnywhere };
+
+// With certificates both sides of a TCP connection show one of the same authority, and nobody else
+// is spoken to. Without them only Unix sockets and the loopback interface are used, unless the user
+// allows plaintext anywhere.
 class GrpcTransport final : public Transport {
  public:
   GrpcTransport() = default;
-  // Between machines both sides show a certificate of the same authority, and nobody else is spoken
-  // to.
-  explicit GrpcTransport(std::optional<Tls> tls) : tls_(std::move(tls)) {}
+  explicit GrpcTransport(std::optional<Tls> tls, Plaintext plaintext = Plaintext::kLoopbackOnly)
+      : tls_(std::move(tls)), plaintext_(plaintext) {}
 
   absl::StatusOr<std::unique_ptr<Connection>> Connect(const std::string& address,
+                                                      const Frame& hello,
                                                       absl::Duration timeout) override;
   absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
-                                                   std::function<void(Connection&)> serve) override;
+                                                   StreamHandler serve) override;
 
  private:
+  absl::Status CheckProtected(const std::string& address) const;
+
   const std::optional<Tls> tls_;
+  const Plaintext plaintext_ = Plaintext::kLoopbackOnly;
 };
 
 }  // namespace muster::train::wire

@@ -1,6 +1,4 @@
 // Who is spoken to between machines: nobody but tasks of the same job.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "net/authority.h"
 #include "train/wire/grpc_transport.h"
+#include "train/wire/testing.h"
 
 // Debian's gRPC forgets some buffers of each TLS connection; nobody but gRPC calls this function.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
@@ -38,39 +37,6 @@ Tls NewJob() {
   const auto issued =
       authority.Issue({.name = kTaskTlsName, .hosts = absl::StrCat("DNS:", kTaskTlsName)}).value();
   return {authority.certificate(), issued.certificate, issued.key};
-}
-
-// Bound to a port that nobody had.
-UniqueFd BindAnywhere(std::string& address) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in bound = {.sin_family = AF_INET, .sin_addr = {::htonl(INADDR_LOOPBACK)}};
-  socklen_t size = sizeof(bound);
-  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&bound), size), 0);
-  EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &size), 0);
-  address = absl::StrCat("127.0.0.1:", ::ntohs(bound.sin_port));
-  return socket;
-}
-
-// A port that nobody has now.
-std::string FreeAddress() {
-  std::string address;
-  BindAnywhere(address);
-  return address;
-}
-
-UniqueFd ConnectTo(const std::string& address) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
-  const sockaddr_in peer = {.sin_family = AF_INET,
-                            .sin_port = ::htons(static_cast<uint16_t>(PortOf(address))),
-                            .sin_addr = {::htonl(INADDR_LOOPBACK)}};
-  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)), 0);
-  return socket;
-}
-
-// The other end may hang up meanwhile.
-bool SendAll(int socket, absl::string_view bytes) {
-  return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-         static_cast<ssize_t>(bytes.size());
 }
 
 // Hands on what one client and a server say, and writes down the client's part.
@@ -116,7 +82,7 @@ class Eavesdropper {
 class TlsTest : public testing::Test {
  protected:
   TlsTest() {
-    auto listener = transport_.Listen(address_, [this](Connection& connection) {
+    auto listener = transport_.Listen(address_, [this](Connection& connection, const Caller&) {
       ++served_;
       if (connection.Receive().ok()) {
         Outgoing answer;
@@ -134,7 +100,7 @@ class TlsTest : public testing::Test {
   static bool IsServedAt(const std::string& address, std::optional<Tls> tls,
                          absl::Duration timeout) {
     GrpcTransport other(std::move(tls));
-    auto connection = other.Connect(address, timeout);
+    auto connection = other.Connect(address, {}, timeout);
     if (!connection.ok()) return false;
     Outgoing hello;
     hello.frame.set_text("hello");
@@ -185,9 +151,10 @@ TEST_F(TlsTest, ATaskDoesNotSpeakToAStranger) {
   GrpcTransport stranger(other);
   const std::string address = FreeAddress();
   std::atomic<int> served = 0;
-  const auto listener = stranger.Listen(address, [&served](Connection&) { ++served; });
+  const auto listener =
+      stranger.Listen(address, [&served](Connection&, const Caller&) { ++served; });
   ASSERT_TRUE(listener.ok());
-  EXPECT_FALSE(transport_.Connect(address, kRefused).ok());
+  EXPECT_FALSE(transport_.Connect(address, {}, kRefused).ok());
   EXPECT_EQ(served, 0);
 }
 

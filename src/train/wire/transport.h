@@ -35,16 +35,35 @@ class Listener {
   virtual ~Listener() = default;
 };
 
+// The client of a stream, as a server sees it.
+struct Caller {
+  Frame hello;          // the client's claim; only TLS proves that it belongs to the job
+  std::string address;  // for logs
+};
+
+// Called in a thread of its own for each stream, which ends when it returns. Nothing but the hello
+// is taken from the network before the first Receive, so a caller can be turned away cheaply.
+using StreamHandler = std::function<void(Connection&, const Caller&)>;
+
+// How long callers that try again let one Connect() take: a TLS handshake far away takes a second,
+// and a call that gives up throws away the one that is under way.
+inline constexpr absl::Duration kConnectTurn = absl::Seconds(5);
+
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Waits until the address answers: Unavailable after `timeout`.
+  // Opens a stream that introduces itself with `hello`, at most kMaxHelloBytes. Waits until the
+  // address answers: Unavailable after `timeout`. FailedPrecondition: the address may only be
+  // reached with certificates.
   virtual absl::StatusOr<std::unique_ptr<Connection>> Connect(const std::string& address,
+                                                              const Frame& hello,
                                                               absl::Duration timeout) = 0;
-  // `serve` is called in a thread of its own for each stream, which ends when it returns.
-  virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(
-      const std::string& address, std::function<void(Connection&)> serve) = 0;
+  // FailedPrecondition as of Connect.
+  virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
+                                                           StreamHandler serve) = 0;
 };
+
+inline constexpr size_t kMaxHelloBytes = 4 << 10;
 
 }  // namespace muster::train::wire

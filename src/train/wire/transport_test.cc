@@ -1,7 +1,5 @@
 #include "train/wire/transport.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -12,18 +10,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/testing.h"
 #include "base/unique_fd.h"
+#include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "train/wire/fake_transport.h"
 #include "train/wire/grpc_transport.h"
 #include "train/wire/outbox.h"
+#include "train/wire/testing.h"
 #include "train/wire/watchdog.h"
 
 namespace muster::train::wire {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr absl::Duration kSoon = absl::Seconds(20);
@@ -35,7 +37,7 @@ Outgoing MessageOf(std::string text, std::vector<Chunk> payload = {}) {
 }
 
 // Sends back what it gets.
-void Echo(Connection& connection) {
+void Echo(Connection& connection, const Caller& /*caller*/) {
   for (;;) {
     auto message = connection.Receive();
     if (!message.ok()) return;
@@ -44,17 +46,6 @@ void Echo(Connection& connection) {
     answer.payload.assign(pieces.begin(), pieces.end());
     if (!connection.Send(std::move(answer))) return;
   }
-}
-
-int FreePort() {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
 }
 
 enum class Kind { kFake, kUnix, kLongUnix, kTcp };
@@ -78,18 +69,18 @@ class TransportTest : public testing::TestWithParam<Kind> {
         break;
       }
       case Kind::kTcp:
-        address_ = absl::StrCat("127.0.0.1:", FreePort());
+        address_ = FreeAddress();
     }
     transport_ = std::make_unique<GrpcTransport>();
   }
 
-  std::unique_ptr<Listener> Listen(std::function<void(Connection&)> serve) {
+  std::unique_ptr<Listener> Listen(StreamHandler serve) {
     auto listener = transport_->Listen(address_, std::move(serve));
     EXPECT_TRUE(listener.ok()) << listener.status();
     return listener.ok() ? *std::move(listener) : nullptr;
   }
   std::unique_ptr<Connection> Connect() {
-    auto connection = transport_->Connect(address_, kSoon);
+    auto connection = transport_->Connect(address_, {}, kSoon);
     EXPECT_TRUE(connection.ok()) << connection.status();
     return connection.ok() ? *std::move(connection) : nullptr;
   }
@@ -117,6 +108,24 @@ TEST_P(TransportTest, CarriesMessagesInOrder) {
     EXPECT_EQ(message->frame.text(), absl::StrCat(i));
     EXPECT_EQ(message->payload.size(), 0U);
   }
+}
+
+TEST_P(TransportTest, TheHelloComesWithTheStream) {
+  auto listener = Listen([](Connection& connection, const Caller& caller) {
+    Outgoing answer{caller.hello, {}};
+    answer.frame.set_text(caller.address);
+    connection.Send(std::move(answer));
+  });
+  Frame hello;
+  hello.set_kind(Frame::HELLO);
+  hello.mutable_peer()->set_process(std::string("\0\n binary", 9));
+  auto connection = transport_->Connect(address_, hello, kSoon);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  auto answer = (*connection)->Receive();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->frame.kind(), Frame::HELLO);
+  EXPECT_EQ(answer->frame.peer().process(), hello.peer().process());
+  EXPECT_FALSE(answer->frame.text().empty());
 }
 
 TEST_P(TransportTest, LargeMessages) {
@@ -185,7 +194,7 @@ TEST_P(TransportTest, CancelWakesReceive) {
 // The server never reads: sending stops somewhere, and goes on when the stream is cancelled.
 TEST_P(TransportTest, CancelWakesSend) {
   absl::Notification over;
-  auto listener = Listen([&](Connection&) { over.WaitForNotification(); });
+  auto listener = Listen([&](Connection&, const Caller&) { over.WaitForNotification(); });
   auto connection = Connect();
   auto memory = std::make_shared<std::string>(8 << 20, 'x');
   std::jthread cancels([&] {
@@ -199,7 +208,7 @@ TEST_P(TransportTest, CancelWakesSend) {
 }
 
 TEST_P(TransportTest, APeerThatVanishesWhileWeSend) {
-  auto listener = Listen([](Connection& connection) { (void)connection.Receive(); });
+  auto listener = Listen([](Connection& connection, const Caller&) { (void)connection.Receive(); });
   auto connection = Connect();
   auto memory = std::make_shared<std::string>(8 << 20, 'x');
   while (connection->Send(MessageOf("", {{memory->data(), memory->size(), memory}}))) {
@@ -209,7 +218,7 @@ TEST_P(TransportTest, APeerThatVanishesWhileWeSend) {
 
 TEST_P(TransportTest, AServerNoticesThatAPeerHasGone) {
   absl::Notification came, gone;
-  auto listener = Listen([&](Connection& connection) {
+  auto listener = Listen([&](Connection& connection, const Caller&) {
     came.Notify();
     while (connection.Receive().ok()) {
     }
@@ -223,7 +232,7 @@ TEST_P(TransportTest, AServerNoticesThatAPeerHasGone) {
 }
 
 TEST_P(TransportTest, WhatAServerSaysLastArrives) {
-  auto listener = Listen([](Connection& connection) {
+  auto listener = Listen([](Connection& connection, const Caller&) {
     (void)connection.Receive();
     connection.Send(MessageOf("goodbye"));
   });
@@ -263,7 +272,7 @@ TEST_P(TransportTest, AnAddressThatIsTaken) {
 
 TEST_P(TransportTest, NobodyAnswers) {
   const absl::Time before = absl::Now();
-  const auto connection = transport_->Connect(address_, absl::Milliseconds(100));
+  const auto connection = transport_->Connect(address_, {}, absl::Milliseconds(100));
   EXPECT_TRUE(absl::IsUnavailable(connection.status()));
   EXPECT_THAT(connection.status().message(), HasSubstr(address_));
   EXPECT_LT(absl::Now() - before, absl::Seconds(10));
@@ -283,7 +292,7 @@ TEST_P(TransportTest, WhoComesFirstWaits) {
 
 TEST_P(TransportTest, OutboxNeverBlocksWhoPosts) {
   absl::Notification over;
-  auto listener = Listen([&](Connection&) { over.WaitForNotification(); });
+  auto listener = Listen([&](Connection&, const Caller&) { over.WaitForNotification(); });
   auto connection = Connect();
   auto memory = std::make_shared<std::string>(1 << 20, 'x');
   {
@@ -310,10 +319,10 @@ TEST_P(TransportTest, AnOutboxOutlivesItsConnection) {
 
 TEST_P(TransportTest, AWatchdogEndsAStreamThatDoesNotAnswer) {
   absl::Notification over;
-  auto listener = Listen([&](Connection&) { over.WaitForNotification(); });
+  auto listener = Listen([&](Connection&, const Caller&) { over.WaitForNotification(); });
   auto connection = Connect();
   Watchdog watchdog(*connection);
-  watchdog.Arm(absl::Now() + absl::Milliseconds(50));
+  watchdog.Arm(Clock::Real().Now() + absl::Milliseconds(50));
   EXPECT_FALSE(connection->Receive().ok());
   EXPECT_FALSE(watchdog.Disarm());
   over.Notify();
@@ -322,10 +331,10 @@ TEST_P(TransportTest, AWatchdogEndsAStreamThatDoesNotAnswer) {
 TEST(Watchdog, LeavesAStreamInPeaceThatAnswers) {
   FakeTransport transport;
   auto listener = transport.Listen("here", Echo);
-  auto connection = *transport.Connect("here", kSoon);
+  auto connection = *transport.Connect("here", {}, kSoon);
   Watchdog watchdog(*connection);
   for (int i = 0; i < 20; ++i) {
-    watchdog.Arm(absl::Now() + kSoon);
+    watchdog.Arm(Clock::Real().Now() + kSoon);
     connection->Send(MessageOf(""));
     EXPECT_TRUE(connection->Receive().ok());
     EXPECT_TRUE(watchdog.Disarm());
@@ -345,7 +354,33 @@ TEST(GrpcTransport, ASocketThatIsLeftOverIsReplaced) {
   GrpcTransport transport;
   auto listener = transport.Listen("unix:" + path, Echo);
   ASSERT_TRUE(listener.ok()) << listener.status();
-  EXPECT_TRUE(transport.Connect("unix:" + path, kSoon).ok());
+  EXPECT_TRUE(transport.Connect("unix:" + path, {}, kSoon).ok());
+}
+
+TEST(GrpcTransport, AHelloThatIsTooLong) {
+  Frame hello;
+  hello.set_text(std::string(kMaxHelloBytes, 'x'));
+  const auto connection = GrpcTransport().Connect(FreeAddress(), hello, kSoon);
+  EXPECT_TRUE(absl::IsInvalidArgument(connection.status())) << connection.status();
+}
+
+// Beyond this machine nothing is sent without certificates, unless the user says so.
+TEST(GrpcTransport, PlaintextStaysOnTheMachine) {
+  GrpcTransport transport;
+  for (const char* address : {"10.1.2.3:2222", "vm-a:2222", "0.0.0.0:2222", "[::]:2222"}) {
+    for (const absl::Status& status :
+         {transport.Listen(address, Echo).status(),
+          transport.Connect(address, {}, absl::Milliseconds(10)).status()}) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+      EXPECT_THAT(status.message(), AllOf(HasSubstr(address), HasSubstr("MUSTER_TLS_DIR"),
+                                          HasSubstr("MUSTER_INSECURE_PLAINTEXT=1")));
+    }
+  }
+  GrpcTransport open(std::nullopt, Plaintext::kAnywhere);
+  const std::string everywhere = absl::StrCat("0.0.0.0:", PortOf(FreeAddress()));
+  const auto listener = open.Listen(everywhere, Echo);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  EXPECT_TRUE(open.Connect(everywhere, {}, kSoon).ok());
 }
 
 TEST(GrpcTransport, AFolderThatDoesNotExist) {
@@ -355,7 +390,8 @@ TEST(GrpcTransport, AFolderThatDoesNotExist) {
     const std::string address = absl::StrCat("unix:", folder.path(), "/", name, "/socket");
     EXPECT_FALSE(transport.Listen(address, Echo).ok());
     // It may be made later.
-    EXPECT_TRUE(absl::IsUnavailable(transport.Connect(address, absl::Milliseconds(50)).status()));
+    EXPECT_TRUE(
+        absl::IsUnavailable(transport.Connect(address, {}, absl::Milliseconds(50)).status()));
   }
 }
 

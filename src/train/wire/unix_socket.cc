@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 
 namespace muster::train::wire {
@@ -64,11 +65,11 @@ const sockaddr* Name(const Address& address) {
 }  // namespace
 
 absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = Clock::Real().Now() + timeout;
   MUSTER_ASSIGN_OR_RETURN(const Address address, AddressOf(path));
   UniqueFd socket = NewSocket();
   while (::connect(socket.get(), Name(address), sizeof(address.name)) != 0) {
-    if (absl::Now() > deadline) return absl::ErrnoToStatus(errno, path);
+    if (Clock::Real().Now() > deadline) return absl::ErrnoToStatus(errno, path);
     absl::SleepFor(kRetryInterval);
   }
   GiveRoom(socket);

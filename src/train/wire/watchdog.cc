@@ -1,36 +1,38 @@
 #include "train/wire/watchdog.h"
 
-#include "absl/time/clock.h"
+#include "base/clock.h"
 
 namespace muster::train::wire {
 
 Watchdog::Watchdog(Connection& connection)
     : connection_(connection), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
-Watchdog::~Watchdog() {
-  thread_.request_stop();
-  absl::MutexLock lock(&mutex_);
-  changed_.Signal();
-}
+Watchdog::~Watchdog() = default;
 
 void Watchdog::Arm(absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
-  deadline_ = deadline;
-  changed_.Signal();
+  const absl::Duration left = deadline - Clock::Real().Now();
+  const std::lock_guard lock(mutex_);
+  deadline_ = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(left);
+  changed_.notify_one();
 }
 
 bool Watchdog::Disarm() {
-  absl::MutexLock lock(&mutex_);
-  deadline_ = absl::InfiniteFuture();
+  const std::lock_guard lock(mutex_);
+  deadline_ = kNever;
   return !expired_;
 }
 
 void Watchdog::Run(const std::stop_token& stop) {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    changed_.WaitWithDeadline(&mutex_, deadline_);
-    if (absl::Now() < deadline_) continue;
-    deadline_ = absl::InfiniteFuture();
+    const SteadyTime deadline = deadline_;
+    const auto changed = [&] { return deadline_ != deadline; };
+    if (deadline == kNever) {
+      changed_.wait(lock, stop, changed);
+      continue;
+    }
+    if (changed_.wait_until(lock, stop, deadline, changed) || stop.stop_requested()) continue;
+    deadline_ = kNever;
     expired_ = true;
     connection_.Cancel();
   }

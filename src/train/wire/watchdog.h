@@ -1,10 +1,11 @@
 // Ends a stream that does not answer in time.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "train/wire/transport.h"
 
@@ -18,19 +19,23 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Cancels the stream at `deadline`, unless disarmed before.
+  // Cancels the stream at `deadline` (of Clock::Real()), unless disarmed before.
   void Arm(absl::Time deadline);
   // False when the stream was cancelled.
   bool Disarm();
 
  private:
+  using SteadyTime = std::chrono::steady_clock::time_point;
+  static constexpr SteadyTime kNever = SteadyTime::max();
+
   void Run(const std::stop_token& stop);
 
   Connection& connection_;
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
-  absl::Time deadline_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  bool expired_ ABSL_GUARDED_BY(mutex_) = false;
+  // Not absl's: those time out by the wall clock, which may be set back while a call hangs.
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  SteadyTime deadline_ = kNever;  // guarded by mutex_, as the next one
+  bool expired_ = false;
   std::jthread thread_;
 };
 

@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,7 +128,8 @@ DataFactory OpenData(const DataSource& source);
 // Tensors in memory, the example first. One pair for training, one for everything else.
 DataFactory FromTensors(const Batch& train, const Batch& test);
 
-// Throws c10::Error where outputs and targets do not fit; a target is never broadcast.
+// Throws c10::Error where outputs and targets do not fit; a target is never broadcast. What a loss
+// of your own throws ends the task with that text.
 using Loss = std::function<torch::Tensor(const torch::Tensor& outputs, const Batch& batch)>;
 Loss CrossEntropy();
 Loss BinaryCrossEntropy();  // of logits
@@ -152,7 +154,7 @@ struct MetricSpec {
   std::function<std::unique_ptr<Metric>()> make;
 };
 MetricSpec Accuracy();
-MetricSpec TopK(int k);
+MetricSpec TopK(int k);  // k of at least 1
 MetricSpec Auc();
 MetricSpec MeanAbsoluteErrorMetric();
 MetricSpec MeanSquaredErrorMetric();
@@ -276,6 +278,9 @@ std::shared_ptr<Hook> Profiler(const std::string& path, int64_t first_step, int6
 
 struct Experiment {
   std::string name = "model";
+  // What else decides the result, e.g. {"model", "resnet18"}: stored with the checkpoints beside
+  // the numbers below, so that a later run in the same model dir reports what differs.
+  std::map<std::string, std::string> settings;
   ModelFactory model;
   DataFactory data;
   Loss loss;

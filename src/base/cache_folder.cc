@@ -1,0 +1,61 @@
+#include "base/cache_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace muster {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each part of an absolute path, links included, as it is named there.
+absl::Status CheckParts(const fs::path& path) {
+  fs::path at;
+  bool open_to_all = false;  // the folder that holds the part
+  for (const fs::path& part : path) {
+    at /= part;
+    if (part.empty()) continue;  // after a '/' at the end
+    struct stat info {};
+    if (::lstat(at.c_str(), &info) != 0) return DiskError(errno, at.string());
+    if (open_to_all && info.st_uid != ::geteuid() && info.st_uid != 0) {
+      return absl::PermissionDeniedError(absl::StrCat(
+          at.string(), " belongs to another user (uid ", info.st_uid,
+          "), who could replace what is kept there; set MUSTER_CACHE to a folder of your own"));
+    }
+    open_to_all = S_ISDIR(info.st_mode) && (info.st_mode & S_IWOTH) != 0;
+  }
+  if (!open_to_all) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      at.string(), " can be written by every user; take that right away (chmod o-w), or set ",
+      "MUSTER_CACHE to a folder of your own"));
+}
+
+}  // namespace
+
+std::string UserCacheFolder(const Variables& variables) {
+  if (const std::string xdg = variables("XDG_CACHE_HOME"); !xdg.empty() && xdg.front() == '/') {
+    return JoinPath(xdg, "muster");
+  }
+  const std::string home = variables("HOME");
+  return home.empty() ? absl::StrCat("/tmp/muster-", ::geteuid()) : JoinPath(home, ".cache/muster");
+}
+
+absl::Status MakeTrustedFolder(const std::string& path) {
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(path, 0700));
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error).lexically_normal();
+  if (!error) MUSTER_RETURN_IF_ERROR(CheckParts(absolute));
+  const fs::path real = fs::canonical(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), path);
+  return CheckParts(real);
+}
+
+}  // namespace muster

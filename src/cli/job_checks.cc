@@ -1,0 +1,276 @@
+#include "cli/job_checks.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "cli/job_places.h"
+#include "cli/shell_line.h"
+#include "launch/job_dir.h"
+#include "launch/local/addresses.h"
+#include "launch/local/launch.h"
+#include "process/spawn.h"
+#include "storage/url.h"
+
+namespace muster::cli {
+namespace {
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// A path, or a pattern as the shell has them.
+bool Matches(const std::string& path) {
+  if (Exists(path)) return true;
+  glob_t found{};
+  const bool any = ::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+  ::globfree(&found);
+  return any;
+}
+
+// Programs that run a script, and their options that take no value and leave it so; python may be
+// followed by a version.
+struct Interpreter {
+  absl::string_view name;
+  absl::string_view flags = "";
+};
+constexpr Interpreter kInterpreters[] = {{"python", "bBdEiIOPqSuvx"},
+                                         {"bash", "euvx"},
+                                         {"dash", "euvx"},
+                                         {"sh", "euvx"},
+                                         {"zsh", "euvx"},
+                                         {"julia"},
+                                         {"node"},
+                                         {"perl"},
+                                         {"php"},
+                                         {"ruby"},
+                                         {"Rscript"}};
+
+const Interpreter* FindInterpreter(absl::string_view program) {
+  const absl::string_view name = program.substr(program.rfind('/') + 1);
+  for (const Interpreter& one : kInterpreters) {
+    if (name == one.name) return &one;
+    if (one.name == "python" && absl::StartsWith(name, one.name) &&
+        name.find_first_not_of("0123456789.", one.name.size()) == absl::string_view::npos) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
+class JobChecks {
+ public:
+  JobChecks(const std::string& home, const Submission& submission)
+      : submission_(submission),
+        spec_(submission.spec),
+        places_(submission),
+        dir_(JobDir::Of(home, submission.id)) {}
+
+  absl::StatusOr<std::vector<Finding>> Run() {
+    const ClusterSpec cluster = local::PlanAddresses(spec_, {});
+    for (const RoleSpec& role : spec_.roles) {
+      if (role.replicas == 0) continue;
+      MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch,
+                              local::LaunchOf(dir_, submission_, cluster, {role.name, 0}, 0, 0));
+      CheckRole(role, launch);
+    }
+    CheckModel();
+    CheckData();
+    CheckGpus();
+    return std::move(findings_);
+  }
+
+ private:
+  void Ok(std::string subject, std::string detail) {
+    findings_.push_back({Grade::kOk, std::move(subject), std::move(detail)});
+  }
+
+  void CheckRole(const RoleSpec& role, const TaskLaunch& launch) {
+    const std::string directory = absl::StrCat("directory of ", role.name);
+    std::error_code error;
+    if (!std::filesystem::is_directory(launch.working_dir, error)) {
+      findings_.push_back({Grade::kMissing, directory,
+                           absl::StrCat(launch.working_dir,
+                                        " is not a directory; make it, or "
+                                        "correct `working_dir`"),
+                           /*fatal=*/true, places_.OfRole(role.name, "working_dir")});
+      return;  // nothing can be looked for in it
+    }
+    Ok(directory, launch.working_dir);
+    CheckProgram(role, launch);
+  }
+
+  void CheckProgram(const RoleSpec& role, const TaskLaunch& launch) {
+    auto env = CurrentEnvironment();
+    for (const auto& [name, value] : launch.env) env[name] = value;
+    ShellCommand command{.words = launch.argv, .decides = true};
+    auto program = FindProgram(launch.argv[0], env, launch.working_dir);
+    const bool is_line =
+        launch.argv.size() == 3 && launch.argv[0] == "/bin/sh" && launch.argv[1] == "-c";
+    if (program.ok() && is_line) {
+      command = FirstCommand(launch.argv[2]);
+      if (!command.words.empty()) program = FindProgram(command.words[0], env, launch.working_dir);
+    }
+    const std::string subject = absl::StrCat("program of ", role.name);
+    if (program.ok()) {
+      Ok(subject, *program);
+      CheckScript(role, launch, command);
+      return;
+    }
+    // Where the built-in trainer is missing, the submission itself says what to do.
+    findings_.push_back({Grade::kMissing, subject, std::string(program.status().message()),
+                         command.decides && !role.command.empty(),
+                         places_.OfRole(role.name, "command")});
+  }
+
+  void CheckScript(const RoleSpec& role, const TaskLaunch& launch, const ShellCommand& command) {
+    const std::string script = ScriptOf(command.words);
+    if (script.empty()) return;
+    const std::string subject = absl::StrCat("script of ", role.name);
+    const std::string path = AbsolutePath(script, launch.working_dir);
+    if (Exists(path)) return Ok(subject, path);
+    // A task that is started again and again may wait for it so.
+    const bool once =
+        role.restart == RestartPolicy::kNever || role.restart == RestartPolicy::kExitCode;
+    findings_.push_back({Grade::kMissing, subject,
+                         absl::StrCat(path, " does not exist; correct `command` or `working_dir`"),
+                         command.decides && once, places_.OfRole(role.name, "command")});
+  }
+
+  // Whether nobody but the built-in trainer, which makes no input of its own, could make a file.
+  bool OnlyTrains() const {
+    return std::all_of(spec_.roles.begin(), spec_.roles.end(),
+                       [](const RoleSpec& role) { return role.command.empty(); });
+  }
+
+  void AddInput(const std::string& subject, const std::string& path, const std::string& advice,
+                codec::Mark mark) {
+    if (path.empty() || storage::IsRemote(path)) return;
+    if (Matches(path)) return Ok(subject, path);
+    const bool fatal = OnlyTrains();
+    findings_.push_back({fatal ? Grade::kMissing : Grade::kWarning, subject,
+                         absl::StrCat(path, " does not exist; ", advice), fatal, mark});
+  }
+
+  void CheckModel() {
+    if (!spec_.train.is_object()) return;
+    const std::string model = spec_.train.value("model", "");
+    if (!absl::StrContains(model, '/')) return;  // it is built in
+    AddInput("model", model, "save it there with torch.jit.save, or correct `model`",
+             places_.Of({"train", "model"}));
+  }
+
+  void CheckData() {
+    if (!spec_.train.is_object()) return;
+    const auto data = spec_.train.value("data", nlohmann::json::object());
+    const auto path = data.find("path");
+    if (path == data.end()) return;
+    const auto advice = [&](const std::string& where) {
+      return data.value("format", "") == "mnist"
+                 ? absl::StrCat("`muster data fetch mnist --to ", where, "` downloads it")
+                 : std::string("put the data there, or correct `path`");
+    };
+    if (path->is_string()) {
+      const std::string one = path->get<std::string>();
+      AddInput("data", one, advice(one), places_.Of({"train", "data", "path"}));
+      return;
+    }
+    if (!path->is_object()) return;
+    for (const auto& [split, value] : path->items()) {
+      const std::string one = value.get<std::string>();
+      AddInput(absl::StrCat("data for ", split), one, advice(one),
+               places_.Of({"train", "data", "path", split}));
+    }
+  }
+
+  void CheckGpus() {
+    int asked = 0;
+    std::string first;
+    for (const RoleSpec& role : spec_.roles) {
+      const int of_role = role.resources.gpus.value_or(0) * role.replicas;
+      if (of_role > 0 && first.empty()) first = role.name;
+      asked += of_role;
+    }
+    const auto here = CountGpus("/");
+    if (asked == 0 || !here) return;
+    const std::string detail =
+        absl::StrCat("this machine has ", Plural(*here, "GPU"), ", the job asks for ", asked);
+    if (asked <= *here) return Ok("gpus", detail);
+    // A manifest is written for pods, and may well be tried without.
+    findings_.push_back({Grade::kMissing, "gpus",
+                         absl::StrCat(detail,
+                                      "; run it where there are as many, or ask for fewer "
+                                      "(a second file, -c, may say so for this machine)"),
+                         spec_.format == JobFormat::kNative, places_.OfRole(first, "resources")});
+  }
+
+  const Submission& submission_;
+  const JobSpec& spec_;
+  const JobPlaces places_;
+  const JobDir dir_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::string ScriptOf(const std::vector<std::string>& words) {
+  const Interpreter* interpreter = words.empty() ? nullptr : FindInterpreter(words[0]);
+  if (interpreter == nullptr) return "";
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.empty() || word == "-") return "";
+    if (word[0] != '-') return word;
+    // Any other option may take a value, or run code or a module instead of a script.
+    if (absl::string_view(word).find_first_not_of(interpreter->flags, 1) != word.npos) return "";
+  }
+  return "";
+}
+
+std::optional<int> CountGpus(const std::string& root) {
+  std::error_code error;
+  int count = 0;
+  const auto count_in = [&](const std::string& folder, auto is_gpu) {
+    for (const auto& entry : std::filesystem::directory_iterator(JoinPath(root, folder), error)) {
+      if (is_gpu(entry.path())) ++count;
+    }
+  };
+  // NVIDIA: a device file each; AMD: a node each, of which processors have the id 0.
+  count_in("dev", [](const std::filesystem::path& path) {
+    const std::string name = path.filename().string();
+    return absl::StartsWith(name, "nvidia") && name.size() > 6 &&
+           name.find_first_not_of("0123456789", 6) == std::string::npos;
+  });
+  count_in("sys/class/kfd/kfd/topology/nodes", [](const std::filesystem::path& path) {
+    const auto id = ReadFile((path / "gpu_id").string(), 64);
+    return id.ok() && absl::StripAsciiWhitespace(*id) != "0";
+  });
+  // Windows' GPUs, under its Linux, are not counted there.
+  if (count == 0 && Exists(JoinPath(root, "dev/dxg"))) return std::nullopt;
+  return count;
+}
+
+absl::StatusOr<std::vector<Finding>> CheckJobHere(const std::string& home,
+                                                  const Submission& submission) {
+  return JobChecks(home, submission).Run();
+}
+
+absl::Status FatalFindings(const std::vector<Finding>& findings, const Submission& submission) {
+  codec::Diagnostics diagnostics(submission.source_name == "-" ? "standard input"
+                                                               : submission.source_name);
+  for (const Finding& finding : findings) {
+    if (!finding.fatal) continue;
+    diagnostics.Add(finding.mark, absl::StrCat(finding.subject, ": ", finding.detail));
+  }
+  return diagnostics.ToStatus();
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,65 @@
+#include "data/convert_target.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+
+namespace muster::data {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<ConvertTarget> ConvertTarget::Open(const std::string& folder) {
+  ConvertTarget target(folder);
+  std::error_code error;
+  for (fs::path path = fs::absolute(folder, error).lexically_normal();
+       !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
+    if (path.has_filename()) target.made_.insert(target.made_.begin(), path.string());
+  }
+  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
+  target.lock_ = UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!target.lock_.valid()) return DiskError(errno, folder);
+  if (::flock(target.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return DiskError(errno, folder);
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, ": another process converts into this folder; wait for its end"));
+  }
+  std::string staging = JoinPath(folder, ".convert-XXXXXX");
+  if (::mkdtemp(staging.data()) == nullptr) return DiskError(errno, folder);
+  target.staging_ = staging;
+  return target;
+}
+
+ConvertTarget::ConvertTarget(ConvertTarget&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      lock_(std::move(other.lock_)),
+      staging_(std::exchange(other.staging_, "")),
+      made_(std::exchange(other.made_, {})) {}
+
+ConvertTarget::~ConvertTarget() {
+  std::error_code ignored;
+  if (!staging_.empty()) fs::remove_all(staging_, ignored);
+  // Those that others have written to meanwhile stay.
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) ::rmdir(folder->c_str());
+}
+
+absl::Status ConvertTarget::Publish(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string path = JoinPath(folder_, name);
+    if (std::rename(JoinPath(staging_, name).c_str(), path.c_str()) != 0) {
+      return DiskError(errno, path);
+    }
+  }
+  return SyncFolder(folder_);
+}
+
+}  // namespace muster::data

@@ -1,0 +1,82 @@
+"""The project's own scripts on machines that are set up otherwise."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from support import PYTHON, SOURCE
+
+# In one line each: tests/CMakeLists.txt finds the tests of this file by its lines.
+_SKIPPING = ("import unittest\nclass Skips(unittest.TestCase):\n"
+             "    def test_a(self):\n        self.skipTest('there is no cluster here')\n"
+             "    def test_b(self):\n        pass\n")
+_CTEST = """
+add_test(e2e.some_test.Skips.test_a %(python)s -m unittest --verbose some_test.Skips.test_a)
+add_test(e2e.some_test.Skips.test_b %(python)s -m unittest --verbose some_test.Skips.test_b)
+set_tests_properties(e2e.some_test.Skips.test_a e2e.some_test.Skips.test_b PROPERTIES SKIP_REGULAR_EXPRESSION "skipped=[1-9]")
+add_test(StorageTest.Copies /bin/echo "file.cc:7: Skipped\nno node\n\n[  SKIPPED ] StorageTest.Copies")
+add_test(All/Conformance.Reads/0 /bin/echo "file.cc:7: Skipped\nno node\n\n[  SKIPPED ] All/Conformance.Reads/0")
+set_tests_properties(StorageTest.Copies All/Conformance.Reads/0 PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+"""
+
+
+class ScriptsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = pathlib.Path(folder.name)
+
+    def run_in(self, *command, env=None):
+        result = subprocess.run([str(word) for word in command], cwd=self.dir, env=env, capture_output=True, text=True)
+        return result.returncode, result.stdout + result.stderr
+
+    def other_tools(self, *names):
+        """An environment in which other programs of these names come first; they fail."""
+        for name in names:
+            tool = self.dir / "bin" / name
+            tool.parent.mkdir(exist_ok=True)
+            tool.write_text("#!/bin/sh\necho go version go1.26 other-$0\nexit 9\n")
+            tool.chmod(0o755)
+        return os.environ | {"PATH": f"{self.dir / 'bin'}:{os.environ['PATH']}", "GOROOT": str(self.dir), "CXX": "other", "CPATH": "other"}
+
+    def test_debians_tools_come_before_others_of_their_names(self):
+        tools = ("python3", "cmake", "ninja", "gcc", "g++", "go", "clang-14")
+        env = self.other_tools(*tools)
+        code, said = self.run_in("bash", "-c", f"source {SOURCE}/scripts/common.sh; command -v {' '.join(tools)}; echo CXX ${{CXX-unset}} ${{CPATH-unset}}", env=env)
+        self.assertEqual(code, 0, said)
+        self.assertIn("CXX unset unset", said)
+        self.assertNotIn(str(self.dir), said)
+
+    def test_a_newer_go_in_path_does_not_build_the_old_kubernetes(self):
+        code, said = self.run_in(SOURCE / "tests/cluster/build", "--check", env=self.other_tools("go", "gcc"))
+        self.assertNotIn("1.26", said)
+        self.assertIn(code, (0, 1), said)
+        if code == 1:
+            self.assertIn("not made yet", said)
+        else:
+            self.assertIn("_go1.19", said)
+
+    def test_in_ci_a_cluster_that_cannot_be_built_ends_the_run(self):
+        script = (f"source {SOURCE}/scripts/common.sh; cd {self.dir}; cluster_log=log; (echo no compiler; exit 3) >log & "
+                  "cluster=$!; await_cluster; await_cluster; echo went on")
+        for ci, expected in (("true", 1), ("", 0)):
+            with self.subTest(ci=ci):
+                code, said = self.run_in("bash", "-c", script, env=os.environ | {"CI": ci})
+                self.assertEqual(code, expected, said)
+                self.assertEqual(said.count("no compiler"), 1, said)
+                self.assertEqual("went on" in said, expected == 0, said)
+
+    def test_skipped_tests_are_listed_by_reason(self):
+        (self.dir / "some_test.py").write_text(_SKIPPING)
+        (self.dir / "CTestTestfile.cmake").write_text(_CTEST % {"python": PYTHON})
+        self.run_in("ctest", "--output-junit", "tests.xml")
+        code, said = self.run_in(SOURCE / "scripts/skipped", "tests.xml", "missing.xml")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said.splitlines(), [
+            "skipped tests: 3", "  2: no node", "    Conformance (1), StorageTest (1)", "  1: there is no cluster here",
+            "    e2e.some_test (1)"])
+
+
+if __name__ == "__main__":
+    unittest.main()
