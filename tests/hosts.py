@@ -331,8 +331,11 @@ class HostBed:
         entered = self._hosts[host].enter
         pid = self.path(host, "/run/sshd.pid")
         with contextlib.suppress(FileNotFoundError):
-            subprocess.run([*entered, "kill", "-KILL", pid.read_text().strip()], capture_output=True)
+            number = pid.read_text().strip()
+            subprocess.run([*entered, "kill", "-KILL", number], capture_output=True)
             pid.unlink()
+            # Until it is gone it holds its port, and the next one could not listen.
+            wait_until(lambda: not self.path(host, f"/proc/{number}").exists(), "sshd is gone")
         if sessions:
             subprocess.run([*entered, "pkill", "-KILL", "-x", "sshd"], capture_output=True)
 

@@ -50,7 +50,10 @@ class BroughtTest(ReadyTestBase):
             path.write_bytes(b"")
         self.assertEqual(self.run_to_end(text, "--hosts", hosts), "5\n")
         agent = next(self.bed.path("host1", ".cache/muster").glob("agent-*"))
-        agent.write_bytes(agent.read_bytes()[:1000])
+        start = agent.read_bytes()[:1000]
+        agent.unlink()  # the agent of the job before may still run, and a running program cannot be written
+        agent.write_bytes(start)
+        agent.chmod(0o700)
         self.assertEqual(self.run_to_end(text, "--hosts", hosts), "5\n")
 
     def test_a_full_disk_keeps_nothing_of_the_agent(self):

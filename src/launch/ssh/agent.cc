@@ -54,7 +54,10 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
   return agent;
 }
 
+// The listener closes first: a caller that sees its connection end and connects again must not
+// reach the backlog of an agent that no longer accepts.
 Agent::~Agent() {
+  listener_.reset();
   channel_.reset();
   processes_.reset();
 }
