@@ -49,7 +49,7 @@ function(muster_test)
   endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS unit)
+  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT 400 LABELS unit)
 endfunction()
 
 function(muster_write_module_graph)

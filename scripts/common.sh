@@ -75,6 +75,23 @@ await_cluster() {
   say "going on without it: its tests are skipped"
 }
 
+# run_tests PRESET [ctest options…]: lists what was skipped, and why, after all tests. Tests that fail run once more, one at
+# a time: a busy machine makes a test miss its time limit, a fault makes it fail again. They are listed either way. With
+# $repeat above 1 the search is for tests that fail now and then, so the first failure counts.
+junits=()
+run_tests() {
+  local preset=$1 junit=$root/build/$1-tests.xml status=0
+  shift
+  rm -f "$junit"
+  junits+=("$junit")
+  ctest --test-dir "build/$preset" --output-on-failure --output-junit "$junit" "$@" || status=$?
+  if [ $status != 0 ] || [ "$preset" = dev ]; then "$root/scripts/skipped" "${junits[@]}"; fi
+  if [ $status = 0 ] || [ "${repeat:-1}" != 1 ]; then return $status; fi
+  say "failed at the first run, and run again one at a time"
+  cut -d: -f2- "build/$preset/Testing/Temporary/LastTestsFailed.log"
+  ctest --test-dir "build/$preset" --output-on-failure --rerun-failed -j 1
+}
+
 # fetch_mnist MUSTER: into data/mnist, unless it is there.
 fetch_mnist() {
   local muster=$1

@@ -77,6 +77,30 @@ class ScriptsTest(unittest.TestCase):
             "skipped tests: 3", "  2: no node", "    Conformance (1), StorageTest (1)", "  1: there is no cluster here",
             "    e2e.some_test (1)"])
 
+    def run_tests(self, *commands, repeat=1):
+        """What scripts/test does with tests that run these commands."""
+        build = self.dir / "build" / "dev"
+        build.mkdir(parents=True)
+        (build / "CTestTestfile.cmake").write_text("".join(
+            f"add_test(test{i} /bin/sh -c [[{command}]])\n" for i, command in enumerate(commands)))
+        return self.run_in("bash", "-c", f"source {SOURCE}/scripts/common.sh; cd {self.dir}; root={self.dir}; mkdir scripts; "
+                           f"ln -s {SOURCE}/scripts/skipped scripts; repeat={repeat}; run_tests dev -j 4")
+
+    def test_a_test_that_fails_once_is_run_again_and_listed(self):
+        code, said = self.run_tests("true", f"test -e {self.dir}/once || {{ touch {self.dir}/once; exit 1; }}")
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"== failed at the first run, and run again one at a time\ntest1\n(?s:.*)100% tests passed, 0 tests failed out of 1")
+
+    def test_a_test_that_fails_twice_fails_the_run(self):
+        code, said = self.run_tests("true", "exit 3")
+        self.assertNotEqual(code, 0, said)
+        self.assertEqual(said.count("test1 ..."), 2, said)
+
+    def test_a_search_for_unstable_tests_runs_none_again(self):
+        code, said = self.run_tests(f"test -e {self.dir}/once || {{ touch {self.dir}/once; exit 1; }}", repeat=20)
+        self.assertNotEqual(code, 0, said)
+        self.assertNotIn("run again", said)
+
 
 if __name__ == "__main__":
     unittest.main()
