@@ -54,6 +54,13 @@ class InstallTest(MusterTest):
                                  check=True).stdout
         self.assertNotIn(str(BUILD), dynamic)
 
+    def test_programs_are_installed_without_debug_information(self):
+        for program in (self.prefix / "bin").iterdir():
+            sections = subprocess.run(["readelf", "--section-headers", "--wide", program], capture_output=True, text=True, timeout=60,
+                                      check=True).stdout
+            self.assertIn(".text", sections)
+            self.assertNotIn(".debug_info", sections, program)
+
     def test_the_manual_page_renders_without_warnings(self):
         if shutil.which("groff") is None:
             self.skipTest("groff is not installed")
