@@ -13,6 +13,8 @@
 namespace muster::cli {
 namespace {
 
+constexpr char kDefaultGroup[] = "Options";  // the library's
+
 void SetPresence(CLI::Option* option, Presence presence) {
   if (presence == Presence::kRequired) option->required();
 }
@@ -72,7 +74,7 @@ void Command::Argument(const std::string& name, int* value, const std::string& d
 }
 
 void Command::Flag(const std::string& names, bool* value, const std::string& description) {
-  app_->add_flag(names, *value, description);
+  Grouped(app_->add_flag(names, *value, description));
 }
 
 void Command::HiddenFlag(const std::string& names, bool* value) {
@@ -81,23 +83,29 @@ void Command::HiddenFlag(const std::string& names, bool* value) {
 
 void Command::Option(const std::string& names, std::string* value, const std::string& description,
                      const std::vector<std::string>& choices) {
-  CLI::Option* option = app_->add_option(names, *value, description);
+  CLI::Option* option = Grouped(app_->add_option(names, *value, description));
   if (!value->empty()) option->capture_default_str();
   if (!choices.empty()) option->check(CLI::IsMember(choices));
 }
 
 void Command::Option(const std::string& names, int* value, const std::string& description) {
-  CLI::Option* option = app_->add_option(names, *value, description)->check(WholeNumber<int>());
+  CLI::Option* option = Grouped(app_->add_option(names, *value, description));
+  option->check(WholeNumber<int>());
   if (*value >= 0) option->capture_default_str();
 }
 
 void Command::Option(const std::string& names, int64_t* value, const std::string& description) {
-  app_->add_option(names, *value, description)->check(WholeNumber<int64_t>());
+  Grouped(app_->add_option(names, *value, description))->check(WholeNumber<int64_t>());
 }
 
 void Command::Option(const std::string& names, std::vector<std::string>* values,
                      const std::string& description) {
-  app_->add_option(names, *values, description)->type_size(1)->allow_extra_args(false);
+  Grouped(app_->add_option(names, *values, description))->type_size(1)->allow_extra_args(false);
+}
+
+CLI::Option* Command::Grouped(CLI::Option* option) const {
+  if (!group_.empty()) option->group(group_);
+  return option;
 }
 
 void Command::Exclude(const std::string& one, const std::string& other) {
@@ -150,7 +158,10 @@ std::string Command::Explain(const std::string& complaint, int argc, char** argv
 std::string Command::name() const { return app_->get_name(); }
 std::string Command::description() const { return app_->get_description(); }
 
-std::string Command::Help() const { return app_->help(FullName(app_->get_parent())); }
+// Not App::help(): while a subcommand runs, that returns the help of the subcommand.
+std::string Command::Help() const {
+  return app_->get_formatter()->make_help(app_, FullName(app_), CLI::AppFormatMode::Normal);
+}
 
 std::vector<const Command*> Command::commands() const {
   std::vector<const Command*> shown;
@@ -169,11 +180,14 @@ const Command* Command::Find(const std::string& name) const {
 
 std::vector<Command::OptionInfo> Command::options() const {
   std::vector<OptionInfo> shown;
-  for (const CLI::Option* option : app_->get_options()) {
-    if (option->get_group().empty() || option == app_->get_help_ptr()) continue;
-    shown.push_back({.names = option->get_name(/*positional=*/true, /*all_options=*/true),
-                     .description = option->get_description(),
-                     .long_names = option->get_lnames()});
+  for (const std::string& group : app_->get_groups()) {
+    for (const CLI::Option* option : app_->get_options()) {
+      if (group.empty() || option->get_group() != group || option == app_->get_help_ptr()) continue;
+      shown.push_back({.names = option->get_name(/*positional=*/true, /*all_options=*/true),
+                       .description = option->get_description(),
+                       .long_names = option->get_lnames(),
+                       .group = group == kDefaultGroup ? "" : group});
+    }
   }
   return shown;
 }

@@ -29,6 +29,7 @@ class Command {
     std::string names;  // as in the help: "-f,--follow", "JOB"
     std::string description;
     std::vector<std::string> long_names;  // "follow"; empty for an argument
+    std::string group;                    // its heading in the help; "" = none of its own
   };
 
   // The program itself.
@@ -58,6 +59,8 @@ class Command {
   // May be given several times, each with one value.
   void Option(const std::string& names, std::vector<std::string>* values,
               const std::string& description);
+  // Options and flags that are added from now on stand under this heading; "" = under "Options".
+  void Group(const std::string& heading) { group_ = heading; }
   void Exclude(const std::string& one, const std::string& other);
   void Footer(const std::string& text);
   void Version(const std::string& version);
@@ -72,17 +75,20 @@ class Command {
   std::string description() const;
   std::string Help() const;
   std::vector<const Command*> commands() const;  // but the hidden ones
-  std::vector<OptionInfo> options() const;       // but the hidden ones
+  std::vector<OptionInfo> options() const;       // but the hidden ones, group by group
   const Command* Find(const std::string& name) const;
 
  private:
   explicit Command(CLI::App* app);
+  // Puts an option under the heading that Group() has set.
+  CLI::Option* Grouped(CLI::Option* option) const;
   const Command* Called() const;
   std::string Explain(const std::string& complaint, int argc, char** argv) const;
 
   std::unique_ptr<CLI::App> owned_;  // of the program itself
   CLI::App* app_;
   std::vector<std::unique_ptr<Command>> commands_;
+  std::string group_;
   Body body_;
 };
 

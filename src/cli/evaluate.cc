@@ -158,15 +158,17 @@ void AddEvaluateCommand(Command& program, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   AddOptions(command, *options);
   command.Flag("--json", &options->json, "Print JSON");
-  command.Option("--train-folder", &options->train_folder,
-                 "Vertex, instead of a JOB: the folder of its run, gs://BUCKET/muster_ID");
   command.Option("--on", &options->place.platform, "Platform: vertex, with --train-folder");
+  command.Group(kVertexGroup);
+  command.Option("--train-folder", &options->train_folder,
+                 "Instead of a JOB: the folder of its run, gs://BUCKET/muster_ID");
   AddVertexPlaceOptions(command, &options->place.vertex);
   AddVertexJobOptions(command, &options->vertex);
-  command.Flag(
-      "--send-home", &options->send_home,
-      "Vertex, with --rebuild: send the working directory even when it is your home folder");
-  command.Flag("-d,--detach", &options->detach, "Vertex: start it in the background and return");
+  command.Group(kVertexGroup);
+  command.Flag("--send-home", &options->send_home,
+               "With --rebuild: send the working directory even when it is your home folder");
+  command.Flag("-d,--detach", &options->detach, "Start it in the background and return");
+  command.Group("");
   command.OnCall([&context, options]() -> absl::StatusOr<int> {
     if (!options->train_folder.empty()) return EvaluateThere(context, *options);
     MUSTER_RETURN_IF_ERROR(CheckHere(*options));

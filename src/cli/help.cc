@@ -21,7 +21,10 @@ std::string Roff(const std::string& text) {
 // One command: its options, then its own commands.
 void AppendManual(const Command& command, const std::string& name, std::string& page) {
   absl::StrAppend(&page, ".SS ", Roff(name), "\n", Roff(command.description()), ".\n");
+  std::string group;
   for (const Command::OptionInfo& option : command.options()) {
+    if (option.group != group) absl::StrAppend(&page, ".PP\n", Roff(option.group), ":\n");
+    group = option.group;
     absl::StrAppend(&page, ".TP\n.B ", Roff(option.names), "\n", Roff(option.description), "\n");
   }
   for (const Command* sub : command.commands()) {
@@ -30,16 +33,16 @@ void AppendManual(const Command& command, const std::string& name, std::string& 
 }
 
 std::string ManualPage(const Command& program) {
-  std::string page =
-      absl::StrCat(".TH MUSTER 1 \"\" \"muster ", MUSTER_VERSION, "\" \"User Commands\"\n",
-                   ".SH NAME\n", "muster \\- describe a training job once, run it, manage it\n",
-                   ".SH SYNOPSIS\n", ".B muster\n.I COMMAND\n[options]\n", ".SH DESCRIPTION\n",
-                   "Muster runs distributed training. One file describes a job: its roles (chief, "
-                   "worker, ps, evaluator, "
-                   "or any name), their commands and policies. One program runs it, shows it, "
-                   "stops it and resumes it.\n"
-                   ".PP\nA JOB is a name, an id, or a unique prefix of either.\n",
-                   ".SH COMMANDS\n");
+  std::string page = absl::StrCat(
+      ".TH MUSTER 1 \"\" \"muster ", MUSTER_VERSION, "\" \"User Commands\"\n", ".SH NAME\n",
+      "muster \\- run distributed training: describe a job once, run it anywhere, manage it\n",
+      ".SH SYNOPSIS\n", ".B muster\n.I COMMAND\n[options]\n", ".SH DESCRIPTION\n",
+      "Muster runs distributed training. One file describes a job: its roles (chief, "
+      "worker, ps, evaluator, "
+      "or any name), their commands and policies. One program runs it, shows it, "
+      "stops it and resumes it.\n"
+      ".PP\nA JOB is a name, an id, or a unique prefix of either.\n",
+      ".SH COMMANDS\n");
   for (const Command* command : program.commands()) AppendManual(*command, command->name(), page);
   absl::StrAppend(
       &page, ".SH EXIT STATUS\n", ".TP\n.B 0\nthe command, or the job, succeeded\n",
@@ -71,10 +74,10 @@ absl::StatusOr<std::string> HelpFor(const Command& program, const std::vector<st
 }  // namespace
 
 void AddHelpCommand(Command& program, Context& context) {
-  Command& command = program.AddCommand("help", "Tell more about a command");
+  Command& command = program.AddCommand("help", "Show the commands, or the help of one");
   auto topic = std::make_shared<std::vector<std::string>>();
   auto manual = std::make_shared<bool>(false);
-  command.Argument("COMMAND", topic.get(), "The command");
+  command.Argument("COMMAND", topic.get(), "The command; none: all of them");
   command.HiddenFlag("--man", manual.get());
   command.OnCall([&program, &context, topic, manual]() -> absl::StatusOr<int> {
     const auto text = *manual ? ManualPage(program) : HelpFor(program, *topic);

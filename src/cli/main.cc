@@ -19,11 +19,12 @@ namespace {
 constexpr char kFooter[] =
     "\nA JOB is a name, an id, or a unique prefix of either.\n"
     "Start with:  muster init custom > job.yaml && muster run job.yaml\n"
-    "`muster help COMMAND` and `man muster` tell more.";
+    "`muster help COMMAND` shows its options, `man muster` all of them.";
 
 int Run(Context& context, int argc, char** argv) {
   Command program("muster",
-                  "muster: describe a training job once, run it on this machine, manage it");
+                  "muster: distributed training from one job file, on this machine, on hosts over "
+                  "SSH, on Kubernetes or on Vertex AI");
   program.Version(MUSTER_VERSION);
   program.Footer(kFooter);
   for (const auto add :

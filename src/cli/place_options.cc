@@ -28,8 +28,9 @@ absl::Status PlaceOptions::Check() const {
 
 void AddPlaceOptions(Command& command, PlaceOptions* options, const std::string& namespace_names) {
   command.Option("--on", &options->platform, "Platform: local, ssh, kubernetes or vertex");
-  command.Option(namespace_names, &options->kubernetes_namespace, "Kubernetes: the namespace");
-  command.Option("--context", &options->kube_context, "Kubernetes: the kubeconfig's context");
+  command.Group(kKubernetesGroup);
+  command.Option(namespace_names, &options->kubernetes_namespace, "The namespace");
+  command.Option("--context", &options->kube_context, "The context of the kubeconfig");
   AddVertexPlaceOptions(command, &options->vertex);
 }
 

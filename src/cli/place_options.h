@@ -9,6 +9,10 @@
 
 namespace muster::cli {
 
+// Headings of options that only one platform has.
+inline constexpr char kSshGroup[] = "On hosts over SSH (--on ssh)";
+inline constexpr char kKubernetesGroup[] = "On Kubernetes (--on kubernetes)";
+
 struct PlaceOptions {
   std::string platform;  // "": where the history says, else this machine
   std::string kubernetes_namespace;

@@ -267,10 +267,11 @@ void AddRunCommand(Command& program, Context& context) {
   command.Option("-c,--config", &options->configs,
                  "A job file; several are joined, and what a later one says wins");
   AddPlaceOptions(command, &options->place);
+  command.Group(kSshGroup);
   command.Option("--hosts", &options->place.hosts,
-                 "SSH: the hosts, with slots where several tasks may share one: vm1,me@gpu1:4");
-  command.Option("--trainer-image", &options->trainer_image,
-                 "Kubernetes: the image of the built-in trainer");
+                 "The hosts, with slots where several tasks may share one: vm1,me@gpu1:4");
+  command.Group(kKubernetesGroup);
+  command.Option("--trainer-image", &options->trainer_image, "The image of the built-in trainer");
   AddVertexJobOptions(command, &options->vertex);
   AddVertexTrainOptions(command, &options->vertex);
   command.Flag("--send-home", &options->send_home,

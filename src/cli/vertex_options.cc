@@ -75,39 +75,44 @@ void VertexRunOptions::AddTo(nlohmann::json& place) const {
 }
 
 void AddVertexPlaceOptions(Command& command, VertexPlaceOptions* options) {
+  command.Group(kVertexGroup);
   command.Option("--project", &options->project,
-                 "Vertex: the project (default: the credentials', or GOOGLE_CLOUD_PROJECT)");
-  command.Option("--region", &options->region, "Vertex: the region (default: us-central1)");
+                 "The project (default: the credentials', or GOOGLE_CLOUD_PROJECT)");
+  command.Option("--region", &options->region, "The region (default: us-central1)");
+  command.Group("");
 }
 
 void AddVertexJobOptions(Command& command, VertexRunOptions* options) {
+  command.Group(kVertexGroup);
   command.Option("--job-id", &options->job_id,
-                 "Vertex: the new job's id (default: train_DATE_TIME, eval_DATE_TIME)");
-  command.Option(
-      "--bucket", &options->bucket,
-      "Vertex: the bucket for all that the job needs and makes (default: muster-PROJECT)");
+                 "The new job's id (default: train_DATE_TIME, eval_DATE_TIME)");
+  command.Option("--bucket", &options->bucket,
+                 "The bucket for all that the job needs and makes (default: muster-PROJECT)");
   command.Option("--scale-tier", &options->scale_tier,
-                 "Vertex: BASIC, STANDARD_1, PREMIUM_1, BASIC_GPU or CUSTOM (default: BASIC_GPU)");
+                 "BASIC, STANDARD_1, PREMIUM_1, BASIC_GPU or CUSTOM (default: BASIC_GPU)");
   command.Option("--master-type", &options->master_type,
-                 "Vertex, CUSTOM: the machine of the task that leads");
-  command.Option("--image", &options->image, "Vertex: the image of roles that name none");
+                 "CUSTOM: the machine of the task that leads");
+  command.Option("--image", &options->image, "The image of roles that name none");
   command.Flag("--rebuild", &options->rebuild,
-               "Vertex: package the working directory anew and send all of it");
+               "Package the working directory anew and send all of it");
+  command.Group("");
 }
 
 void AddVertexTrainOptions(Command& command, VertexRunOptions* options) {
+  command.Group(kVertexGroup);
   command.Option("--worker-type", &options->worker_type,
-                 "Vertex, CUSTOM: the workers' machine (default: standard_gpu)");
+                 "CUSTOM: the workers' machine (default: standard_gpu)");
   command.Option("--worker-count", &options->worker_count,
-                 "Vertex, CUSTOM: how many workers (default: the file's)");
+                 "CUSTOM: how many workers (default: the file's)");
   command.Option("--parameter-server-type", &options->parameter_server_type,
-                 "Vertex, CUSTOM: the machine of ps tasks (default: large_model)");
+                 "CUSTOM: the machine of ps tasks (default: large_model)");
   command.Option("--parameter-server-count", &options->parameter_server_count,
-                 "Vertex, CUSTOM: how many ps tasks (default: the file's)");
+                 "CUSTOM: how many ps tasks (default: the file's)");
   command.Option("--dataset", &options->dataset,
-                 "Vertex: the URL of the built-in trainer's data (default: the file's)");
+                 "The URL of the built-in trainer's data (default: the file's)");
   command.Option("--resume", &options->resume,
-                 "Vertex: the id of the job to go on from; the new one writes to the same folder");
+                 "The id of the job to go on from; the new one writes to the same folder");
+  command.Group("");
 }
 
 absl::Status ChooseJobId(Context& context, const std::string& wanted, const std::string& prefix,

@@ -11,6 +11,8 @@
 
 namespace muster::cli {
 
+inline constexpr char kVertexGroup[] = "On Vertex AI (--on vertex)";
+
 // Where a job is: for every command that is about one.
 struct VertexPlaceOptions {
   std::string project;

@@ -1,4 +1,5 @@
 """Help, usage errors, starter files, completions."""
+import re
 import subprocess
 import unittest
 
@@ -23,6 +24,21 @@ class HelpTest(MusterTest):
         result = self.muster("help", "jbos", check=False)
         self.assertEqual(result.returncode, 2)
         self.assertIn("did you mean 'jobs'", result.stderr)
+
+    def test_help_alone_lists_the_commands(self):
+        self.assertEqual(self.muster("help").stdout.strip(), self.muster("--help").stdout.strip())
+
+    def test_options_of_one_platform_stand_under_its_name(self):
+        for words in (["run", "--help"], ["help", "run"]):
+            parts = re.split(r"(?m)^(\S.*):$", self.muster(*words).stdout)
+            options = {heading: re.findall(r"--[a-z-]+", text) for heading, text in zip(parts[1::2], parts[2::2])}
+            self.assertIn("--detach", options["Options"])
+            self.assertEqual(options["On hosts over SSH (--on ssh)"], ["--hosts"])
+            self.assertEqual(options["On Kubernetes (--on kubernetes)"], ["--namespace", "--context", "--trainer-image"])
+            self.assertIn("--scale-tier", options["On Vertex AI (--on vertex)"])
+            self.assertNotIn("--scale-tier", options["Options"])
+        manual = self.muster("help", "--man").stdout
+        self.assertLess(manual.index("On Kubernetes (\\-\\-on kubernetes):"), manual.index("trainer\\-image"))
 
     def test_version(self):
         self.assertRegex(self.muster("--version").stdout, r"\d+\.\d+\.\d+")
