@@ -22,7 +22,7 @@
 #include "base/digest.h"
 #include "cluster/address.h"
 #include "net/authority.h"
-#include "train/rendezvous.h"
+#include "train/torch/exchange/rendezvous.h"
 #include "train/wire/grpc_transport.h"
 
 namespace muster::train {

@@ -127,9 +127,9 @@ void Exchange(PsClient& client, const std::vector<ShardShape>& shapes,
     for (size_t bucket = 0; bucket < shapes[server].buckets.size(); ++bucket) {
       const Bucket& range = shapes[server].buckets[bucket];
       client.Push(static_cast<int>(server), static_cast<int>(bucket),
-                  {{gradients[server].data() + range.offset,
-                    static_cast<size_t>(range.elements) * sizeof(float), nullptr}},
-                  wire::Frame::FLOAT32, 0, false);
+                  EncodeDense(wire::Frame::FLOAT32,
+                              {{gradients[server].data() + range.offset,
+                                static_cast<size_t>(range.elements) * sizeof(float), nullptr}}));
     }
   }
   if (!client.Wait().ok()) std::abort();

@@ -83,7 +83,7 @@ class Bench:
         self.api.ask("POST", f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs", job)
 
     def operate(self, namespace):
-        return subprocess.Popen([self._build / "bin" / "muster", "operator", "--alone", "-n", namespace], env=self.env,
+        return subprocess.Popen([self._build / "bin" / "muster", "operator", "--no-leader-election", "-n", namespace], env=self.env,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def post(self, path):

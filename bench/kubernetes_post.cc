@@ -20,7 +20,7 @@ namespace {
 
 struct Item {
   const k8s::ResourceKind* kind = nullptr;
-  std::string name_space;
+  std::string ns;
   std::string text;
 };
 
@@ -30,7 +30,7 @@ std::vector<Item> ReadItems(const char* path) {
   for (std::string line; std::getline(file, line);) {
     const auto object = nlohmann::json::parse(line);
     items.push_back({.kind = k8s::FindKind("v1", object["kind"].get<std::string>()),
-                     .name_space = object["metadata"]["namespace"],
+                     .ns = object["metadata"]["namespace"],
                      .text = line});
   }
   return items;
@@ -48,9 +48,9 @@ int Run(const char* path, int connections) {
     for (size_t i = next++; i < items.size(); i = next++) {
       const auto answer = (*client)->transport().Send({.verb = "create",
                                                        .kind = *items[i].kind,
-                                                       .key = {.name_space = items[i].name_space},
+                                                       .key = {.ns = items[i].ns},
                                                        .body = items[i].text,
-                                                       .repeatable = false});
+                                                       .idempotent = false});
       if (answer.ok()) continue;
       ++failed;
       std::fprintf(stderr, "%s\n", std::string(answer.status().message()).c_str());

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "train/optimizer_kernels.h"
+#include "train/core/optimizer_kernels.h"
 
 namespace {
 

@@ -1,7 +1,8 @@
 # muster_module(NAME name LAYER n SRCS … [DEPS …] [LIBS …] [TESTS …])
 #
-# Declares the library muster_<name> in src/<name>/. DEPS are other modules and must stand on a lower
-# layer; LIBS are external targets. TESTS are the *_test.cc files, linked into one <name>_test program.
+# Declares the library muster_<name> in src/<name>/; in the names of targets a "/" of <name> is a "_". DEPS are other
+# modules and must stand on a lower layer; LIBS are external targets. TESTS are the *_test.cc files, linked into one
+# <name>_test program.
 # scripts/check_layers reads the graph that muster_write_module_graph() leaves in the build folder and
 # holds the #includes to it.
 
@@ -12,22 +13,23 @@ function(muster_module)
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "muster_module(${ARG_NAME}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
   endif()
-  set(target muster_${ARG_NAME})
+  string(REPLACE "/" "_" target muster_${ARG_NAME})
 
   add_library(${target} STATIC ${ARG_SRCS})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   set_target_properties(${target} PROPERTIES MUSTER_LAYER ${ARG_LAYER})
 
   foreach(dep IN LISTS ARG_DEPS)
-    if(NOT TARGET muster_${dep})
+    string(REPLACE "/" "_" dep_target muster_${dep})
+    if(NOT TARGET ${dep_target})
       message(FATAL_ERROR "module ${ARG_NAME} depends on ${dep}, which is not declared before it")
     endif()
-    get_target_property(dep_layer muster_${dep} MUSTER_LAYER)
+    get_target_property(dep_layer ${dep_target} MUSTER_LAYER)
     if(NOT dep_layer LESS ARG_LAYER)
       message(FATAL_ERROR "module ${ARG_NAME} (layer ${ARG_LAYER}) must not depend on ${dep} "
                           "(layer ${dep_layer}): dependencies point to lower layers only")
     endif()
-    target_link_libraries(${target} PUBLIC muster_${dep})
+    target_link_libraries(${target} PUBLIC ${dep_target})
   endforeach()
   # Who links an installed archive has no use for libraries that are headers alone.
   list(TRANSFORM ARG_LIBS REPLACE "^(nlohmann_json|CLI11)::.*$" "$<BUILD_INTERFACE:\\0>")
@@ -37,7 +39,8 @@ function(muster_module)
   set_property(GLOBAL APPEND PROPERTY MUSTER_MODULE_GRAPH "${ARG_NAME} ${ARG_LAYER} ${deps}")
 
   if(ARG_TESTS)
-    muster_test(NAME ${ARG_NAME}_test SRCS ${ARG_TESTS} LIBS ${target} ${ARG_TEST_LIBS})
+    string(REPLACE "/" "_" test ${ARG_NAME}_test)
+    muster_test(NAME ${test} SRCS ${ARG_TESTS} LIBS ${target} ${ARG_TEST_LIBS})
   endif()
 endfunction()
 

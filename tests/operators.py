@@ -52,7 +52,7 @@ class OperatorTest(MusterTest):
         env = {**self.env, "KUBECONFIG": str(kubeconfig or self.cluster.kubeconfig)}
         said = self.dir / f"operator-{self._count_operators()}.log"
         with open(said, "w") as output:
-            operator = self.start("operator", "-n", self.namespace, *(options or ("--alone",)), env=env, stderr=output)
+            operator = self.start("operator", "-n", self.namespace, *(options or ("--no-leader-election",)), env=env, stderr=output)
         operator.said = said.read_text
         return operator
 

@@ -34,7 +34,7 @@ def wait_until(condition, what, timeout=60.0):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout} s in vain until {what}")
+            raise AssertionError(f"timed out after {timeout} s waiting until {what}")
         time.sleep(0.02)
 
 

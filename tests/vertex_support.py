@@ -94,7 +94,7 @@ class GoogleTest(MusterTest):
         return [request for request in self.google.ask("state")["requests"] if request.startswith("POST /upload")]
 
     def nonce(self, job):
-        return json.loads(self.object(f"muster_{job}/job.json"))["place"]["tries"][-1]
+        return json.loads(self.object(f"muster_{job}/job.json"))["target"]["tries"][-1]
 
     def task_arguments(self, job):
         """What the CustomJob gives to each container of the job."""

@@ -1,9 +1,9 @@
-#include "train/main.h"
+#include "train/torch/main.h"
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "job/train_config.h"
-#include "train/job_experiment.h"
+#include "train/torch/job_experiment.h"
 
 int main(int argc, char** argv) {
   using muster::train::Environment;

@@ -16,26 +16,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each part of an absolute path, links included, as it is named there.
+// Checks each component of an absolute path with lstat(), so a symbolic link is judged by the owner
+// of the link and not of its target.
 absl::Status CheckParts(const fs::path& path) {
   fs::path at;
-  bool open_to_all = false;  // the folder that holds the part
+  bool open_to_all = false;  // the parent of `at` is world-writable
   for (const fs::path& part : path) {
     at /= part;
-    if (part.empty()) continue;  // after a '/' at the end
+    if (part.empty()) continue;  // trailing slash
     struct stat info {};
     if (::lstat(at.c_str(), &info) != 0) return DiskError(errno, at.string());
     if (open_to_all && info.st_uid != ::geteuid() && info.st_uid != 0) {
       return absl::PermissionDeniedError(absl::StrCat(
           at.string(), " belongs to another user (uid ", info.st_uid,
-          "), who could replace what is kept there; set MUSTER_CACHE to a folder of your own"));
+          "), who could replace its contents; set MUSTER_CACHE to a folder of your own"));
     }
     open_to_all = S_ISDIR(info.st_mode) && (info.st_mode & S_IWOTH) != 0;
   }
   if (!open_to_all) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      at.string(), " can be written by every user; take that right away (chmod o-w), or set ",
-      "MUSTER_CACHE to a folder of your own"));
+  return absl::PermissionDeniedError(
+      absl::StrCat(at.string(), " is world-writable; run chmod o-w on it, or set ",
+                   "MUSTER_CACHE to a folder of your own"));
 }
 
 }  // namespace
@@ -50,6 +51,8 @@ std::string UserCacheFolder(const Variables& variables) {
 
 absl::Status MakeTrustedFolder(const std::string& path) {
   MUSTER_RETURN_IF_ERROR(MakeDirectories(path, 0700));
+  // Both spellings are checked: the path as given catches links that another user owns, the
+  // canonical one catches own links that lead into another user's folder.
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error).lexically_normal();
   if (!error) MUSTER_RETURN_IF_ERROR(CheckParts(absolute));

@@ -1,4 +1,4 @@
-// Folders that only this user may write to, although others may write beside them.
+// The per-user cache folder, and folders that no other user of the machine can tamper with.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace muster {
 
-// Where Muster keeps what it can get again: $XDG_CACHE_HOME/muster or ~/.cache/muster; for a user
-// without a home /tmp/muster-UID.
+// Returns the folder for files that can be downloaded or built again: $XDG_CACHE_HOME/muster, else
+// ~/.cache/muster, else (no HOME) /tmp/muster-UID. Does not create it.
 std::string UserCacheFolder(const Variables& variables);
 
-// Makes the folder and those above it that are missing (0700), and checks that no other user of
-// this machine can have put something else in its place or into it: in a folder that everybody may
-// write to, such as /tmp, the next one must belong to this user or to root, and the folder itself
-// must not be such a one. PermissionDenied names the folder and its owner.
+// Creates the folder and its missing parents (mode 0700), then checks that no other user can
+// replace it or write into it: inside a world-writable folder such as /tmp, the next component must
+// belong to this user or to root, and `path` itself must not be world-writable. Returns
+// PermissionDenied, with the folder and its owner, if the check fails.
 absl::Status MakeTrustedFolder(const std::string& path);
 
 }  // namespace muster

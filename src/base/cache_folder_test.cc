@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-TEST(CacheFolderTest, EveryUserHasOne) {
+TEST(CacheFolderTest, DefaultsDependOnTheEnvironment) {
   std::map<std::string, std::string> values;
   const Variables variables = [&values](const std::string& name) { return values[name]; };
   EXPECT_EQ(UserCacheFolder(variables), absl::StrCat("/tmp/muster-", ::geteuid()));
@@ -41,7 +41,7 @@ class TrustedFolderTest : public testing::Test {
   const std::string shared_ = dir_.path() + "/shared";
 };
 
-TEST_F(TrustedFolderTest, OwnFoldersAreMade) {
+TEST_F(TrustedFolderTest, OwnFoldersAreCreated) {
   EXPECT_TRUE(MakeTrustedFolder(shared_ + "/mine/deep/er/").ok());
   struct stat info {};
   ASSERT_EQ(::stat((shared_ + "/mine/deep").c_str(), &info), 0);
@@ -49,13 +49,13 @@ TEST_F(TrustedFolderTest, OwnFoldersAreMade) {
   EXPECT_TRUE(MakeTrustedFolder(shared_ + "/mine/deep/er").ok());
 }
 
-TEST_F(TrustedFolderTest, AFolderOpenToAllIsRefused) {
+TEST_F(TrustedFolderTest, WorldWritableFolderIsRejected) {
   const absl::Status refused = MakeTrustedFolder(shared_);
   EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("every user"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("world-writable"));
 }
 
-TEST_F(TrustedFolderTest, WhatAnotherUserMadeIsRefused) {
+TEST_F(TrustedFolderTest, FolderOfAnotherUserIsRejected) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives folders to others";
   fs::create_directories(shared_ + "/theirs/.cache");
   ASSERT_EQ(::lchown((shared_ + "/theirs").c_str(), kStranger, kStranger), 0);
@@ -63,13 +63,13 @@ TEST_F(TrustedFolderTest, WhatAnotherUserMadeIsRefused) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied) << refused;
   EXPECT_THAT(std::string(refused.message()),
               testing::AllOf(HasSubstr(shared_ + "/theirs belongs"), HasSubstr("MUSTER_CACHE")));
-  // A link of theirs to a folder of ours.
+  // A link owned by another user to a folder of this user.
   fs::create_directory(dir_.path() + "/own");
   fs::create_directory_symlink(dir_.path() + "/own", shared_ + "/link");
   EXPECT_TRUE(MakeTrustedFolder(shared_ + "/link/x").ok());
   ASSERT_EQ(::lchown((shared_ + "/link").c_str(), kStranger, kStranger), 0);
   EXPECT_EQ(MakeTrustedFolder(shared_ + "/link/x").code(), absl::StatusCode::kPermissionDenied);
-  // A link of ours into theirs.
+  // A link of this user into a folder of another user.
   fs::create_directory_symlink(shared_ + "/theirs", dir_.path() + "/into");
   EXPECT_EQ(MakeTrustedFolder(dir_.path() + "/into/x").code(), absl::StatusCode::kPermissionDenied);
 }

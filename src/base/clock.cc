@@ -12,7 +12,7 @@ class BootWallClock final : public Clock {
   absl::Time Now() const override { return wall_start_ + (SinceBoot() - boot_start_); }
 
  private:
-  // Counts while the machine sleeps, too.
+  // CLOCK_BOOTTIME, unlike CLOCK_MONOTONIC, also counts while the machine is suspended.
   static absl::Duration SinceBoot() {
     timespec time{};
     ::clock_gettime(CLOCK_BOOTTIME, &time);

@@ -1,4 +1,4 @@
-// The time, as something that can be replaced in a test.
+// The clock as an interface, so that tests can control time.
 #pragma once
 
 #include "absl/time/time.h"
@@ -11,12 +11,13 @@ class Clock {
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;
 
-  // Wall time at the process's start plus steady time since: close to the wall clock, and safe to
-  // compute time-outs with when somebody sets the machine's clock. Never destroyed.
+  // Returns the process-wide clock: wall time at process start plus the monotonic time since then.
+  // Close to the wall clock, yet safe for timeouts when the machine's clock is set. Never
+  // destroyed.
   static const Clock& Real();
 };
 
-// A clock that moves only when told to. Not thread-safe.
+// A clock that moves only on Advance(). Not thread-safe.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(absl::Time now = absl::FromUnixSeconds(1'700'000'000)) : now_(now) {}

@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-TEST(ClockTest, RealClockIsNearTheWallClockAndNeverGoesBack) {
+TEST(ClockTest, RealClockIsCloseToTheWallClockAndMonotonic) {
   absl::Time previous = Clock::Real().Now();
   EXPECT_LT(absl::AbsDuration(previous - absl::Now()), absl::Seconds(5));
   for (int i = 0; i < 1000; ++i) {
@@ -16,7 +16,7 @@ TEST(ClockTest, RealClockIsNearTheWallClockAndNeverGoesBack) {
   }
 }
 
-TEST(ClockTest, FakeClockMovesOnlyWhenTold) {
+TEST(ClockTest, FakeClockMovesOnlyOnAdvance) {
   FakeClock clock;
   const absl::Time before = clock.Now();
   EXPECT_EQ(clock.Now(), before);

@@ -26,7 +26,7 @@ int OpenBeneath(int root, const std::string& folder) {
   return static_cast<int>(::syscall(SYS_openat2, root, folder.c_str(), &how, sizeof(how)));
 }
 
-// Whether openat2 itself is missing: old kernels do not have it, and sandboxes forbid it.
+// Returns true if openat2 is not available: old kernels lack it, and sandboxes forbid it.
 bool IsMissing(int error) { return error == ENOSYS || error == EPERM || error == EINVAL; }
 
 }  // namespace
@@ -41,7 +41,7 @@ absl::Status ConfinedFolder::Failure(int error, const std::string& path) const {
   const std::string full = JoinPath(path_, path);
   if (error == ELOOP || error == ENOTDIR || error == EXDEV) {
     return absl::FailedPreconditionError(
-        absl::StrCat(full, ": leads through something that is not a folder"));
+        absl::StrCat(full, ": a parent is a symbolic link or a file, not a folder"));
   }
   return DiskError(error, full);
 }
@@ -54,6 +54,7 @@ absl::StatusOr<UniqueFd> ConfinedFolder::Walk(const std::string& folder) const {
     if (::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) {
       return Failure(errno, folder);
     }
+    // O_NOFOLLOW rejects a link, even if another process puts it there after mkdirat().
     UniqueFd next(::openat(at.get(), name.c_str(), kFolderFlags));
     if (!next.valid()) return Failure(errno, folder);
     at = std::move(next);
@@ -79,13 +80,14 @@ absl::StatusOr<std::pair<UniqueFd, std::string>> ConfinedFolder::OpenParent(
     if (parent.valid()) return std::pair(std::move(parent), name);
     if (errno != ENOENT && !IsMissing(errno)) return Failure(errno, path);
   }
+  // openat2 creates no folders, so missing parents take the slow way too.
   MUSTER_ASSIGN_OR_RETURN(UniqueFd parent, Walk(folder));
   return std::pair(std::move(parent), name);
 }
 
 absl::StatusOr<UniqueFd> ConfinedFolder::CreateFile(const std::string& path, mode_t mode) {
-  MUSTER_ASSIGN_OR_RETURN(const auto place, OpenParent(path));
-  const auto& [parent, name] = place;
+  MUSTER_ASSIGN_OR_RETURN(const auto opened, OpenParent(path));
+  const auto& [parent, name] = opened;
   UniqueFd file(::openat(parent.get(), name.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!file.valid()) return Failure(errno, path);
@@ -93,8 +95,8 @@ absl::StatusOr<UniqueFd> ConfinedFolder::CreateFile(const std::string& path, mod
 }
 
 absl::Status ConfinedFolder::CreateLink(const std::string& path, const std::string& target) {
-  MUSTER_ASSIGN_OR_RETURN(const auto place, OpenParent(path));
-  const auto& [parent, name] = place;
+  MUSTER_ASSIGN_OR_RETURN(const auto opened, OpenParent(path));
+  const auto& [parent, name] = opened;
   if (::symlinkat(target.c_str(), parent.get(), name.c_str()) != 0) return Failure(errno, path);
   return absl::OkStatus();
 }

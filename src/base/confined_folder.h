@@ -1,4 +1,4 @@
-// A folder below which files are created by names that others chose.
+// Creates files below a folder under untrusted names, as when unpacking an archive.
 #pragma once
 
 #include <sys/types.h>
@@ -11,29 +11,30 @@
 
 namespace muster {
 
-// Nothing is created outside of the folder, whatever a path says and whatever links lie in it: no
-// part of a path may be "..", or lead through a symbolic link. Uses openat2(RESOLVE_BENEATH), or
-// opens part by part where the kernel or its sandbox lacks that. Not thread-safe.
+// Never creates anything outside the folder: no component of a path may be "." or "..", nor be a
+// symbolic link. Uses openat2(RESOLVE_BENEATH), or opens component by component where the kernel or
+// a sandbox does not offer it. Not thread-safe.
 class ConfinedFolder {
  public:
   enum class Resolver { kKernel, kPartByPart };
 
-  // The folder exists. Links on the way to it are followed: its path is the caller's own.
+  // Opens an existing folder. Symbolic links in `path` are followed: the caller chose that path.
   static absl::StatusOr<ConfinedFolder> Open(const std::string& path,
                                              Resolver resolver = Resolver::kKernel);
 
-  // A new file for writing, and the folders above it that are missing. InvalidArgument for a path
-  // that leads out of the folder, FailedPrecondition for one through a link or a file,
-  // AlreadyExists.
+  // Creates a new file, and its missing parents, and returns it open for writing. Returns
+  // InvalidArgument if `path` leads out of the folder, FailedPrecondition if a component is a link
+  // or a file, AlreadyExists if the name is taken.
   absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode);
-  // A new symbolic link, likewise. Its target is written as it is.
+  // Creates a symbolic link, with the same errors. `target` is stored unchecked.
   absl::Status CreateLink(const std::string& path, const std::string& target);
 
  private:
   ConfinedFolder(std::string path, UniqueFd root, Resolver resolver)
       : path_(std::move(path)), root_(std::move(root)), resolver_(resolver) {}
-  // The folder that `path` names something in, and the name.
+  // Returns the open parent folder of `path`, and the last component.
   absl::StatusOr<std::pair<UniqueFd, std::string>> OpenParent(const std::string& path) const;
+  // Opens `folder` component by component, creating those that are missing.
   absl::StatusOr<UniqueFd> Walk(const std::string& folder) const;
   absl::Status Failure(int error, const std::string& path) const;
 

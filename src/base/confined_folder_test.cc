@@ -49,7 +49,7 @@ TEST_P(ConfinedFolderTest, FilesFoldersAndLinksAreCreated) {
   EXPECT_EQ(folder->CreateLink("a", "b").code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_P(ConfinedFolderTest, PathsThatLeadOutAreRefused) {
+TEST_P(ConfinedFolderTest, PathsThatLeadOutAreRejected) {
   for (const char* path : {"", "/x", "../x", "a/../../x", "a//x", "./x", "a/.", "a/"}) {
     EXPECT_EQ(Create(path).code(), absl::StatusCode::kInvalidArgument) << path;
   }

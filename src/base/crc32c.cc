@@ -35,7 +35,7 @@ uint64_t Load64(const char* data) {
   return word;
 }
 
-// kTables[k][b]: what byte b contributes when k more bytes follow it.
+// kTables[k][b] is the contribution of byte b when k more bytes follow it (slicing-by-8).
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 constexpr Tables MakeTables() {
   Tables tables = {};
@@ -60,8 +60,9 @@ constexpr uint32_t XToThe(int64_t exponent) {
   return value;
 }
 
-// The product of `crc` and x^(8 · kBytes), before its reduction by the instruction: that one
-// multiplies by x^32, and the product of two reversed numbers is one bit short.
+// Returns crc · x^(8 · kBytes), not yet reduced; the caller reduces it with the CRC instruction.
+// The exponent is 33 less: the instruction multiplies by x^32, and a carry-less product of two
+// bit-reversed numbers is one bit short.
 template <int64_t kBytes>
 MUSTER_CRC_TARGET uint64_t Advance(uint32_t crc) {
   constexpr uint32_t kFactor = XToThe(8 * kBytes - 33);
@@ -70,8 +71,8 @@ MUSTER_CRC_TARGET uint64_t Advance(uint32_t crc) {
   return static_cast<uint64_t>(_mm_cvtsi128_si64(product));
 }
 
-// The instruction takes three cycles but one can begin in each: three stretches of kLane bytes are
-// followed at once and their results joined. Consumes `data` while there are three.
+// The instruction has a latency of three cycles and a throughput of one, so three lanes of kLane
+// bytes run interleaved and are then combined. Consumes `data` while three whole lanes are left.
 template <int64_t kLane>
 MUSTER_CRC_TARGET uint64_t ThreeLanes(uint64_t crc, const char*& data, size_t& size) {
   while (size >= 3 * kLane) {
@@ -95,8 +96,7 @@ MUSTER_CRC_TARGET uint32_t ExtendWithInstruction(uint32_t crc, absl::string_view
   const char* data = text.data();
   size_t size = text.size();
   uint64_t state = ~crc;
-  // The long ones span pages, which the memory's prefetching needs; the short ones serve short
-  // records.
+  // Page-sized lanes suit the hardware prefetcher; the shorter ones serve short records.
   state = ThreeLanes<4096>(state, data, size);
   state = ThreeLanes<256>(state, data, size);
   state = ThreeLanes<64>(state, data, size);
@@ -140,7 +140,8 @@ uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data) {
 }
 
 uint32_t ConcatCrc32c(uint32_t first, uint32_t second, int64_t second_bytes) {
-  uint32_t power = 0x00800000;  // x^8, then its squares
+  // Multiplies `first` by x^(8 · second_bytes), by repeated squaring.
+  uint32_t power = 0x00800000;  // x^8
   for (int64_t left = second_bytes; left > 0; left >>= 1, power = Times(power, power)) {
     if ((left & 1) != 0) first = Times(first, power);
   }

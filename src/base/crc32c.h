@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli, RFC 3720): the check sum of TFRecord files and of Google Cloud Storage.
+// CRC-32C (Castagnoli, RFC 3720): the checksum of TFRecord files and of Google Cloud Storage.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 namespace muster {
 
-// Of Crc32c(a), the check sum of a followed by b. Runs at the speed of memory where the processor
-// has an instruction for it.
+// Returns Crc32c(a + data), where `crc` is Crc32c(a). Runs at memory speed on processors with a CRC
+// instruction.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data);
 
 inline uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }
 
-// Of Crc32c(a), Crc32c(b) and the size of b, the check sum of a followed by b.
+// Returns Crc32c(a + b), where `first` is Crc32c(a), `second` is Crc32c(b) and b has
+// `second_bytes`.
 uint32_t ConcatCrc32c(uint32_t first, uint32_t second, int64_t second_bytes);
 
-// TFRecord files store check sums in this disguise: the check sum of data that contains check sums
-// is weak.
+// TFRecord files store masked checksums, because the CRC of data that embeds its own CRC is
+// degenerate.
 constexpr uint32_t MaskCrc32c(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8U; }
 constexpr uint32_t UnmaskCrc32c(uint32_t masked) {
   const uint32_t rotated = masked - 0xa282ead8U;
@@ -26,7 +27,7 @@ constexpr uint32_t UnmaskCrc32c(uint32_t masked) {
 
 namespace internal {
 
-// The way without the instruction.
+// The table-driven version, for processors without the instruction. Exposed for tests.
 uint32_t ExtendCrc32cPortable(uint32_t crc, absl::string_view data);
 
 }  // namespace internal

@@ -10,7 +10,7 @@ namespace {
 
 std::string Bytes(std::initializer_list<int> bytes) { return {bytes.begin(), bytes.end()}; }
 
-TEST(Crc32cTest, AgreesWithTheExamplesOfRfc3720) {
+TEST(Crc32cTest, MatchesTheExamplesOfRfc3720) {
   std::string rising;
   std::string falling;
   for (int i = 0; i < 32; ++i) rising.push_back(static_cast<char>(i));
@@ -27,7 +27,7 @@ TEST(Crc32cTest, AgreesWithTheExamplesOfRfc3720) {
   EXPECT_EQ(Crc32c(""), 0U);
 }
 
-TEST(Crc32cTest, SumsOfPartsAreJoined) {
+TEST(Crc32cTest, ConcatCombinesChecksums) {
   std::mt19937 random(2);
   std::string data(70'000, '\0');
   for (char& byte : data) byte = static_cast<char>(random());
@@ -57,7 +57,7 @@ TEST(Crc32cTest, TheInstructionAndTheTablesAgreeAtEveryLengthAndAlignment) {
   }
 }
 
-TEST(Crc32cTest, IsTheSameInPieces) {
+TEST(Crc32cTest, ExtendsInPieces) {
   const std::string data(30'000, 'x');
   const absl::string_view view = data;
   for (const size_t cut : {0, 1, 7, 8, 191, 192, 768, 12'288, 12'289, 29'999, 30'000}) {
@@ -68,7 +68,7 @@ TEST(Crc32cTest, IsTheSameInPieces) {
   }
 }
 
-TEST(Crc32cTest, AMaskIsTakenOffAgain) {
+TEST(Crc32cTest, UnmaskInvertsMask) {
   EXPECT_EQ(MaskCrc32c(0), 0xa282ead8U);
   EXPECT_EQ(MaskCrc32c(0x8000), 0xa282ead9U);
   for (const uint32_t crc : {0U, 1U, 0x8000U, 0xffffffffU, 0xe3069283U}) {

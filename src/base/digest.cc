@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// OpenSSL fails here only for want of memory, or in a build without the algorithm.
+// OpenSSL fails here only when out of memory, or when built without the algorithm.
 void Check(int result) {
   if (result != 1) std::abort();
 }

@@ -1,4 +1,4 @@
-// SHA-256 and MD5, by OpenSSL: it uses the processor's instructions.
+// SHA-256 and MD5, computed by OpenSSL.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ struct evp_md_st;
 
 namespace muster {
 
-// What the kinds below share.
+// The common part of Sha256 and Md5. Not thread-safe.
 class Digest {
  public:
   void Update(absl::Span<const std::byte> bytes);
   void Update(absl::string_view bytes);
-  // Hexadecimal digits, lower case. Called once, last.
+  // Returns the digest in lower-case hexadecimal. Call once, last.
   std::string Finish();
 
  protected:
@@ -40,7 +40,7 @@ class Sha256 final : public Digest {
   Sha256();
 };
 
-// For protocols that ask for it: it finds damage by accident, not by intent.
+// For protocols that require it. Detects accidental damage, not tampering.
 class Md5 final : public Digest {
  public:
   Md5();
@@ -48,7 +48,7 @@ class Md5 final : public Digest {
 
 std::string Sha256Hex(absl::string_view bytes);
 std::string Md5Hex(absl::string_view bytes);
-// The first eight bytes of the SHA-256: the same wherever and whenever it is asked.
+// Returns the first eight bytes of the SHA-256 as a number. Stable across machines and versions.
 uint64_t Fingerprint(absl::string_view bytes);
 
 }  // namespace muster

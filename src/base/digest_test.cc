@@ -14,7 +14,7 @@ TEST(DigestTest, KnownAnswers) {
   EXPECT_EQ(Md5Hex(""), "d41d8cd98f00b204e9800998ecf8427e");
 }
 
-TEST(DigestTest, PiecesAreTheWhole) {
+TEST(DigestTest, UpdatesInPieces) {
   Sha256 hash;
   hash.Update("a");
   hash.Update("");

@@ -12,6 +12,7 @@ struct Entry {
   int64_t size;
 };
 
+// Indexed by DType: keep the order of the enum.
 constexpr Entry kEntries[] = {
     {DType::kBool, "BOOL", 1},   {DType::kUint8, "U8", 1},      {DType::kInt8, "I8", 1},
     {DType::kInt16, "I16", 2},   {DType::kInt32, "I32", 4},     {DType::kInt64, "I64", 8},

@@ -1,4 +1,4 @@
-// The element types that tensors have on disk, on the wire and in batches.
+// Element types and shapes of tensors, shared by files, the wire protocol and batches.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,21 @@ enum class DType {
   kFloat64
 };
 
+// Returns the size of an element in bytes.
 int64_t SizeOf(DType dtype);
-// The names of the safetensors format: "F32", "I64", …
+// Returns the name used by the safetensors format: "F32", "I64", …
 absl::string_view ToString(DType dtype);
+// The inverse of ToString(); nullopt for other names.
 std::optional<DType> ParseDType(absl::string_view name);
 
 using Shape = std::vector<int64_t>;
 
-// How many elements a tensor of that shape has; 1 for a scalar.
+// Returns the number of elements of a tensor of that shape; 1 for a scalar.
 int64_t ElementsOf(const Shape& shape);
-// "[64, 1, 28, 28]"
+// Returns "[64, 1, 28, 28]".
 std::string ToString(const Shape& shape);
 
-// What a tensor is, without its values.
+// Name, element type and shape of a tensor, without its values.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::kFloat32;

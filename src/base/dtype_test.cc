@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-TEST(DTypeTest, NamesAreThoseOfSafetensorsAndReadBack) {
+TEST(DTypeTest, NamesFollowSafetensorsAndAreParsedBack) {
   for (const DType dtype :
        {DType::kBool, DType::kUint8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
         DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
@@ -16,7 +16,7 @@ TEST(DTypeTest, NamesAreThoseOfSafetensorsAndReadBack) {
   EXPECT_EQ(ParseDType("F8"), std::nullopt);
 }
 
-TEST(DTypeTest, ASpecKnowsItsBytes) {
+TEST(DTypeTest, SpecComputesItsBytes) {
   EXPECT_EQ((TensorSpec{"w", DType::kFloat32, {64, 1, 5, 5}}.bytes()), 6400);
   EXPECT_EQ((TensorSpec{"n", DType::kInt64, {}}.bytes()), 8);
   EXPECT_EQ((TensorSpec{"e", DType::kInt64, {0, 3}}.bytes()), 0);

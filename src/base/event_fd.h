@@ -1,4 +1,4 @@
-// A signal that can be waited for with poll(), from one thread to another.
+// Wakes another thread that waits in poll() or epoll_wait().
 #pragma once
 
 #include <sys/eventfd.h>
@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// Thread-safe but for moving it.
+// Thread-safe, except for moves.
 class EventFd {
  public:
   static absl::StatusOr<EventFd> Create() {
@@ -22,12 +22,12 @@ class EventFd {
     return EventFd(std::move(fd));
   }
 
-  int get() const { return fd_.get(); }  // readable since Signal() was called
+  // The descriptor is readable from Signal() until Clear().
+  int get() const { return fd_.get(); }
   void Signal() const {
     const uint64_t one = 1;
     (void)!::write(fd_.get(), &one, sizeof(one));
   }
-  // Takes what was signalled.
   void Clear() const {
     uint64_t count = 0;
     (void)!::read(fd_.get(), &count, sizeof(count));

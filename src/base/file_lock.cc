@@ -20,20 +20,21 @@ absl::StatusOr<std::optional<FileLock>> FileLock::Try(const std::string& path) {
   if (!fd.valid()) return DiskError(errno, path);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return FileLock(std::move(fd));
   if (errno == EWOULDBLOCK) return std::nullopt;
-  return Annotate(absl::ErrnoToStatus(errno, path), "cannot lock a file there");
+  return Annotate(absl::ErrnoToStatus(errno, path), "cannot lock");
 }
 
-absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path, absl::Duration patience) {
-  const absl::Time deadline = Clock::Real().Now() + patience;
+absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path, absl::Duration timeout) {
+  const absl::Time deadline = Clock::Real().Now() + timeout;
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<FileLock> lock, Try(path));
     if (lock.has_value()) return *std::move(lock);
     if (Clock::Real().Now() >= deadline) {
-      return absl::UnavailableError(absl::StrCat(path, ": another process has held this lock for ",
-                                                 absl::FormatDuration(patience),
-                                                 "; look for one that hangs"));
+      return absl::UnavailableError(absl::StrCat(path, ": timed out after ",
+                                                 absl::FormatDuration(timeout),
+                                                 " waiting for another process to release this "
+                                                 "lock; check for one that hangs"));
     }
-    absl::SleepFor(absl::Milliseconds(10));
+    absl::SleepFor(absl::Milliseconds(10));  // flock() has no timeout
   }
 }
 

@@ -1,4 +1,4 @@
-// Locks between processes.
+// Advisory locks between processes.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,17 @@
 
 namespace muster {
 
-// An advisory lock on a file, created when absent; held until this is destroyed or the process
-// ends.
+// An flock() on a file, which is created if absent. Held until the object is destroyed or the
+// process ends. Does not exclude other threads of a process that share the object.
 class FileLock {
  public:
-  // Waits up to `patience`, then Unavailable.
-  static absl::StatusOr<FileLock> Acquire(const std::string& path, absl::Duration patience);
-  // nullopt when somebody else holds it.
+  // Waits for the lock. Returns Unavailable if another process still holds it after `timeout`.
+  static absl::StatusOr<FileLock> Acquire(const std::string& path, absl::Duration timeout);
+  // Does not wait. Returns nullopt if the lock is held elsewhere.
   static absl::StatusOr<std::optional<FileLock>> Try(const std::string& path);
 
-  // What the file says of its holder. A full disk is no reason to fail: then it says less.
+  // Replaces the content of the lock file with a description of its holder. Best effort: a full
+  // disk is ignored.
   void Describe(absl::string_view holder);
 
  private:

@@ -17,7 +17,7 @@ namespace muster {
 absl::Status DiskError(int error, absl::string_view path) {
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(path, ": ", std::strerror(error), "; make room, or raise the limit"));
+        absl::StrCat(path, ": ", std::strerror(error), "; free some space or raise the limit"));
   }
   return absl::ErrnoToStatus(error, path);
 }
@@ -62,7 +62,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
 namespace {
 
 absl::Status Replace(const std::string& path, absl::string_view content, int mode, bool sync) {
-  // Hidden: who lists the folder meanwhile does not take it for a file of its own.
+  // A dot file, so that programs that list the folder meanwhile skip it.
   const size_t slash = path.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
   std::string temporary = absl::StrCat(path.substr(0, name), ".", path.substr(name), ".XXXXXX");

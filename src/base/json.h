@@ -1,4 +1,4 @@
-// JSON that others have written.
+// Parses untrusted JSON.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -6,14 +6,16 @@
 
 namespace muster {
 
-// Copying, comparing and writing a document are recursive: a deeper one could exhaust the stack.
+// nlohmann-json copies, compares and prints recursively, so a deeper document could exhaust the
+// stack.
 inline constexpr int kMaxJsonDepth = 256;
 
-// Whether the objects and arrays of a text nest deeper than `depth`. The text need not be valid.
+// Returns true if the objects and arrays in `text` nest deeper than `depth`. The text need not be
+// valid JSON.
 bool NestsDeeperThan(absl::string_view text, int depth);
 
-// The document; discarded (not an object, for one) when the text is not valid JSON or nests deeper
-// than `depth`.
+// Returns the document. Returns a discarded value (is_discarded(); no is_object(), is_array(), …
+// holds) if the text is not valid JSON or nests deeper than `depth`.
 nlohmann::json ParseJson(absl::string_view text, int depth = kMaxJsonDepth);
 
 }  // namespace muster

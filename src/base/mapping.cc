@@ -7,9 +7,9 @@
 namespace muster {
 
 absl::StatusOr<Mapping> Mapping::Of(int fd, int64_t size) {
-  if (size == 0) return Mapping();  // an empty mapping is refused
+  if (size == 0) return Mapping();  // mmap() rejects a length of 0
   void* start = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, fd, 0);
-  if (start == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot be mapped into memory");
+  if (start == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap");
   return Mapping({static_cast<const char*>(start), static_cast<size_t>(size)});
 }
 

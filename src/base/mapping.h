@@ -1,4 +1,4 @@
-// A file's bytes in memory without being read beforehand.
+// A read-only memory mapping of a file.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace muster {
 
-// Read only. Its place in memory stays the same when it is moved. Whoever shortens the file while
-// it is mapped ends the process that reads it (SIGBUS); removing it does no harm.
+// bytes() keeps its address when the Mapping is moved. Truncating the file while it is mapped makes
+// reads fail with SIGBUS; unlinking it is harmless.
 class Mapping {
  public:
-  // The first `size` bytes of an open file, which may be closed afterwards.
+  // Maps the first `size` bytes of an open file. `fd` may be closed afterwards.
   static absl::StatusOr<Mapping> Of(int fd, int64_t size);
 
   Mapping() = default;

@@ -36,14 +36,14 @@ void AppendRecord(absl::string_view data, std::string& out) {
 absl::StatusOr<uint64_t> DataLength(absl::string_view header) {
   const absl::string_view length = header.substr(0, sizeof(uint64_t));
   if (MaskCrc32c(Crc32c(length)) != Load<uint32_t>(header.substr(sizeof(uint64_t)))) {
-    return absl::DataLossError("the check sum of a record's length is wrong");
+    return absl::DataLossError("checksum mismatch in the length of a record");
   }
   return Load<uint64_t>(length);
 }
 
 absl::Status CheckData(absl::string_view data, absl::string_view footer) {
   if (MaskCrc32c(Crc32c(data)) == Load<uint32_t>(footer)) return absl::OkStatus();
-  return absl::DataLossError("the check sum of a record is wrong");
+  return absl::DataLossError("checksum mismatch in the data of a record");
 }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// The framing of TFRecord files:
+// The record framing of TFRecord files:
 //
 //   u64 length | u32 masked CRC-32C of those 8 bytes | data | u32 masked CRC-32C of data
 //
@@ -16,12 +16,14 @@ namespace muster {
 inline constexpr int64_t kRecordHeaderBytes = 12;
 inline constexpr int64_t kRecordFooterBytes = 4;
 
+// Appends `data` with header and footer to `out`.
 void AppendRecord(absl::string_view data, std::string& out);
 
-// Of the kRecordHeaderBytes at the beginning of a record: how many bytes of data follow. DataLoss
-// when the check sum is not that of the length.
+// Returns the number of data bytes that follow `header`, or DataLoss if the checksum of the length
+// does not match. REQUIRES: header.size() >= kRecordHeaderBytes.
 absl::StatusOr<uint64_t> DataLength(absl::string_view header);
-// DataLoss when `footer`, the kRecordFooterBytes after `data`, is not its check sum.
+// Returns DataLoss if `footer` is not the checksum of `data`. REQUIRES: footer.size() >=
+// kRecordFooterBytes.
 absl::Status CheckData(absl::string_view data, absl::string_view footer);
 
 }  // namespace muster

@@ -6,8 +6,8 @@
 namespace muster {
 namespace {
 
-TEST(RecordTest, FramesAsOthersDo) {
-  // The record that docs/formats/summary.md writes out.
+TEST(RecordTest, MatchesTheDocumentedExample) {
+  // The example of docs/formats/summary.md.
   const std::string data(
       "\x09\x00\x00\x10\x40\xfc\x54\xd9\x41\x1a\x0d"
       "brain.Event:2",
@@ -18,7 +18,7 @@ TEST(RecordTest, FramesAsOthersDo) {
   EXPECT_EQ(framed.substr(36), "\x33\x8d\x2f\xe9");
 }
 
-TEST(RecordTest, EveryFlippedBitIsNoticed) {
+TEST(RecordTest, EveryFlippedBitIsDetected) {
   std::string framed;
   AppendRecord("some data", framed);
   for (size_t bit = 0; bit < framed.size() * 8; ++bit) {

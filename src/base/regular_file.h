@@ -1,4 +1,4 @@
-// Files that another program may have put there in any form.
+// Reads files whose type is not under our control.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace muster {
 
-// The whole of a regular file. Never waits, as open() does for a FIFO and read() for a device.
-// NotFound when it is absent, FailedPrecondition when it is not a regular file, OutOfRange when it
-// is larger than `max_bytes`.
+// Returns the content of a regular file. Never blocks on a FIFO or a device. Returns NotFound if
+// the file is absent, FailedPrecondition if it is not a regular file, OutOfRange if it is larger
+// than `max_bytes`.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, int64_t max_bytes);
 
 }  // namespace muster

@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-TEST(RegularFileTest, NothingElseIsReadAndNothingIsWaitedFor) {
+TEST(RegularFileTest, OtherFileTypesAreRejectedWithoutBlocking) {
   const TempDir temp;
   const std::string directory = temp.path();
   const std::string path = JoinPath(directory, "f");

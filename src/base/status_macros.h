@@ -10,8 +10,8 @@
 
 namespace muster {
 
-// The same code and payloads with `context` before the message: Annotate(s, "worker:3") ->
-// "worker:3: …".
+// Returns `status` with `context` before its message ("worker:3: …"), the code and the payloads
+// kept.
 inline absl::Status Annotate(const absl::Status& status, absl::string_view context) {
   if (status.ok()) return status;
   absl::Status annotated(status.code(), absl::StrCat(context, ": ", status.message()));

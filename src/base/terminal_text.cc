@@ -13,7 +13,7 @@ namespace {
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr absl::string_view kReset = "\x1b[0m";
 
-// Length of a colour sequence at the start of `bytes`, or 0.
+// Returns the length of the colour sequence that `bytes` starts with, or 0.
 size_t ColourSequence(absl::string_view bytes) {
   if (bytes.size() < 3 || bytes[0] != '\x1b' || bytes[1] != '[') return 0;
   size_t i = 2;
@@ -28,11 +28,13 @@ bool IsBasic(absl::string_view sequence) {
   return std::find(std::begin(kBasic), std::end(kBasic), sequence) != std::end(kBasic);
 }
 
-// Whether a terminal would show the text after it in another order than it is read.
+// Returns true for the bidirectional controls, after which a terminal may show text in another
+// order than its bytes.
 bool Reorders(uint32_t code) {
   return (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
+// An approximation of wcwidth() that does not depend on the locale.
 int CellWidth(uint32_t code) {
   if (code < 0x20 || code == 0x7F) return 0;
   if (code < 0x300) return 1;
@@ -45,7 +47,7 @@ int CellWidth(uint32_t code) {
   return wide ? 2 : 1;
 }
 
-// Calls visit(piece, cells) for every code point or colour sequence; stops when it returns false.
+// Calls visit(piece, cells) for each code point or colour sequence, until it returns false.
 template <typename Visitor>
 void ForEachPiece(absl::string_view text, Visitor visit) {
   while (!text.empty()) {

@@ -1,5 +1,4 @@
-// Text as a terminal shows it: width in cells, bytes that a terminal must not be sent, shell
-// quoting.
+// Makes text safe for a terminal, measures it in cells, and quotes it for a shell.
 #pragma once
 
 #include <string>
@@ -9,27 +8,27 @@
 
 namespace muster {
 
-// The colour sequences (ESC [ … m) that Printable() lets pass. kBasic: reset, bold, dim and the
+// The colour sequences (ESC [ … m) that Printable() keeps. kBasic: reset, bold, dim and the
 // foreground colours red to cyan, none of which can hide text.
 enum class Colours { kNone, kBasic, kAll };
 enum class LineEnds { kShown, kKept };
 
-// `bytes`, made safe to show on a terminal: invalid UTF-8, C1 controls and the characters that
-// reorder text (bidirectional embeddings, overrides and isolates) become U+FFFD, control characters
-// but tab become "^X". The defaults suit one line of a log. A colour that is still on at the end of
-// a kept line is turned off there.
+// Returns `bytes` made safe for a terminal: invalid UTF-8, C1 controls and characters that reorder
+// text (bidirectional embeddings, overrides and isolates) become U+FFFD; other control characters
+// except tab become "^X". The defaults suit one line of a log. With LineEnds::kKept, a colour that
+// is still on at the end of a line is reset there.
 std::string Printable(absl::string_view bytes, Colours colours = Colours::kAll,
                       LineEnds line_ends = LineEnds::kShown);
 
-// Cells that `text` takes on a terminal, colour sequences not counted.
+// Returns the number of terminal cells that `text` takes, without colour sequences.
 int DisplayWidth(absl::string_view text);
 
-// At most `width` cells, with "…" at the end when something was cut.
+// Returns at most `width` cells of `text`, ending in "…" if something was cut.
 std::string Ellipsize(absl::string_view text, int width);
-// The same with the "…" in the middle: of names that differ at their end.
+// Likewise with the "…" in the middle, for names that differ at their end.
 std::string EllipsizeMiddle(absl::string_view text, int width);
 
-// One word for a POSIX shell: quoted only when it must be.
+// Quotes one word for a POSIX shell, only if it needs quoting.
 std::string ShellQuote(absl::string_view word);
 std::string ShellJoin(const std::vector<std::string>& words);
 

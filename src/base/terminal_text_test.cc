@@ -10,13 +10,13 @@ TEST(PrintableTest, KeepsTextAndColour) {
   EXPECT_EQ(Printable("\x1b[31mred\x1b[0m"), "\x1b[31mred\x1b[0m");
 }
 
-TEST(PrintableTest, DefusesWhatATerminalWouldObey) {
+TEST(PrintableTest, EscapesControlSequences) {
   EXPECT_EQ(Printable("\x1b[2Jx"), "^[[2Jx");
   EXPECT_EQ(Printable("\x1b]0;title\x07"), "^[]0;title^G");
   EXPECT_EQ(Printable(absl::string_view("a\0b\x7f", 4)), "a^@b^?");
 }
 
-TEST(PrintableTest, ReplacesWhatReordersText) {
+TEST(PrintableTest, ReplacesBidirectionalControls) {
   EXPECT_EQ(Printable("a\u202Eb\u2066c\u2069"), "a\uFFFDb\uFFFDc\uFFFD");
   EXPECT_EQ(Printable("\u009B2J"), "\uFFFD2J");
   EXPECT_EQ(Printable("שלום"), "שלום");
@@ -30,14 +30,14 @@ TEST(PrintableTest, BasicColoursCannotHideText) {
   EXPECT_EQ(Printable("\x1b[31mred", Colours::kNone), "^[[31mred");
 }
 
-TEST(PrintableTest, KeepsLineEndsWhereTheyAreWanted) {
+TEST(PrintableTest, KeepsLineEndsOnRequest) {
   EXPECT_EQ(Printable("a\nb\r\n"), "a^Jb^M^J");
   EXPECT_EQ(Printable("a\nb\r\n", Colours::kAll, LineEnds::kKept), "a\nb^M\n");
   EXPECT_EQ(Printable("\x1b[31mred\nplain", Colours::kBasic, LineEnds::kKept),
             "\x1b[31mred\x1b[0m\nplain");
 }
 
-TEST(PrintableTest, ReplacesBrokenUtf8) {
+TEST(PrintableTest, ReplacesInvalidUtf8) {
   EXPECT_EQ(Printable("a\xff"
                       "b"),
             "a\xEF\xBF\xBD"

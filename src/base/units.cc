@@ -27,13 +27,13 @@ const std::array<TimeUnit, 5>& TimeUnits() {
 }
 
 constexpr const char* kDurationForm = "a duration such as 90s, 5m, 1h30m or 2d";
-constexpr absl::Duration kLongest = absl::Hours(24 * 36500);
+constexpr absl::Duration kMaxDuration = absl::Hours(24 * 36500);
 
 absl::Status NotADuration(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not ", kDurationForm));
 }
 
-// Takes leading digits, with a fraction, off `text`.
+// Removes a leading decimal number from `text`.
 bool ConsumeNumber(absl::string_view& text, double& value) {
   size_t length = 0;
   while (length < text.size() && (absl::ascii_isdigit(text[length]) || text[length] == '.'))
@@ -62,8 +62,9 @@ bool ConsumeTimeUnit(absl::string_view& text, absl::Duration& size) {
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
   const absl::string_view whole = text;
   double number = 0;
+  // A bare number. ConsumeNumber() rules out signs, exponents, "inf" and "nan".
   if (absl::SimpleAtod(text, &number) && ConsumeNumber(text, number) && text.empty()) {
-    if (number * absl::Seconds(1) > kLongest) return NotADuration(whole);
+    if (number * absl::Seconds(1) > kMaxDuration) return NotADuration(whole);
     return number * absl::Seconds(1);
   }
   text = whole;
@@ -74,7 +75,7 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
     if (!ConsumeNumber(text, number) || !ConsumeTimeUnit(text, unit)) return NotADuration(whole);
     total += number * unit;
   }
-  if (total > kLongest) return NotADuration(whole);
+  if (total > kMaxDuration) return NotADuration(whole);
   return total;
 }
 

@@ -1,4 +1,4 @@
-// How people write and read time and size.
+// Parses and formats durations, sizes and times for people.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,25 @@
 
 namespace muster {
 
-// "90s", "1h30m", "250ms", "2d"; a bare number is seconds. Never negative.
+// Parses "90s", "1h30m", "250ms", "2d"; a bare number is seconds. Returns InvalidArgument for
+// anything else, for negative durations and for more than a hundred years.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
-// The shortest exact form that ParseDuration reads back: "1h30m".
+// Returns the shortest form that ParseDuration reads back, to the millisecond: "1h30m".
 std::string DurationToString(absl::Duration duration);
 
-// "512", "64KiB", "16Gi", "1.5G"; K, M, G, T, P count in 1024s.
+// Parses "512", "64KiB", "16Gi", "1.5G"; K, M, G, T and P are powers of 1024.
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
-// Three figures at most: "1.5GiB".
+// Returns at most four digits: "1.5GiB", "1023MiB".
 std::string FormatBytes(int64_t bytes);
 
-// "1 task", "2 tasks", "3 processes".
+// Returns "1 task", "2 tasks", "3 processes".
 std::string Plural(int64_t count, absl::string_view noun);
 
-// For people: "1.4s", "12s", "3m05s", "2h14m", "5d03h".
+// Returns "1.4s", "12s", "3m05s", "2h14m" or "5d03h".
 std::string FormatElapsed(absl::Duration duration);
-// "2 minutes ago", "just now".
+// Returns "2 minutes ago" or "just now".
 std::string FormatAge(absl::Duration age);
-// Local time: "2026-11-15 21:07:36".
+// Returns local time: "2026-11-15 21:07:36".
 std::string FormatLocalTime(absl::Time time);
 
 }  // namespace muster

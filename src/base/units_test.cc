@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-TEST(DurationTest, ReadsWhatPeopleWrite) {
+TEST(DurationTest, ParsesCommonForms) {
   EXPECT_EQ(*ParseDuration("90s"), absl::Seconds(90));
   EXPECT_EQ(*ParseDuration("1h30m"), absl::Minutes(90));
   EXPECT_EQ(*ParseDuration("250ms"), absl::Milliseconds(250));
@@ -22,13 +22,13 @@ TEST(DurationTest, RejectsTheRest) {
   }
 }
 
-TEST(DurationTest, FormatReadsBack) {
+TEST(DurationTest, FormatIsParsedBack) {
   for (const char* text : {"0s", "90ms", "59s", "1m30s", "2h", "1d2h3m4s5ms"}) {
     EXPECT_EQ(DurationToString(*ParseDuration(text)), text);
   }
 }
 
-TEST(BytesTest, ReadsAndFormats) {
+TEST(BytesTest, ParsesAndFormats) {
   EXPECT_EQ(*ParseBytes("512"), 512);
   EXPECT_EQ(*ParseBytes("64KiB"), 64 << 10);
   EXPECT_EQ(*ParseBytes("1.5G"), int64_t{3} << 29);
@@ -42,7 +42,7 @@ TEST(BytesTest, ReadsAndFormats) {
   EXPECT_EQ(FormatBytes(int64_t{256} << 20), "256MiB");
 }
 
-TEST(PluralTest, OneIsOne) {
+TEST(PluralTest, SingularOnlyForOne) {
   EXPECT_EQ(Plural(1, "task"), "1 task");
   EXPECT_EQ(Plural(0, "task"), "0 tasks");
   EXPECT_EQ(Plural(2, "task"), "2 tasks");

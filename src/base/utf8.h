@@ -1,5 +1,4 @@
-// Text in UTF-8, as strictly as Unicode has it: no overlong forms, no surrogates, nothing beyond
-// U+10FFFF.
+// Strict UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +8,12 @@
 
 namespace muster {
 
-// The code point that `text`, which is not empty, begins with, and how many bytes it takes: 0 when
-// they are not valid.
+// A code point and its length in bytes. `bytes` is 0 if the text is not valid UTF-8.
 struct CodePoint {
   uint32_t value = 0;
   size_t bytes = 0;
 };
+// Decodes the first code point. REQUIRES: !text.empty().
 CodePoint DecodeUtf8(absl::string_view text);
 
 bool IsUtf8(absl::string_view text);

@@ -24,11 +24,11 @@ TEST(Utf8Test, OnlyTheFirstIsDecoded) {
   EXPECT_EQ(DecodeUtf8("a\xFF").bytes, 1U);
 }
 
-TEST(Utf8Test, WhatIsNotUtf8) {
+TEST(Utf8Test, RejectsInvalidUtf8) {
   EXPECT_TRUE(IsUtf8(""));
   EXPECT_TRUE(IsUtf8("a ß € 😀"));
   for (const char* text : {
-           "\x80",              // a continuation without a beginning
+           "\x80",              // a continuation byte alone
            "\xC3",              // cut
            "\xE2\x82",          // cut
            "\xC3z",             // not continued

@@ -1,4 +1,4 @@
-// The environment, as something that can be replaced in a test.
+// Environment variables as a function, so that tests can supply their own.
 #pragma once
 
 #include <functional>
@@ -6,10 +6,10 @@
 
 namespace muster {
 
-// The value of a variable; "" when it is not set.
+// Returns the value of a variable, or "" if it is not set.
 using Variables = std::function<std::string(const std::string& name)>;
 
-// This process's own.
+// Returns the environment of this process.
 Variables ProcessVariables();
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Reads messages as protobuf encodes them, without their classes.
+// Decodes the protobuf wire format without generated classes.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,9 @@ static_assert(std::endian::native == std::endian::little);
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
-// A message, field by field. Every method returns false for bytes that are no message, and nothing
-// may be asked afterwards.
+// Reads a message field by field: Tag(), then the method of that wire type or Skip(), until done().
+// Every method returns false for malformed bytes; the reader must not be used after that. Does not
+// copy: `bytes` must outlive the reader and the views it returns.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes)
@@ -24,7 +25,7 @@ class WireReader {
 
   bool done() const { return next_ == end_; }
 
-  // The fields' numbers have 29 bits; 0 is none.
+  // Field numbers have 29 bits; 0 is invalid.
   bool Tag(uint32_t& field, uint32_t& type) {
     uint64_t tag = 0;
     if (!Varint(tag) || tag > std::numeric_limits<uint32_t>::max()) return false;
@@ -44,7 +45,7 @@ class WireReader {
   bool Bytes(absl::string_view& bytes) {
     uint64_t length = 0;
     const char* start = next_;
-    // Others read lengths of five bytes at most, however they are padded.
+    // As protobuf does, accepts lengths of at most five bytes, padding included.
     if (!Varint(length) || next_ - start > 5) return false;
     if (length > static_cast<uint64_t>(end_ - next_)) return false;
     bytes = {next_, static_cast<size_t>(length)};
@@ -59,7 +60,7 @@ class WireReader {
     return true;
   }
 
-  // Groups, which nobody writes any more, are not skipped.
+  // Skips the value of a field. Groups, which are deprecated, count as malformed.
   bool Skip(uint32_t type) {
     uint64_t number = 0;
     absl::string_view bytes;

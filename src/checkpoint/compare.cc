@@ -7,9 +7,9 @@
 namespace muster::checkpoint {
 namespace {
 
-constexpr size_t kShown = 10;
+constexpr size_t kMaxLines = 10;
 
-std::string Words(const TensorSpec& spec) {
+std::string Describe(const TensorSpec& spec) {
   return absl::StrCat(ToString(spec.dtype), " ", ToString(spec.shape));
 }
 
@@ -23,22 +23,22 @@ std::vector<std::string> Differences(const std::vector<TensorSpec>& model,
   for (const TensorSpec& spec : model) {
     const auto found = unexpected.find(spec.name);
     if (found == unexpected.end()) {
-      lines.push_back(absl::StrCat(spec.name, ": ", Words(spec), " is not in the checkpoint"));
+      lines.push_back(absl::StrCat(spec.name, ": ", Describe(spec), " is not in the checkpoint"));
       continue;
     }
     if (!(*found->second == spec)) {
-      lines.push_back(absl::StrCat(spec.name, ": ", Words(spec), " in the model, ",
-                                   Words(*found->second), " in the checkpoint"));
+      lines.push_back(absl::StrCat(spec.name, ": ", Describe(spec), " in the model, ",
+                                   Describe(*found->second), " in the checkpoint"));
     }
     unexpected.erase(found);
   }
   for (const TensorSpec& spec : stored) {
     if (!unexpected.contains(spec.name)) continue;
-    lines.push_back(absl::StrCat(spec.name, ": ", Words(spec), " is not in the model"));
+    lines.push_back(absl::StrCat(spec.name, ": ", Describe(spec), " is not in the model"));
   }
-  if (lines.size() > kShown) {
-    const size_t more = lines.size() - kShown;
-    lines.resize(kShown);
+  if (lines.size() > kMaxLines) {
+    const size_t more = lines.size() - kMaxLines;
+    lines.resize(kMaxLines);
     lines.push_back(absl::StrCat("and ", more, " more"));
   }
   return lines;

@@ -1,4 +1,4 @@
-// What differs between a model and what a checkpoint holds.
+// Compares the tensors of a model with those of a checkpoint.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace muster::checkpoint {
 
-// One line a tensor, in the order of the model, then of the checkpoint: missing, of another shape
-// or type, unexpected. At most ten, then how many more. Empty when the checkpoint fits the model.
+// Returns one line per tensor that is missing, has another shape or type, or is unexpected, in the
+// order of the model, then of the checkpoint. Lists at most ten and counts the rest. Returns
+// nothing if the checkpoint fits the model.
 std::vector<std::string> Differences(const std::vector<TensorSpec>& model,
                                      const std::vector<TensorSpec>& stored);
 

@@ -14,6 +14,7 @@
 #include "checkpoint/format.h"
 
 namespace muster::checkpoint {
+
 absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -26,7 +27,7 @@ absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_
 
 absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::string& name) {
   const std::string path = JoinPath(folder, name);
-  // O_NONBLOCK: a pipe in the place of a file must not make us wait for its writer.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   OpenedFile file;
   file.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.fd.valid()) {

@@ -1,4 +1,4 @@
-// Files and folders of a checkpoint: opened without following links, locked, removed.
+// File operations on checkpoints: open without following links, rename, remove.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,23 @@ inline absl::Span<const std::byte> AsBytes(absl::string_view text) {
 // Writes all of `bytes` to `fd`, the file at `path`.
 absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path);
 
-// A regular file of `folder`, opened for reading. DataLoss for a link, a pipe or the like.
 struct OpenedFile {
   UniqueFd fd;
   int64_t bytes = 0;
 };
+// Opens a regular file of `folder` for reading. Returns DataLoss for a link, a pipe or the like.
 absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::string& name);
 
-// A file of `folder` that is one JSON object within the limits of format.h. DataLoss otherwise.
+// Reads a file of `folder`, or parses text, that is one JSON object within the limits of format.h.
+// Returns DataLoss otherwise.
 absl::StatusOr<nlohmann::json> ReadJsonObject(const std::string& folder, const std::string& name);
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 
-// Whether anything, a broken link too, has that name.
+// Returns whether anything has that name, including a broken link.
 bool Exists(const std::string& path);
 absl::Status Rename(const std::string& from, const std::string& to);
 
-// Unlinks the manifest first, so that what is left of an interrupted removal is no checkpoint.
+// Removes the folder, its manifest first, so that an interrupted removal leaves no checkpoint.
 absl::Status RemoveFolder(const std::string& path);
 
 }  // namespace muster::checkpoint

@@ -11,7 +11,7 @@
 namespace muster::checkpoint {
 namespace {
 
-// Large enough that a call to the kernel costs nothing, small enough for a processor's cache.
+// Large enough to amortize a system call, small enough to fit into the CPU cache.
 constexpr size_t kBlock = 512 << 10;
 
 }  // namespace
@@ -31,24 +31,24 @@ absl::Status HashedFile::Put(absl::Span<const std::byte> block) {
 absl::Status HashedFile::Append(absl::Span<const std::byte> bytes) {
   bytes_ += static_cast<int64_t>(bytes.size());
   while (!bytes.empty()) {
-    if (gathered_.empty() && bytes.size() >= kBlock) {
+    if (buffer_.empty() && bytes.size() >= kBlock) {
       MUSTER_RETURN_IF_ERROR(Put(bytes.first(kBlock)));
       bytes.remove_prefix(kBlock);
       continue;
     }
-    const auto piece = bytes.first(std::min(bytes.size(), kBlock - gathered_.size()));
-    gathered_.insert(gathered_.end(), piece.begin(), piece.end());
+    const auto piece = bytes.first(std::min(bytes.size(), kBlock - buffer_.size()));
+    buffer_.insert(buffer_.end(), piece.begin(), piece.end());
     bytes.remove_prefix(piece.size());
-    if (gathered_.size() < kBlock) continue;
-    MUSTER_RETURN_IF_ERROR(Put(gathered_));
-    gathered_.clear();
+    if (buffer_.size() < kBlock) continue;
+    MUSTER_RETURN_IF_ERROR(Put(buffer_));
+    buffer_.clear();
   }
   return absl::OkStatus();
 }
 
 absl::Status HashedFile::Finish() {
-  MUSTER_RETURN_IF_ERROR(Put(gathered_));
-  gathered_ = {};
+  MUSTER_RETURN_IF_ERROR(Put(buffer_));
+  buffer_ = {};
   digest_ = hash_.Finish();
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// A file that is written once, from front to back, and hashed on the way.
+// A file that is written once, sequentially, and hashed while it is written.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,23 @@
 
 namespace muster::checkpoint {
 
-// Small pieces are gathered; large ones are hashed and written block by block, while a block is in
-// the processor's cache. A full disk is ResourceExhausted. Not thread-safe.
+// Buffers small pieces; hashes and writes large ones block by block, while a block is in the CPU
+// cache. Returns ResourceExhausted if the disk is full. Not thread-safe.
 class HashedFile {
  public:
-  // The file must not exist.
+  // REQUIRES: the file does not exist.
   static absl::StatusOr<HashedFile> Create(const std::string& folder, const std::string& name);
 
   absl::Status Append(absl::Span<const std::byte> bytes);
-  // Writes what was gathered. Nothing may be appended afterwards.
+  // Writes buffered bytes and computes the hash. No Append() may follow.
   absl::Status Finish();
-  // Waits for the disk.
+  // Flushes the file to the disk (fsync).
   absl::Status Sync();
 
   const std::string& name() const { return name_; }
   int64_t bytes() const { return bytes_; }
-  const std::string& sha256() const { return digest_; }  // once finished
+  // REQUIRES: Finish() succeeded.
+  const std::string& sha256() const { return digest_; }
 
  private:
   HashedFile(UniqueFd fd, std::string path, std::string name)
@@ -42,7 +43,7 @@ class HashedFile {
   std::string name_;
   Sha256 hash_;
   std::string digest_;
-  std::vector<std::byte> gathered_;
+  std::vector<std::byte> buffer_;
   int64_t bytes_ = 0;
 };
 

@@ -24,7 +24,7 @@ bool IsDigest(absl::string_view text) {
          });
 }
 
-absl::StatusOr<int64_t> Whole(const Json& object, const char* key) {
+absl::StatusOr<int64_t> Integer(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_unsigned() ||
       found->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
@@ -46,12 +46,12 @@ absl::StatusOr<ManifestFile> ReadEntry(const Json& json) {
   ManifestFile file;
   MUSTER_ASSIGN_OR_RETURN(file.name, Text(json, "name"));
   if (!IsPlainFileName(file.name)) {
-    return absl::DataLossError(absl::StrCat("'", file.name, "' is not the name of a file"));
+    return absl::DataLossError(absl::StrCat("'", file.name, "' is not a plain file name"));
   }
-  MUSTER_ASSIGN_OR_RETURN(file.bytes, Whole(json, "bytes"));
+  MUSTER_ASSIGN_OR_RETURN(file.bytes, Integer(json, "bytes"));
   MUSTER_ASSIGN_OR_RETURN(file.sha256, Text(json, "sha256"));
   if (!IsDigest(file.sha256)) {
-    return absl::DataLossError(absl::StrCat("the sha256 of ", file.name, " is none"));
+    return absl::DataLossError(absl::StrCat("the sha256 of ", file.name, " is malformed"));
   }
   return file;
 }
@@ -78,19 +78,19 @@ absl::Status ReadFiles(const Json& json, Manifest& manifest) {
 
 absl::StatusOr<Manifest> FromJson(const Json& json) {
   MUSTER_ASSIGN_OR_RETURN(const std::string format, Text(json, "format"));
-  if (format != kFormatName) return absl::DataLossError("is not the manifest of a checkpoint");
-  MUSTER_ASSIGN_OR_RETURN(const int64_t version, Whole(json, "version"));
+  if (format != kFormatName) return absl::DataLossError("is not a checkpoint manifest");
+  MUSTER_ASSIGN_OR_RETURN(const int64_t version, Integer(json, "version"));
   if (version > kFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat("written by a newer muster (format ", version,
                                                       ", this one reads ", kFormatVersion, ")"));
   }
   Manifest manifest;
-  MUSTER_ASSIGN_OR_RETURN(manifest.step, Whole(json, "step"));
+  MUSTER_ASSIGN_OR_RETURN(manifest.step, Integer(json, "step"));
   MUSTER_ASSIGN_OR_RETURN(manifest.model_name, Text(json, "model"));
   MUSTER_ASSIGN_OR_RETURN(const std::string written, Text(json, "written"));
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, written, &manifest.written, &error)) {
-    return absl::DataLossError("'written' must be a time as in RFC 3339");
+    return absl::DataLossError("'written' must be an RFC 3339 time");
   }
   const auto final = json.find("final");
   if (final == json.end() || !final->is_boolean()) {
@@ -134,7 +134,7 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& folder) {
   const auto json = ReadJsonObject(folder, kManifestFile);
   if (absl::IsNotFound(json.status())) {
     return absl::UnavailableError(
-        absl::StrCat(folder, ": has no ", kManifestFile, ": it was not written to its end"));
+        absl::StrCat(folder, ": has no ", kManifestFile, "; the checkpoint is incomplete"));
   }
   if (!json.ok()) return json.status();
   auto manifest = FromJson(*json);
@@ -142,7 +142,7 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& folder) {
   const auto step = ParseStepFolder(std::filesystem::path(folder).filename().string());
   if (step.has_value() && *step != manifest->step) {
     return absl::DataLossError(
-        absl::StrCat(folder, ": its manifest is that of step ", manifest->step));
+        absl::StrCat(folder, ": its manifest belongs to step ", manifest->step));
   }
   return manifest;
 }

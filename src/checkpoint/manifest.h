@@ -1,4 +1,4 @@
-// manifest.json: what makes a folder a checkpoint.
+// manifest.json, which makes a folder a checkpoint; see docs/formats/checkpoint.md.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace muster::checkpoint {
 struct ManifestFile {
   std::string name;
   int64_t bytes = 0;
-  std::string sha256;  // 64 hexadecimal digits, lower case
+  std::string sha256;  // 64 lower-case hexadecimal digits
 };
 
 struct Manifest {
@@ -30,14 +30,14 @@ struct Manifest {
 
 std::string ToJson(const Manifest& manifest);
 
-// DataLoss for what is no manifest; FailedPrecondition for one of a newer version.
+// Returns DataLoss if the text is not a manifest, FailedPrecondition if its version is newer.
 absl::StatusOr<Manifest> ParseManifest(absl::string_view text);
 
-// Unavailable when the folder has none: it is partial. DataLoss also when the folder is named
-// after another step.
+// Returns Unavailable if the folder has no manifest and thus is partial; DataLoss also if the
+// folder is named after another step.
 absl::StatusOr<Manifest> ReadManifest(const std::string& folder);
 
-// DataLoss names the first file that is absent, no regular file, or of another size.
+// Returns DataLoss, naming the first file that is absent, not a regular file, or of another size.
 absl::Status CheckSizes(const std::string& folder, const Manifest& manifest);
 
 }  // namespace muster::checkpoint

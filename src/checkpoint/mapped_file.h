@@ -1,4 +1,4 @@
-// A checkpoint's file in memory without being read beforehand.
+// A memory-mapped file of a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace muster::checkpoint {
 
 class MappedFile {
  public:
-  // A regular file, not a link. DataLoss otherwise.
+  // Returns DataLoss if the path is not a regular file, for example a link.
   static absl::StatusOr<MappedFile> Open(const std::string& path);
 
   absl::Span<const std::byte> bytes() const {

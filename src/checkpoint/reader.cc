@@ -13,12 +13,12 @@
 namespace muster::checkpoint {
 namespace {
 
-// A file that the manifest lists must be there; nobody is told "not found" of a whole checkpoint.
+// A listed file that is missing is damage: NotFound would mean that there is no checkpoint.
 absl::Status Damaged(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::DataLossError(status.message()) : status;
 }
 
-// The files of a kind, in order; all of them or none.
+// Returns the files of a kind in order. Returns DataLoss if only some of them are listed.
 absl::StatusOr<std::vector<std::string>> ShardsOf(const Manifest& manifest,
                                                   absl::string_view kind) {
   std::map<int, std::string> found;
@@ -83,19 +83,19 @@ absl::Status Checkpoint::MapShard(const std::string& name, Tensors& tensors) {
       ParseHeader(absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
                   static_cast<int64_t>(bytes.size())));
   for (Placed& tensor : header.tensors) {
-    const auto place = static_cast<size_t>(header.data_start + tensor.begin);
+    const auto offset = static_cast<size_t>(header.data_start + tensor.begin);
     const auto size = static_cast<size_t>(tensor.spec.bytes());
-    const Stored stored{.bytes = bytes.subspan(place, size), .file = name};
+    const Stored stored{.bytes = bytes.subspan(offset, size), .file = name};
     if (!tensors.stored.try_emplace(tensor.spec.name, stored).second) {
       return absl::DataLossError(
-          absl::StrCat("'", tensor.spec.name, "' is in another file of the checkpoint too"));
+          absl::StrCat("'", tensor.spec.name, "' is also in another file of the checkpoint"));
     }
     tensors.specs.push_back(std::move(tensor.spec));
   }
   return absl::OkStatus();
 }
 
-// Other tools go by the index: it must tell what the files hold.
+// Other tools read weights through the index, so it must agree with the files.
 absl::Status Checkpoint::CheckIndex() const {
   const std::string path = JoinPath(folder_, kIndexFile);
   const auto listed = std::any_of(manifest_.files.begin(), manifest_.files.end(),
@@ -106,7 +106,7 @@ absl::Status Checkpoint::CheckIndex() const {
   const auto map = index->find("weight_map");
   if (map == index->end() || !map->is_object() || map->size() != weights_.specs.size()) {
     return absl::DataLossError(
-        absl::StrCat(path, ": its weight_map does not list the weights of the files"));
+        absl::StrCat(path, ": its weight_map does not match the weights in the files"));
   }
   for (const auto& [name, file] : map->items()) {
     const auto found = weights_.stored.find(name);

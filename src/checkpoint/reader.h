@@ -1,4 +1,4 @@
-// One checkpoint, for reading.
+// Reads one checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@
 
 namespace muster::checkpoint {
 
-// The files are mapped into memory; spans live as long as this object and stay where they are when
-// it is moved. Removing or replacing the checkpoint meanwhile does no harm. Any number of threads.
+// Maps the files into memory. Spans stay valid as long as this object, also after it is moved.
+// Removing or replacing the checkpoint meanwhile is safe. Immutable, hence thread-safe.
 class Checkpoint {
  public:
-  // With `verify`, every file has been held to its hash before this returns. Unavailable for a
-  // partial folder, DataLoss for a damaged one, FailedPrecondition for a newer format.
+  // With `verify`, checks every file against its checksum first. Returns Unavailable for a partial
+  // folder, DataLoss for a damaged one, FailedPrecondition for a newer format.
   static absl::StatusOr<Checkpoint> Open(const std::string& folder, bool verify = true);
 
   const std::string& folder() const { return folder_; }
@@ -33,13 +33,13 @@ class Checkpoint {
   const std::string& model_name() const { return manifest_.model_name; }
   const nlohmann::json& state() const { return state_; }
 
-  // In the order of the files; that is the writer's order but for elements of different sizes.
+  // In the order of the files: that of the writer, grouped by element size.
   const std::vector<TensorSpec>& weights() const { return weights_.specs; }
   const std::vector<TensorSpec>& slots() const { return slots_.specs; }
-  // NotFound for a name that it does not have.
+  // Return NotFound for an unknown name.
   absl::StatusOr<absl::Span<const std::byte>> Weight(absl::string_view name) const;
   absl::StatusOr<absl::Span<const std::byte>> Slot(absl::string_view name) const;
-  // The name of the file that holds it; "" for none.
+  // Return the name of the file that holds the tensor; "" for an unknown name.
   std::string WeightFile(absl::string_view name) const;
   std::string SlotFile(absl::string_view name) const;
 

@@ -23,7 +23,7 @@ class ReaderTest : public ::testing::Test {
 
   std::string Path(const std::string& name) const { return JoinPath(folder_, name); }
 
-  // A checkpoint whose hashes are right but whose content is not what it should be.
+  // Replaces a file and updates its hash in the manifest.
   void Forge(const std::string& name, const std::string& content) {
     Spill(Path(name), content);
     auto manifest = ReadManifest(folder_);
@@ -88,7 +88,7 @@ TEST_F(ReaderTest, LinksAndPipesAreNotFollowed) {
 TEST_F(ReaderTest, AManifestOfAnotherStepIsRefused) {
   std::filesystem::rename(folder_, CheckpointPath(dir_.path(), 6));
   EXPECT_TRUE(absl::IsDataLoss(Checkpoint::Open(CheckpointPath(dir_.path(), 6)).status()));
-  // Under a name of the user's it is welcome.
+  // A folder whose name is not that of a step is accepted.
   std::filesystem::rename(CheckpointPath(dir_.path(), 6), dir_.path() + "/mine");
   EXPECT_TRUE(Checkpoint::Open(dir_.path() + "/mine").ok());
 }

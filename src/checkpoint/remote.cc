@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
+#include "checkpoint/retention.h"
 #include "checkpoint/verify.h"
 #include "storage/copy.h"
 
@@ -26,7 +27,7 @@ using storage::FileSystem;
 using storage::LocalUrl;
 using storage::Url;
 
-// All names below a folder, without it; the manifest last.
+// Returns all files below a folder, the manifest last.
 absl::StatusOr<std::vector<FileInfo>> FilesOf(FileSystem& files, const Url& folder) {
   MUSTER_ASSIGN_OR_RETURN(auto found, files.List(folder.AsFolder(), Depth::kAll));
   std::stable_partition(found.begin(), found.end(),
@@ -43,7 +44,7 @@ Url RemoteStore::FolderOf(int64_t step) const {
   return model_dir_.Child(kFolder).Child(StepFolder(step));
 }
 
-absl::StatusOr<RemoteStore::Found> RemoteStore::Look() {
+absl::StatusOr<RemoteStore::Found> RemoteStore::Scan() {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   const Url folder = model_dir_.Child(kFolder).AsFolder();
   MUSTER_ASSIGN_OR_RETURN(const auto files, there->List(folder, Depth::kAll));
@@ -64,7 +65,7 @@ absl::StatusOr<RemoteStore::Found> RemoteStore::Look() {
 }
 
 absl::StatusOr<std::vector<int64_t>> RemoteStore::Steps() {
-  MUSTER_ASSIGN_OR_RETURN(Found found, Look());
+  MUSTER_ASSIGN_OR_RETURN(Found found, Scan());
   return std::move(found.complete);
 }
 
@@ -74,7 +75,7 @@ absl::StatusOr<std::vector<Entry>> RemoteStore::List() {
   for (const int64_t step : steps) {
     Entry entry{.step = step, .folder = FolderOf(step).ToString(), .written = absl::InfinitePast()};
     const auto manifest = ReadManifest(step);
-    if (absl::IsNotFound(manifest.status())) continue;  // removed meanwhile
+    if (absl::IsNotFound(manifest.status())) continue;  // deleted since Steps()
     entry.status = manifest.status();
     if (manifest.ok()) entry.Fill(*manifest);
     entries.push_back(std::move(entry));
@@ -120,17 +121,17 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
   for (const ManifestFile& file : manifest.files) {
     if (!IsPlainFileName(file.name)) {
       return absl::DataLossError(absl::StrCat(FolderOf(step).ToString(), ": its manifest names '",
-                                              file.name, "', which is no plain file name"));
+                                              file.name, "', which is not a plain file name"));
     }
     pairs.push_back({{.url = FolderOf(step).Child(file.name), .bytes = file.bytes},
                      LocalUrl(JoinPath(partial, file.name))});
   }
   const absl::Status copied = CopyFiles(storage_, pairs);
-  // What the manifest names must be there.
+  // A file that the manifest lists but that does not exist is damage, not absence.
   if (absl::IsNotFound(copied)) return absl::DataLossError(copied.message());
   MUSTER_RETURN_IF_ERROR(copied);
   const auto damaged = VerifyFiles(partial, manifest, [](int64_t) {});
-  if (!damaged.empty()) {  // as it is there
+  if (!damaged.empty()) {  // name the remote file, not its temporary copy
     return absl::Status(
         damaged.front().code(),
         absl::StrReplaceAll(damaged.front().message(), {{partial, FolderOf(step).ToString()}}));
@@ -145,7 +146,8 @@ absl::Status RemoteStore::Send(const std::string& folder) {
   const Url to = FolderOf(manifest.step);
   const auto sent = ReadManifest(manifest.step);
   if (sent.ok() && ToJson(*sent) == ToJson(manifest)) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(there->Delete(to.Child(kManifestFile)));  // of one of the same step
+  // Without its manifest, an older checkpoint of the same step is partial while it is overwritten.
+  MUSTER_RETURN_IF_ERROR(there->Delete(to.Child(kManifestFile)));
   std::vector<CopyPair> pairs;
   for (const ManifestFile& file : manifest.files) {
     pairs.push_back(
@@ -158,9 +160,11 @@ absl::Status RemoteStore::Send(const std::string& folder) {
 absl::Status RemoteStore::Remove(int64_t step) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   MUSTER_ASSIGN_OR_RETURN(const auto found, FilesOf(*there, FolderOf(step)));
+  // In reverse, so that the manifest goes first.
   for (auto info = found.rbegin(); info != found.rend(); ++info) {
     MUSTER_RETURN_IF_ERROR(there->Delete(info->url));
   }
+  // HDFS keeps empty folders; a folder that is not empty has files of others.
   const absl::Status removed = there->Delete(FolderOf(step).AsFolder());
   return absl::IsFailedPrecondition(removed) ? absl::OkStatus() : removed;
 }
@@ -175,25 +179,28 @@ absl::StatusOr<Best> RemoteStore::ReadBest() {
 }
 
 absl::Status RemoteStore::Retain(int keep) {
-  if (keep < 1) return absl::InvalidArgumentError("at least 1 checkpoint must be kept");
-  MUSTER_ASSIGN_OR_RETURN(const Found found, Look());
+  MUSTER_RETURN_IF_ERROR(CheckKeep(keep));
+  MUSTER_ASSIGN_OR_RETURN(const Found found, Scan());
   const std::vector<int64_t>& steps = found.complete;
-  for (const int64_t step : found.partial) {  // whose writers have died
+  // One job writes, in the order of steps: a partial checkpoint before the newest complete one has
+  // no writer any more.
+  for (const int64_t step : found.partial) {
     if (!steps.empty() && step < steps.back()) MUSTER_RETURN_IF_ERROR(Remove(step));
   }
   const auto best = ReadBest();
   if (!best.ok() && !absl::IsNotFound(best.status()) && !absl::IsDataLoss(best.status())) {
     return best.status();
   }
-  const size_t surplus = steps.size() - std::min(steps.size(), static_cast<size_t>(keep));
-  for (size_t i = 0; i < surplus; ++i) {
-    if (best.ok() && best->step == steps[i]) continue;
-    MUSTER_RETURN_IF_ERROR(Remove(steps[i]));
+  std::set<int64_t> always;
+  if (best.ok()) always.insert(best->step);
+  for (const int64_t step :
+       StepsToDelete({steps.begin(), steps.end()}, /*damaged=*/{}, keep, always)) {
+    MUSTER_RETURN_IF_ERROR(Remove(step));
   }
   return absl::OkStatus();
 }
 
-// Storages cannot rename folders: all is copied, and then removed where it was.
+// Object storages cannot rename folders, so this copies all files and then deletes the originals.
 absl::Status RemoteStore::Move(int64_t step, const Url& to) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   MUSTER_ASSIGN_OR_RETURN(const auto found, FilesOf(*there, FolderOf(step)));
@@ -227,7 +234,7 @@ absl::StatusOr<std::string> RemoteStore::MoveAside(int64_t after_step,
     MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, {{record, aside.Child(kBestFile)}}));
     MUSTER_RETURN_IF_ERROR(there->Delete(BestUrl()));
   }
-  // Newest first: whenever this is interrupted, what remains is a run that went less far.
+  // Newest first: an interruption at any point leaves the run consistent, only shorter.
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     MUSTER_RETURN_IF_ERROR(Move(*step, aside.Child(StepFolder(*step))));
   }

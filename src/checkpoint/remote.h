@@ -1,4 +1,4 @@
-// The checkpoints of a model dir that is kept in a storage.
+// The checkpoints of a model dir that is a URL.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,31 @@
 
 namespace muster::checkpoint {
 
-// Checkpoints are made and read on this machine; whole ones go there and come from there. One that
-// has a manifest is complete: that is written last and removed first. Any number of readers, one
-// job that writes. Thread-safe.
+// Uploads and downloads whole checkpoints; they are written and read on this machine. A remote
+// checkpoint with a manifest is complete: the manifest is written last and deleted first. Supports
+// any number of readers and one job that writes. Thread-safe.
 class RemoteStore {
  public:
-  // `storage` outlives this.
+  // REQUIRES: `storage` outlives this object.
   RemoteStore(storage::Storage& storage, storage::Url model_dir);
 
-  // Of the complete ones, in order.
+  // Returns the steps of the complete checkpoints, in ascending order.
   absl::StatusOr<std::vector<int64_t>> Steps();
-  // The complete ones, as List() of store.h tells them; whose manifest is damaged, too.
+  // Returns the complete checkpoints, including those with a damaged manifest; see store.h.
   absl::StatusOr<std::vector<Entry>> List();
-  // NotFound when there is no complete one of that step.
+  // Return NotFound if there is no complete checkpoint of that step.
   absl::StatusOr<Manifest> ReadManifest(int64_t step);
   absl::StatusOr<nlohmann::json> ReadState(int64_t step);
 
-  // Copies one into a model dir of this machine, unless it is there. Nothing is seen of it before
-  // all of it has come and was held to its hashes.
+  // Downloads a checkpoint into a local model dir, unless it is already there. It becomes visible
+  // there only when it is complete and its checksums match.
   absl::Status Fetch(int64_t step, const std::string& model_dir);
-  // Copies a complete one of this machine there, in place of one of the same step, unless it is
-  // there.
+  // Uploads a complete local checkpoint, replacing one of the same step, unless the same one is
+  // already there.
   absl::Status Send(const std::string& folder);
 
-  // As for a model dir of this machine: see store.h. What dead writers left is removed, too.
+  // As for a local model dir: see store.h. Retain() always keeps the best checkpoint, and removes
+  // partial ones that are older than the newest complete one.
   absl::Status Retain(int keep);
   absl::Status SetAside(int64_t after_step);
   absl::StatusOr<std::string> SetRunAside();
@@ -49,7 +50,7 @@ class RemoteStore {
     std::vector<int64_t> partial;  // without a manifest
   };
 
-  absl::StatusOr<Found> Look();
+  absl::StatusOr<Found> Scan();
   storage::Url FolderOf(int64_t step) const;
   absl::StatusOr<std::string> ReadText(const storage::Url& url);
   absl::StatusOr<nlohmann::json> ReadObject(const storage::Url& url);

@@ -1,5 +1,5 @@
-// One file in the safetensors format: a table of tensors, then their bytes. Files may come from
-// anybody: nothing in them is believed before it is checked.
+// One file in the safetensors format: a table of tensors, then their bytes. Files are untrusted
+// input: everything read from them is validated.
 #pragma once
 
 #include <cstddef>
@@ -20,39 +20,39 @@ namespace muster::checkpoint {
 
 using Metadata = std::map<std::string, std::string>;
 
-// What "__metadata__" says in the files that PyTorch's tools write and expect.
+// Returns the "__metadata__" that PyTorch's tools write and expect.
 Metadata TorchMetadata();
 
 struct Placed {
   TensorSpec spec;
-  int64_t begin = 0;  // of its bytes, counted from data_start
+  int64_t begin = 0;  // offset of its bytes from data_start
 };
 
 struct SafetensorsHeader {
-  std::vector<Placed> tensors;  // in the order of their bytes, which leave no holes
+  std::vector<Placed> tensors;  // ordered by offset, without gaps
   Metadata metadata;
-  int64_t data_start = 0;  // in the file
+  int64_t data_start = 0;  // offset in the file
 };
 
-// The bytes that a tensor takes; nullopt when the shape is negative somewhere or the product does
-// not fit 63 bits.
+// Returns the size of a tensor in bytes, or nullopt if a dimension is negative or the product
+// exceeds 63 bits.
 std::optional<int64_t> CheckedBytes(const TensorSpec& spec);
 
-// Reads the header of a file of `file_bytes` of which `beginning` holds at least the header.
-// DataLoss for what is no such file: lengths, offsets, shapes, types, names and text are checked.
+// Parses the header of a file of `file_bytes` bytes. `beginning` contains at least the header.
+// Returns DataLoss unless all lengths, offsets, shapes, types, names and text are valid.
 absl::StatusOr<SafetensorsHeader> ParseHeader(absl::string_view beginning, int64_t file_bytes);
 
-// The same from a file.
+// Reads the header of a local file.
 absl::StatusOr<SafetensorsHeader> ReadHeader(const std::string& path);
 
-// All that stands before the bytes of `specs`, which follow in this order. InvalidArgument for
-// names that are double or not UTF-8, and for impossible shapes.
+// Returns everything that precedes the bytes of `specs`, which must follow in this order. Returns
+// InvalidArgument for names that are duplicate or not UTF-8, and for impossible shapes.
 absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
                                         const Metadata& metadata);
 
-// Writes a file at a path or a URL: `bytes[i]` are those of `specs[i]`. It is there whole, or not
-// at all. Tensors are placed by falling element size, so that each is aligned to its own.
-absl::Status WriteSafetensors(const std::string& place, const std::vector<TensorSpec>& specs,
+// Writes a file to `location`, a path or a URL, atomically; `bytes[i]` belongs to `specs[i]`.
+// Orders tensors by descending element size, so that each is aligned to its elements.
+absl::Status WriteSafetensors(const std::string& location, const std::vector<TensorSpec>& specs,
                               const std::vector<absl::Span<const std::byte>>& bytes,
                               const Metadata& metadata,
                               storage::IfExists if_exists = storage::IfExists::kReplace);

@@ -1,5 +1,4 @@
-// Reading a header: JSON of one exact form, taken event by event, so that a hostile one costs no
-// more memory than its own length.
+// Parses a header event by event (SAX), so that hostile input costs no more memory than its length.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -29,8 +28,8 @@ struct Candidate {
   int64_t end = 0;
 };
 
-// Where the reader is:   kStart -> kTop -> kTensor -> kShape | kOffsets
-//                                       -> kMetadata
+// States:   kStart -> kTop -> kTensor -> kShape | kOffsets
+//                          -> kMetadata
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   std::vector<Candidate> tensors;
@@ -38,55 +37,55 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::string error;  // the first one; "" = none
 
   bool start_object(std::size_t) override {
-    if (place_ == Place::kStart) return Go(Place::kTop);
-    if (place_ != Place::kTop) return Fail("an object where a value belongs");
-    if (name_ == kMetadataKey) return Go(Place::kMetadata);
+    if (state_ == State::kStart) return Go(State::kTop);
+    if (state_ != State::kTop) return Fail("an object where a value belongs");
+    if (name_ == kMetadataKey) return Go(State::kMetadata);
     tensors.push_back({.placed = {.spec = {.name = name_}}});
     fields_.clear();
-    return Go(Place::kTensor);
+    return Go(State::kTensor);
   }
 
   bool key(string_t& text) override {
-    if (place_ == Place::kTop) {
+    if (state_ == State::kTop) {
       name_ = text;
       return names_.insert(text).second || Fail("a second entry of that name");
     }
     field_ = text;
-    if (place_ == Place::kMetadata) {
+    if (state_ == State::kMetadata) {
       return !metadata.contains(text) || Fail("a key twice in the metadata");
     }
     return fields_.insert(text).second || Fail(absl::StrCat("'", text, "' twice"));
   }
 
   bool end_object() override {
-    if (place_ == Place::kTop) return Go(Place::kEnd);
-    if (place_ == Place::kTensor && !FinishTensor()) return false;
-    return Go(Place::kTop);
+    if (state_ == State::kTop) return Go(State::kEnd);
+    if (state_ == State::kTensor && !FinishTensor()) return false;
+    return Go(State::kTop);
   }
 
   bool start_array(std::size_t) override {
     numbers_.clear();
-    if (place_ == Place::kTensor && field_ == "shape") return Go(Place::kShape);
-    if (place_ == Place::kTensor && field_ == "data_offsets") return Go(Place::kOffsets);
+    if (state_ == State::kTensor && field_ == "shape") return Go(State::kShape);
+    if (state_ == State::kTensor && field_ == "data_offsets") return Go(State::kOffsets);
     return Fail("a list where none belongs");
   }
 
   bool end_array() override {
-    if (place_ == Place::kShape) tensors.back().placed.spec.shape = numbers_;
-    if (place_ == Place::kOffsets) {
+    if (state_ == State::kShape) tensors.back().placed.spec.shape = numbers_;
+    if (state_ == State::kOffsets) {
       if (numbers_.size() != 2) return Fail("data_offsets are two numbers");
       tensors.back().placed.begin = numbers_[0];
       tensors.back().end = numbers_[1];
     }
-    return Go(Place::kTensor);
+    return Go(State::kTensor);
   }
 
   bool string(string_t& text) override {
-    if (place_ == Place::kMetadata) {
+    if (state_ == State::kMetadata) {
       metadata[field_] = text;
       return true;
     }
-    if (place_ != Place::kTensor || field_ != "dtype") return Fail("text where none belongs");
+    if (state_ != State::kTensor || field_ != "dtype") return Fail("text where none belongs");
     const auto dtype = ParseDType(text);
     if (!dtype.has_value()) return Fail(absl::StrCat("unknown dtype '", text, "'"));
     tensors.back().placed.spec.dtype = *dtype;
@@ -94,7 +93,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
   bool number_unsigned(number_unsigned_t value) override {
-    if (place_ != Place::kShape && place_ != Place::kOffsets) {
+    if (state_ != State::kShape && state_ != State::kOffsets) {
       return Fail("a number where none belongs");
     }
     if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
@@ -117,15 +116,15 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
  private:
-  enum class Place { kStart, kTop, kTensor, kShape, kOffsets, kMetadata, kEnd };
+  enum class State { kStart, kTop, kTensor, kShape, kOffsets, kMetadata, kEnd };
 
-  bool Go(Place place) {
-    place_ = place;
+  bool Go(State state) {
+    state_ = state;
     return true;
   }
 
   bool Fail(absl::string_view what) {
-    error = place_ == Place::kStart ? "the header is not a JSON object"
+    error = state_ == State::kStart ? "the header is not a JSON object"
                                     : absl::StrCat("the header's entry '", name_, "': ", what);
     return false;
   }
@@ -144,7 +143,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  Place place_ = Place::kStart;
+  State state_ = State::kStart;
   std::string name_;   // of the entry
   std::string field_;  // within it
   std::set<std::string> names_;
@@ -152,24 +151,26 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::vector<int64_t> numbers_;
 };
 
-// Every byte after the header belongs to exactly one tensor.
-absl::Status CheckPlaces(std::vector<Candidate>& tensors, int64_t data_bytes) {
+// Checks that every byte after the header belongs to exactly one tensor. Sorts `tensors` by offset.
+absl::Status CheckOffsets(std::vector<Candidate>& tensors, int64_t data_bytes) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const Candidate& a, const Candidate& b) {
     return std::pair(a.placed.begin, a.end) < std::pair(b.placed.begin, b.end);
   });
-  int64_t place = 0;
+  int64_t offset = 0;
   for (const Candidate& tensor : tensors) {
-    if (tensor.placed.begin != place) {
+    if (tensor.placed.begin != offset) {
       return absl::DataLossError(absl::StrCat(
           "the bytes of '", tensor.placed.spec.name, "' begin at ", tensor.placed.begin,
-          tensor.placed.begin < place ? " and overlap what ends at " : " and leave a hole after ",
-          place));
+          tensor.placed.begin < offset ? " and overlap a tensor that ends at "
+                                       : " and leave a gap after ",
+          offset));
     }
-    place = tensor.end;
+    offset = tensor.end;
   }
-  if (place != data_bytes) {
-    return absl::DataLossError(absl::StrCat("the tensors take ", place, " bytes, but ", data_bytes,
-                                            " follow the header; the file was cut or damaged"));
+  if (offset != data_bytes) {
+    return absl::DataLossError(
+        absl::StrCat("the tensors take ", offset, " bytes, but ", data_bytes,
+                     " follow the header; the file is truncated or damaged"));
   }
   return absl::OkStatus();
 }
@@ -178,7 +179,7 @@ absl::Status CheckPlaces(std::vector<Candidate>& tensors, int64_t data_bytes) {
 
 absl::StatusOr<SafetensorsHeader> ParseHeader(absl::string_view beginning, int64_t file_bytes) {
   if (file_bytes < kLengthBytes || beginning.size() < kLengthBytes) {
-    return absl::DataLossError("is shorter than the 8 bytes that begin a safetensors file");
+    return absl::DataLossError("is shorter than the 8 length bytes of a safetensors file");
   }
   uint64_t length = 0;
   for (int i = kLengthBytes - 1; i >= 0; --i) {
@@ -187,7 +188,7 @@ absl::StatusOr<SafetensorsHeader> ParseHeader(absl::string_view beginning, int64
   if (length > static_cast<uint64_t>(std::min(kMaxHeaderBytes, file_bytes - kLengthBytes)) ||
       length > beginning.size() - kLengthBytes) {
     return absl::DataLossError(absl::StrCat("its header would be ", length,
-                                            " bytes long: not a safetensors file, or cut"));
+                                            " bytes long: not a safetensors file, or truncated"));
   }
   const absl::string_view text = beginning.substr(kLengthBytes, length);
   HeaderReader reader;
@@ -199,7 +200,7 @@ absl::StatusOr<SafetensorsHeader> ParseHeader(absl::string_view beginning, int64
   }
   SafetensorsHeader header;
   header.data_start = kLengthBytes + static_cast<int64_t>(length);
-  MUSTER_RETURN_IF_ERROR(CheckPlaces(reader.tensors, file_bytes - header.data_start));
+  MUSTER_RETURN_IF_ERROR(CheckOffsets(reader.tensors, file_bytes - header.data_start));
   header.metadata = std::move(reader.metadata);
   header.tensors.reserve(reader.tensors.size());
   for (Candidate& tensor : reader.tensors) header.tensors.push_back(std::move(tensor.placed));

@@ -79,7 +79,7 @@ TEST(SafetensorsTest, RefusesDamagedLengths) {
     EXPECT_TRUE(absl::IsDataLoss(status));
     EXPECT_THAT(std::string(status.message()), HasSubstr("header would be"));
   }
-  // A huge header in a sparse file is refused before anything is read.
+  // A huge header in a sparse file is rejected before anything is read.
   const std::string huge = FileOf("{}", 0).replace(0, 8, std::string("\0\0\0\0\1\0\0\0", 8));
   EXPECT_TRUE(absl::IsDataLoss(ParseHeader(huge, int64_t{1} << 40).status()));
 }
@@ -150,8 +150,9 @@ TEST(SafetensorsTest, EveryByteBelongsToOneTensor) {
               HasSubstr("overlap"));
   EXPECT_THAT(std::string(Parse(two("[0,4]", "[0,4]"), 8).status().message()),
               HasSubstr("overlap"));
-  EXPECT_THAT(std::string(Parse(two("[0,4]", "[6,10]"), 10).status().message()), HasSubstr("hole"));
-  EXPECT_THAT(std::string(Parse(two("[0,4]", "[4,8]"), 7).status().message()), HasSubstr("cut"));
+  EXPECT_THAT(std::string(Parse(two("[0,4]", "[6,10]"), 10).status().message()), HasSubstr("gap"));
+  EXPECT_THAT(std::string(Parse(two("[0,4]", "[4,8]"), 7).status().message()),
+              HasSubstr("truncated"));
   EXPECT_FALSE(Parse(two("[0,4]", "[4,8]"), 9).ok());
 }
 

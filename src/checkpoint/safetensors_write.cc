@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kAlignment = 8;
 
-// The text of the header without its length; throws what the JSON library throws.
+// Returns the header's JSON without its length. Throws nlohmann::json::exception for a name that
+// is not UTF-8.
 absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metadata& metadata) {
   std::set<absl::string_view> names = {"__metadata__"};
   std::string text = "{";
@@ -24,21 +25,21 @@ absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metad
                     value.dump());
   };
   if (!metadata.empty()) add("__metadata__", metadata);
-  int64_t place = 0;
+  int64_t offset = 0;
   for (const TensorSpec& spec : specs) {
     if (!names.insert(spec.name).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("two tensors, or a tensor and the format, use the name '", spec.name, "'"));
+          absl::StrCat("the tensor name '", spec.name, "' is reserved or used twice"));
     }
     const auto bytes = CheckedBytes(spec);
-    if (!bytes.has_value() || *bytes > std::numeric_limits<int64_t>::max() - place) {
+    if (!bytes.has_value() || *bytes > std::numeric_limits<int64_t>::max() - offset) {
       return absl::InvalidArgumentError(
           absl::StrCat("tensor '", spec.name, "' has an impossible shape ", ToString(spec.shape)));
     }
     add(spec.name, {{"dtype", std::string(ToString(spec.dtype))},
                     {"shape", spec.shape},
-                    {"data_offsets", {place, place + *bytes}}});
-    place += *bytes;
+                    {"data_offsets", {offset, offset + *bytes}}});
+    offset += *bytes;
   }
   return absl::StrCat(text, "}");
 }
@@ -76,7 +77,7 @@ absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
   return absl::StrCat(header, text);
 }
 
-absl::Status WriteSafetensors(const std::string& place, const std::vector<TensorSpec>& specs,
+absl::Status WriteSafetensors(const std::string& location, const std::vector<TensorSpec>& specs,
                               const std::vector<absl::Span<const std::byte>>& bytes,
                               const Metadata& metadata, storage::IfExists if_exists) {
   std::vector<size_t> order(specs.size());
@@ -96,7 +97,7 @@ absl::Status WriteSafetensors(const std::string& place, const std::vector<Tensor
   }
   MUSTER_ASSIGN_OR_RETURN(const std::string header, WriteHeader(placed, metadata));
   storage::Storage storage;
-  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(location));
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const auto writer, files->OpenForWriting(url, if_exists));
   MUSTER_RETURN_IF_ERROR(writer->Append(header));

@@ -18,16 +18,16 @@ absl::StatusOr<ShardPlan> PlanShards(absl::string_view kind, const std::vector<T
       return absl::InvalidArgumentError(
           absl::StrCat("tensor '", spec.name, "' has an impossible shape ", ToString(spec.shape)));
     }
-    const auto [place, added] = current.try_emplace(SizeOf(spec.dtype), 0);
-    const bool full = !added && *bytes > max_file_bytes - plan.shards[place->second].bytes;
+    const auto [shard_index, added] = current.try_emplace(SizeOf(spec.dtype), 0);
+    const bool full = !added && *bytes > max_file_bytes - plan.shards[shard_index->second].bytes;
     if (added || full) {
-      place->second = static_cast<int>(plan.shards.size());
+      shard_index->second = static_cast<int>(plan.shards.size());
       plan.shards.emplace_back();
     }
-    Shard& shard = plan.shards[place->second];
+    Shard& shard = plan.shards[shard_index->second];
     shard.specs.push_back(spec);
     shard.bytes += *bytes;
-    plan.shard_of.push_back(place->second);
+    plan.shard_of.push_back(shard_index->second);
   }
   const int count = static_cast<int>(plan.shards.size());
   if (count > kMaxShards) {

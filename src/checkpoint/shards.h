@@ -1,4 +1,4 @@
-// Which tensor goes into which file.
+// Assigns tensors to files.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct Shard {
 
 struct ShardPlan {
   std::vector<Shard> shards;
-  std::vector<int> shard_of;  // of each spec
+  std::vector<int> shard_of;  // index into `shards` for each spec
 };
 
-// Every tensor whole in one file of `kind`; no file larger than `max_file_bytes` but that of a
-// single larger tensor. A file holds elements of one size only, so that every tensor is aligned
-// although bytes are stored in the order in which they arrive and the format knows no holes.
-// InvalidArgument for impossible shapes and for more files than names can count.
+// Puts each tensor whole into one file of `kind`. No file exceeds `max_file_bytes` except that of a
+// single larger tensor. A file contains elements of one size only: tensors are stored in the order
+// in which they arrive and the format allows no padding, so this keeps each tensor aligned.
+// Returns InvalidArgument for impossible shapes and for more than kMaxShards files.
 absl::StatusOr<ShardPlan> PlanShards(absl::string_view kind, const std::vector<TensorSpec>& specs,
                                      int64_t max_file_bytes);
 

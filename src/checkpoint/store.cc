@@ -16,16 +16,18 @@
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
+#include "checkpoint/retention.h"
 
 namespace muster::checkpoint {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
-constexpr absl::Duration kTrainerPatience = absl::Seconds(2);  // for one that is just ending
+constexpr absl::Duration kLockTimeout = absl::Seconds(60);
+// Long enough for a trainer that is just exiting.
+constexpr absl::Duration kTrainerLockTimeout = absl::Seconds(2);
 
 std::string StoreOf(const std::string& model_dir) { return JoinPath(model_dir, kFolder); }
 
-// A folder of the store: the step it belongs to, and what follows that in its name.
+// A folder of the store.
 struct Member {
   int64_t step = 0;
   std::string suffix;  // "", kPartialSuffix, kReplacedSuffix
@@ -43,7 +45,7 @@ std::optional<Member> ParseMember(const std::string& store, const std::string& n
   return std::nullopt;
 }
 
-// By step. A store that does not exist has none.
+// Returns the members sorted by step; none if the store does not exist.
 std::vector<Member> Members(const std::string& store) {
   std::vector<Member> members;
   std::error_code error;
@@ -62,9 +64,9 @@ std::vector<Member> Members(const std::string& store) {
 absl::Status CheckFolder(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0)
-    return absl::UnavailableError(absl::StrCat(path, ": is gone"));
+    return absl::UnavailableError(absl::StrCat(path, ": has been removed"));
   if (S_ISDIR(info.st_mode)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, ": is not a folder but a file or a link"));
+  return absl::DataLossError(absl::StrCat(path, ": is a file or a link, not a folder"));
 }
 
 Entry Describe(const Member& member) {
@@ -86,7 +88,8 @@ Entry Describe(const Member& member) {
   return entry;
 }
 
-// Whether a writer that lives may own the folder. Only while the store is locked.
+// Returns whether a live writer may own the folder.
+// REQUIRES: kStoreLock held, since a writer takes its own lock under it.
 absl::StatusOr<bool> IsOwned(const Member& member) {
   const std::string lock = JoinPath(member.path, kWriterLock);
   if (!Exists(lock)) return false;
@@ -94,27 +97,29 @@ absl::StatusOr<bool> IsOwned(const Member& member) {
   return !free.has_value();
 }
 
-// Removes what a writer that died left behind; puts back what it was about to replace.
+// Removes the folder of a writer that died, or puts back the checkpoint that it was replacing.
 absl::Status ClearLeftover(const std::string& store, const Member& member) {
   const std::string whole = JoinPath(store, StepFolder(member.step));
   if (member.suffix == kReplacedSuffix && !Exists(whole)) return Rename(member.path, whole);
   return RemoveFolder(member.path);
 }
 
-// Everything is tried; the first error is returned.
-void Keep(absl::Status& first, absl::Status status) {
+// Records the first error of a loop that continues after errors.
+void KeepFirstError(absl::Status& first, absl::Status status) {
   if (first.ok()) first = std::move(status);
 }
 
-// The oldest step that stays by number alone.
-int64_t OldestKept(const std::vector<Entry>& entries, int keep) {
-  int64_t oldest = 0;
-  for (auto entry = entries.rbegin(); entry != entries.rend() && keep > 0; ++entry) {
-    if (!entry->status.ok()) continue;
-    oldest = entry->step;
-    --keep;
+// Clears up after writers that died.
+// REQUIRES: kStoreLock held.
+absl::Status ClearLeftovers(const std::string& store) {
+  absl::Status first;
+  for (const Member& member : Members(store)) {
+    if (member.suffix.empty()) continue;
+    const auto owned = IsOwned(member);
+    KeepFirstError(first, owned.status());
+    if (owned.ok() && !*owned) KeepFirstError(first, ClearLeftover(store, member));
   }
-  return keep > 0 ? 0 : oldest;
+  return first;
 }
 
 absl::StatusOr<std::string> MakeSuperseded(const std::string& model_dir) {
@@ -140,14 +145,14 @@ absl::StatusOr<std::vector<Member>> NewerThan(const std::string& store, int64_t 
 }
 
 // Moves the checkpoints after that step, the record of the best if it is one of them, and `others`
-// into superseded-N, which is returned; "": there was nothing to move.
+// into superseded-N. Returns that folder, or "" if there was nothing to move.
 absl::StatusOr<std::string> MoveAside(const std::string& model_dir, int64_t after_step,
                                       const std::vector<std::string>& others) {
   const std::string store = StoreOf(model_dir);
   if (!Exists(store) && others.empty()) return "";
   MUSTER_RETURN_IF_ERROR(MakeDirectories(store, 0755));
   MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(store, kStoreLock), kPatience));
+                          FileLock::Acquire(JoinPath(store, kStoreLock), kLockTimeout));
   MUSTER_ASSIGN_OR_RETURN(const auto newer, NewerThan(store, after_step));
   const auto best = ReadBest(model_dir);
   const bool best_goes = best.ok() && best->step > after_step;
@@ -157,7 +162,7 @@ absl::StatusOr<std::string> MoveAside(const std::string& model_dir, int64_t afte
     return Rename(path, JoinPath(aside, std::filesystem::path(path).filename().string()));
   };
   if (best_goes) MUSTER_RETURN_IF_ERROR(move(JoinPath(store, kBestFile)));
-  // Newest first: whenever this is interrupted, what remains is a run that went less far.
+  // Newest first: an interruption at any point leaves the run consistent, only shorter.
   for (auto member = newer.rbegin(); member != newer.rend(); ++member) {
     MUSTER_RETURN_IF_ERROR(move(member->path));
   }
@@ -217,7 +222,7 @@ absl::StatusOr<std::optional<int64_t>> StepOf(const std::string& model_dir,
   int64_t step = 0;
   if (absl::SimpleAtoi(which, &step) && step >= 0) return step;
   return absl::InvalidArgumentError(
-      absl::StrCat("--checkpoint is a step, best or latest, not '", which, "'"));
+      absl::StrCat("--checkpoint must be a step, best or latest, not '", which, "'"));
 }
 
 absl::StatusOr<Checkpoint> Find(const std::string& model_dir, const std::string& which) {
@@ -234,27 +239,20 @@ absl::StatusOr<Checkpoint> Find(const std::string& model_dir, const std::string&
 }
 
 absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64_t>& always) {
-  if (keep < 1) return absl::InvalidArgumentError("at least 1 checkpoint must be kept");
+  MUSTER_RETURN_IF_ERROR(CheckKeep(keep));
   const std::string store = StoreOf(model_dir);
   if (!Exists(store)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(store, kStoreLock), kPatience));
-  absl::Status first;
+                          FileLock::Acquire(JoinPath(store, kStoreLock), kLockTimeout));
+  absl::Status first = ClearLeftovers(store);
+  std::set<int64_t> usable, damaged;
+  // Lists the members again: clearing may have put a replaced checkpoint back.
   for (const Member& member : Members(store)) {
-    if (member.suffix.empty()) continue;
-    const auto owned = IsOwned(member);
-    Keep(first, owned.status());
-    if (owned.ok() && !*owned) Keep(first, ClearLeftover(store, member));
+    if (!member.suffix.empty()) continue;
+    (Describe(member).status.ok() ? usable : damaged).insert(member.step);
   }
-  std::vector<Entry> entries;
-  for (const Member& member : Members(store)) {
-    if (member.suffix.empty()) entries.push_back(Describe(member));
-  }
-  const int64_t oldest = OldestKept(entries, keep);
-  for (const Entry& entry : entries) {
-    if (entry.step < oldest && !always.contains(entry.step)) {
-      Keep(first, RemoveFolder(entry.folder));
-    }
+  for (const int64_t step : StepsToDelete(usable, damaged, keep, always)) {
+    KeepFirstError(first, RemoveFolder(CheckpointPath(model_dir, step)));
   }
   return first;
 }
@@ -262,7 +260,7 @@ absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64
 absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const std::string& who) {
   MUSTER_RETURN_IF_ERROR(MakeDirectories(model_dir, 0755));
   const std::string path = JoinPath(model_dir, kTrainerLock);
-  auto lock = FileLock::Acquire(path, kTrainerPatience);
+  auto lock = FileLock::Acquire(path, kTrainerLockTimeout);
   if (absl::IsUnavailable(lock.status())) {
     const std::string holder(absl::StripAsciiWhitespace(ReadFile(path).value_or("")));
     return absl::FailedPreconditionError(

@@ -1,5 +1,5 @@
-// The checkpoints of a model dir. Any number of processes may use it at the same time: those that
-// add or remove take a lock, those that read need none.
+// The checkpoints of a model dir on this machine. Any number of processes may use it at the same
+// time: writers and removers take a lock, readers need none.
 #pragma once
 
 #include <cstdint>
@@ -21,60 +21,65 @@ namespace muster::checkpoint {
 struct Entry {
   int64_t step = 0;
   std::string folder;
-  absl::Time written;  // InfinitePast when it is not known
+  absl::Time written;  // InfinitePast if unknown
   int64_t bytes = 0;
   bool final = false;
-  // Why it cannot be used. Unavailable: partial, that is being written or never finished;
-  // DataLoss: damaged; FailedPrecondition: of a newer format.
+  // OK if the checkpoint is usable. Unavailable: partial (being written, or its writer died).
+  // DataLoss: damaged. FailedPrecondition: written in a newer format.
   absl::Status status;
 
   void Fill(const Manifest& manifest);
 };
 
-// Oldest first, those that cannot be used too. Looks at manifests and sizes, not at hashes.
+// Returns all checkpoints, oldest first, including unusable ones. Checks manifests and file sizes,
+// not checksums.
 std::vector<Entry> List(const std::string& model_dir);
 
-// The newest that verifies, or exactly `step`. What had to be passed over is described in *skipped
-// (may be null). NotFound when there is none; with `step`, why that one cannot be used.
+// Returns the newest checkpoint that verifies, or exactly `step`. Appends to *skipped (may be null)
+// one line per newer checkpoint that could not be used. Returns NotFound if there is none, or, with
+// `step`, the reason why that one cannot be used.
 absl::StatusOr<Checkpoint> Restore(const std::string& model_dir, std::optional<int64_t> step,
                                    std::vector<std::string>* skipped);
 
-// The one that a user asks for: a step, "best" or "latest".
+// Returns the checkpoint that `which` selects: a step, "best" or "latest".
 absl::StatusOr<Checkpoint> Find(const std::string& model_dir, const std::string& which);
-// The step that such a word names; nullopt for the latest.
+// Returns the step that `which` selects; nullopt for "latest".
 absl::StatusOr<std::optional<int64_t>> StepOf(const std::string& model_dir,
                                               const std::string& which);
 
-// Keeps the newest `keep` complete ones and those of the steps in `always` (the best one's, too);
-// removes what is older than all of the newest, and what dead writers left. A checkpoint
-// that is being written is left alone. `keep` is at least 1.
+// Deletes checkpoints by the rule of retention.h, and the folders of writers that died. Leaves a
+// checkpoint that is being written alone. Callers put the best step into `always`.
+// REQUIRES: `keep` >= 1.
 absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64_t>& always);
 
 // Moves checkpoints newer than `after_step`, and a best.json that names one of them, into
-// <model_dir>/superseded-<n>, so that a run resumed from that step never sees them.
-// FailedPrecondition when one of them is being written.
+// <model_dir>/superseded-<n>, so that a run resumed from that step never reads them.
+// Returns FailedPrecondition if one of them is being written.
 absl::Status SetAside(const std::string& model_dir, int64_t after_step);
-// The same with all checkpoints and whatever else IsRunOutput, for a run that starts anew. Returns
-// the folder; "" when there was nothing to move.
+// Does the same with all checkpoints and everything for which IsRunOutput() holds, for a run that
+// starts from scratch. Returns the folder, or "" if there was nothing to move.
 absl::StatusOr<std::string> SetRunAside(const std::string& model_dir);
 
-// Which job saved a checkpoint, from its state; "" when that is not known.
+// Returns the id of the job that saved a checkpoint, from the checkpoint's state; "" if unknown.
 std::string JobOf(const nlohmann::json& state);
 
-// One job at a time trains in a model dir: this is held as long as it does. `who` is what others
-// are told. FailedPrecondition, with who it is, when another job trains there.
+// Locks the model dir for one training job, until the returned lock is destroyed. Stores `who` in
+// the lock file, for the message that others get. Returns FailedPrecondition, naming the holder,
+// if another job trains there.
 absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const std::string& who);
 
-// Which checkpoint the evaluator found best.
+// The best checkpoint so far, as recorded by the evaluator.
 struct Best {
   int64_t step = 0;
   std::string metric;
   double value = 0;
 };
 
-// NotFound when none was recorded, DataLoss when the record is damaged.
+// Returns NotFound if none was recorded, DataLoss if the record is damaged.
 absl::StatusOr<Best> ReadBest(const std::string& model_dir);
+// Parses the content of best.json.
 absl::StatusOr<Best> BestOf(const nlohmann::json& record);
+// Returns InvalidArgument if the value is not finite.
 absl::Status WriteBest(const std::string& model_dir, const Best& best);
 
 }  // namespace muster::checkpoint

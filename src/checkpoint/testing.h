@@ -1,4 +1,4 @@
-// For tests: checkpoints whose every byte is known.
+// Test checkpoints with known content.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace muster::checkpoint {
 
 using Bytes = std::vector<std::byte>;
 
-// Bytes that differ from tensor to tensor and from place to place.
+// Returns bytes that depend on the tensor's name, the step and the offset.
 inline Bytes BytesOf(const TensorSpec& spec, int64_t step = 0) {
   Bytes bytes(static_cast<size_t>(spec.bytes()));
   size_t seed = static_cast<size_t>(step) * 31;
@@ -49,7 +49,7 @@ inline absl::Status AppendAll(Writer& writer, const std::vector<TensorSpec>& spe
   return absl::OkStatus();
 }
 
-// A whole checkpoint of SomeWeights and SomeSlots, saved by `job`.
+// Saves a complete checkpoint of SomeWeights() and SomeSlots() as `job`.
 inline absl::Status Save(const std::string& model_dir, const WriteOptions& options,
                          const std::string& job = "") {
   auto writer = Writer::Begin(model_dir, options, SomeWeights(), SomeSlots());
@@ -77,7 +77,7 @@ inline void Spill(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-// Changes one byte in the middle.
+// Flips one bit of the byte in the middle.
 inline void FlipByte(const std::string& path) {
   std::string content = Slurp(path);
   content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);

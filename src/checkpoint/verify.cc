@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kBlock = 512 << 10;
 
-// Read, not mapped: a disk that fails is then an error instead of a signal.
+// Reads instead of mapping the file: a disk failure is then an error, not SIGBUS.
 absl::StatusOr<std::string> HashOf(int fd, absl::FunctionRef<void(int64_t)> read) {
   Sha256 hash;
   std::vector<std::byte> block(kBlock);
@@ -47,7 +47,7 @@ absl::Status VerifyFile(const std::string& folder, const ManifestFile& file,
   if (!digest.ok()) return Annotate(digest.status(), path);
   if (*digest != file.sha256) {
     return absl::DataLossError(
-        absl::StrCat(path, ": is damaged: its SHA-256 is not that of the manifest"));
+        absl::StrCat(path, ": is damaged: its SHA-256 differs from the manifest's"));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Holds a checkpoint's files to the hashes in its manifest.
+// Checks the files of a checkpoint against the checksums in its manifest.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace muster::checkpoint {
 
-// DataLoss, naming the file, for one that is absent, of another size or of another content.
+// Returns DataLoss, naming the file, if it is absent, or its size or checksum differs. Calls `read`
+// with the number of bytes after each block.
 absl::Status VerifyFile(const std::string& folder, const ManifestFile& file,
                         absl::FunctionRef<void(int64_t)> read);
 
-// All files; one status for each that is damaged. `read` hears how many more bytes were read.
+// Verifies all files. Returns one status per damaged file.
 std::vector<absl::Status> VerifyFiles(const std::string& folder, const Manifest& manifest,
                                       absl::FunctionRef<void(int64_t)> read);
 

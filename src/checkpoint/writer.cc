@@ -18,9 +18,9 @@
 namespace muster::checkpoint {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kLockTimeout = absl::Seconds(60);
 
-// Which file holds which weight, as Hugging Face's tools expect it.
+// Returns the map from weights to files that Hugging Face's tools expect.
 absl::StatusOr<std::string> IndexText(const std::vector<Shard>& shards) {
   int64_t total = 0;
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
@@ -38,9 +38,9 @@ absl::StatusOr<std::string> StateText(const nlohmann::json& state) {
   try {
     text = state.dump(2) + "\n";
   } catch (const nlohmann::json::exception&) {
-    return absl::InvalidArgumentError("the state holds text that is not valid UTF-8");
+    return absl::InvalidArgumentError("the state contains text that is not valid UTF-8");
   }
-  // What could not be read again must not be written.
+  // Apply the reader's limits: a state that cannot be read back must not be written.
   if (static_cast<int64_t>(text.size()) > kMaxJsonBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the state has ", text.size(), " bytes; at most ", kMaxJsonBytes, " can be stored"));
@@ -51,13 +51,14 @@ absl::StatusOr<std::string> StateText(const nlohmann::json& state) {
   return text;
 }
 
-// Puts `complete` in the place of `target`; what was there is then at `complete`, to be removed.
+// Moves `complete` to `target`; the former target is then at `complete`, for removal.
 absl::Status Exchange(const std::string& complete, const std::string& target) {
   if (::renameat2(AT_FDCWD, complete.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
     return absl::OkStatus();
   }
   if (errno != EINVAL && errno != ENOSYS) return DiskError(errno, target);
-  // A file system that cannot exchange: for a moment the step has no checkpoint.
+  // This file system cannot exchange names, so the step has no checkpoint between two renames. If
+  // the process dies there, Retain() puts the old one back.
   const std::string aside = absl::StrCat(target, kReplacedSuffix);
   MUSTER_RETURN_IF_ERROR(Rename(target, aside));
   if (const absl::Status status = Rename(complete, target); !status.ok()) {
@@ -103,11 +104,12 @@ absl::Status Writer::Plan(const std::vector<TensorSpec>& weights,
   return absl::OkStatus();
 }
 
-// Makes the folder ours. What a writer that died has left there is removed.
+// Creates and locks the partial folder. Removes that of a writer that died.
+// Lock order: kStoreLock, then kWriterLock.
 absl::Status Writer::Claim() {
   MUSTER_RETURN_IF_ERROR(MakeDirectories(store_, 0755));
   MUSTER_ASSIGN_OR_RETURN(const FileLock store,
-                          FileLock::Acquire(JoinPath(store_, kStoreLock), kPatience));
+                          FileLock::Acquire(JoinPath(store_, kStoreLock), kLockTimeout));
   const std::string lock = JoinPath(partial_, kWriterLock);
   if (Exists(partial_)) {
     if (Exists(lock)) {
@@ -122,7 +124,7 @@ absl::Status Writer::Claim() {
     MUSTER_RETURN_IF_ERROR(RemoveFolder(partial_));
   }
   if (::mkdir(partial_.c_str(), 0755) != 0) return DiskError(errno, partial_);
-  auto owner = FileLock::Acquire(lock, kPatience);
+  auto owner = FileLock::Acquire(lock, kLockTimeout);
   if (!owner.ok()) {
     RemoveFolder(partial_).IgnoreError();
     return owner.status();
@@ -144,10 +146,10 @@ absl::Status Writer::CreateFiles() {
 }
 
 Writer::~Writer() {
-  if (!committed_) Fail(absl::CancelledError("the checkpoint was given up")).IgnoreError();
+  if (!committed_) Fail(absl::CancelledError("the checkpoint was abandoned")).IgnoreError();
 }
 
-// The disk space is given back at once, not when the owner gets round to destroying the writer.
+// Frees the disk space immediately rather than in the destructor.
 absl::Status Writer::Fail(absl::Status status) {
   if (!failure_.ok()) return failure_;
   failure_ = std::move(status);
@@ -191,7 +193,7 @@ absl::Status Writer::Commit(const nlohmann::json& state) {
   return status.ok() ? status : Fail(status);
 }
 
-// Everything but the name: the folder could be copied elsewhere and restored.
+// Finishes all files and writes the manifest, last. Only the folder's name then marks it partial.
 absl::Status Writer::Complete(const nlohmann::json& state) {
   while (next_ < expected_.size() && expected_[next_].bytes == 0) ++next_;
   if (next_ < expected_.size()) {
@@ -227,8 +229,8 @@ absl::Status Writer::WriteSmallFile(const std::string& name, const std::string& 
 
 absl::Status Writer::Publish() {
   MUSTER_ASSIGN_OR_RETURN(const FileLock store,
-                          FileLock::Acquire(JoinPath(store_, kStoreLock), kPatience));
-  // While the store is locked nobody takes the folder for that of a dead writer.
+                          FileLock::Acquire(JoinPath(store_, kStoreLock), kLockTimeout));
+  // Safe only under the store lock: without writer.lock the folder looks abandoned.
   ::unlink(JoinPath(partial_, kWriterLock).c_str());
   const bool replaces = Exists(folder_);
   if (replaces) {
@@ -240,7 +242,7 @@ absl::Status Writer::Publish() {
   files_.clear();
   owner_.reset();
   const absl::Status synced = SyncFolder(store_);
-  if (replaces) RemoveFolder(partial_).IgnoreError();  // what is left, Retain removes
+  if (replaces) RemoveFolder(partial_).IgnoreError();  // Retain() removes leftovers
   return synced;
 }
 

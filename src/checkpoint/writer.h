@@ -1,4 +1,4 @@
-// Writes one checkpoint, as a stream.
+// Writes one checkpoint as a stream.
 #pragma once
 
 #include <cstddef>
@@ -25,37 +25,38 @@ struct WriteOptions {
   int64_t max_file_bytes = int64_t{2} << 30;
 };
 
-// The specs are known first; then the bytes arrive, the weights' in order, then the slots', in
-// pieces of any size. Nothing is visible before Commit has returned OK, and a checkpoint of the
-// same step that exists is whole until then. One thread at a time; not the training thread, since
-// calls wait for the disk.
+// Takes the specs first, then the bytes of the weights and of the slots, in order and in pieces of
+// any size. The checkpoint becomes visible atomically when Commit() returns OK; an existing one of
+// the same step stays intact until then. Not thread-safe. Calls block on the disk, so do not use it
+// from the training thread.
 //
-// After an error every further call returns it, and what was written is gone. ResourceExhausted:
-// the disk is full.
+// After an error all written files are removed and every further call returns that error.
+// ResourceExhausted means that the disk is full.
 class Writer {
  public:
-  // FailedPrecondition when another writer, of any process, is at the same step. InvalidArgument
-  // for names that are double, not UTF-8 or reserved, and for impossible shapes.
+  // Returns FailedPrecondition if another writer, in any process, writes the same step;
+  // InvalidArgument for names that are duplicate, not UTF-8 or reserved, and for impossible shapes.
   static absl::StatusOr<std::unique_ptr<Writer>> Begin(const std::string& model_dir,
                                                        const WriteOptions& options,
                                                        const std::vector<TensorSpec>& weights,
                                                        const std::vector<TensorSpec>& slots);
-  // Not committed: removes what it wrote.
+  // Removes the written files unless Commit() succeeded.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // InvalidArgument for more bytes than the specs have.
+  // Returns InvalidArgument for more bytes than the specs have.
   absl::Status Append(absl::Span<const std::byte> bytes);
 
-  // `state`: an object, of the trainer alone. FailedPrecondition when bytes are missing.
+  // Stores `state`, an object that only the trainer interprets, and publishes the checkpoint.
+  // Returns FailedPrecondition if bytes are missing.
   absl::Status Commit(const nlohmann::json& state);
 
-  // Where the checkpoint is once committed.
+  // Returns the path of the checkpoint after Commit().
   const std::string& folder() const { return folder_; }
 
  private:
-  // A tensor that is still to come.
+  // A tensor whose bytes Append() expects.
   struct Expected {
     int64_t bytes = 0;
     int file = 0;  // index into files_
@@ -74,14 +75,14 @@ class Writer {
   const WriteOptions options_;
   const std::string store_;    // <model_dir>/checkpoints
   const std::string folder_;   // step-000000500 in it
-  const std::string partial_;  // its name until it is complete
+  const std::string partial_;  // the folder until it is complete
   std::unique_ptr<FileLock> owner_;
   std::vector<Shard> weight_shards_;
   std::vector<Shard> slot_shards_;
   std::vector<Expected> expected_;
-  std::vector<HashedFile> files_;  // of the weights, of the slots, then the small ones
-  size_t next_ = 0;                // into expected_
-  int64_t received_ = 0;           // of expected_[next_]
+  std::vector<HashedFile> files_;  // weights, slots, then the small files
+  size_t next_ = 0;                // index into expected_
+  int64_t received_ = 0;           // bytes of expected_[next_]
   absl::Status failure_;
   bool committed_ = false;
 };

@@ -123,7 +123,7 @@ class LiveWriter {
     ::close(begun[0]);
   }
 
-  // Lets it finish; its exit code.
+  // Lets the writer finish and returns its exit code.
   int Finish() {
     ::close(release_);
     int status = 0;

@@ -53,7 +53,7 @@ TEST(WriterTest, WritesTheFilesOfTheFormat) {
   const TempDir dir;
   ASSERT_TRUE(Save(dir.path(), {.step = 500, .model_name = "cnn", .final = true}).ok());
   const std::string folder = CheckpointPath(dir.path(), 500);
-  // Elements of 4, 8, 1 and 2 bytes, a file each.
+  // Elements of 4, 8, 1 and 2 bytes, in one file each.
   EXPECT_THAT(
       NamesIn(folder),
       UnorderedElementsAre("model-00001-of-00004.safetensors", "model-00002-of-00004.safetensors",
@@ -230,7 +230,7 @@ TEST(WriterTest, AnExistingCheckpointIsReplacedOnlyByACompleteOne) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->weights().size(), 1u);
   EXPECT_EQ(List(dir.path()).size(), 1u);
-  // Who reads the old one goes on undisturbed.
+  // Readers of the old checkpoint are not disturbed.
   EXPECT_EQ(*before->Weight("fc.weight"), absl::MakeConstSpan(BytesOf(SomeWeights()[3], 5)));
 }
 

@@ -20,16 +20,22 @@
 namespace muster::cli {
 namespace {
 
-// How often a rewritten line (a progress bar) is shown while it has no end yet.
+// Interval at which unterminated lines, such as progress bars, are printed.
 constexpr absl::Duration kPartialInterval = absl::Seconds(1);
-// Whether the supervisor still lives is looked at this often when it says nothing.
+// Interval of liveness checks, which detect a supervisor that died without notice.
 constexpr absl::Duration kLivenessInterval = absl::Seconds(5);
-// How often progress is looked for: where there is some, and where there is none.
+// Polling intervals of the progress files, for a job with and without progress.
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(200);
 constexpr absl::Duration kNoProgressInterval = absl::Seconds(1);
-// Progress stays on the terminal this long when it cannot be read: it may be being written.
+// Grace period before unreadable progress is removed from the terminal: a task may be writing the
+// file.
 constexpr absl::Duration kProgressMemory = absl::Seconds(2);
 
+// The event loop of Attach(). Waits on the log stream, SIGINT and the job's watch at once:
+//
+//   ReadNews -> ShowOutput -> Wait -> HandleInterrupt -> (liveness check) -> ReadNews …
+//
+// The loop ends once the watch is closed (watch_ is null) and the logs have been read after that.
 class Attachment {
  public:
   Attachment(Context& context, JobRecord job, const AttachOptions& options)
@@ -70,14 +76,14 @@ class Attachment {
   sigset_t previous_mask_{};
   int64_t last_event_ = 0;
   int interrupts_ = 0;
-  bool look_ = true;            // the platform may have something new
-  bool answers_ = true;         // when it was last asked
-  bool table_is_live_ = false;  // it may be drawn anew: nothing stands below it
-  int table_lines_ = 0;         // of the table on the terminal
+  bool look_ = true;            // the platform may have changes: Observe() is due
+  bool answers_ = true;         // the last Observe() succeeded
+  bool table_is_live_ = false;  // can be redrawn: nothing was printed below it
+  int table_lines_ = 0;         // height of the drawn table
   absl::Time partial_at_ = absl::InfiniteFuture();
   absl::Time liveness_at_;
   std::vector<TaskRecord> tasks_;
-  std::optional<Progress> progress_;  // what the terminal shows
+  std::optional<Progress> progress_;  // as displayed
   ProgressMeter meter_;
   absl::Time progress_at_ = absl::InfiniteFuture();
   absl::Time progress_read_;
@@ -95,9 +101,9 @@ absl::Status Attachment::Start(std::unique_ptr<LogStream> stream) {
   if (stream_ == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(stream_, platform_->Logs(job_, options_.tasks));
   }
-  // A job that has ended has nobody to watch; its record says the rest.
+  // Watch() fails for a job that has ended. Its record is complete then, so the loop runs once.
   if (auto watch = platform_->Watch(job_); watch.ok()) watch_ = *std::move(watch);
-  // In a file or a pipe a line that is shown early would be broken in two for good.
+  // Only a terminal gets partial lines: in a file or a pipe they would split the line permanently.
   if (context_.out().is_terminal()) partial_at_ = absl::Now() + kPartialInterval;
   liveness_at_ = absl::Now() + kLivenessInterval;
   if (context_.err().can_redraw() && !options_.view.json) progress_at_ = absl::Now();
@@ -105,13 +111,13 @@ absl::Status Attachment::Start(std::unique_ptr<LogStream> stream) {
   return absl::OkStatus();
 }
 
-// On a terminal, a table that is drawn anew in its place until every task is up.
+// Draws the task table, replacing the previous one, as long as nothing was printed below it.
 void Attachment::ShowStarting(const std::vector<TaskRecord>& tasks) {
   if (!table_is_live_) return;
   Terminal& err = context_.err();
   const std::string table = TaskTable(err, tasks, absl::Now());
-  const int lines = static_cast<int>(tasks.size()) + 1;  // none wraps: a table is cut to the width
-  // What scrolled away could not be drawn over. The cursor needs a line too.
+  const int lines = static_cast<int>(tasks.size()) + 1;  // no row wraps: Render() truncates
+  // Lines that scrolled off the screen cannot be redrawn. The cursor takes one line.
   table_is_live_ = lines < err.height();
   if (!table_is_live_) return;
   err.EraseLines(table_lines_);
@@ -120,7 +126,8 @@ void Attachment::ShowStarting(const std::vector<TaskRecord>& tasks) {
   table_lines_ = lines;
 }
 
-// The table shows a task that comes up; how one failed deserves a line that stays.
+// Returns whether the live table already shows the event. A failure is always printed as a line of
+// its own, because the table is overwritten.
 bool Attachment::IsInTable(const Event& event, const std::vector<TaskRecord>& tasks) const {
   if (!table_is_live_ || event.kind != "task") return false;
   const auto task = std::find_if(tasks.begin(), tasks.end(), [&event](const TaskRecord& record) {
@@ -135,13 +142,13 @@ void Attachment::Note(const std::string& text) {
   context_.err().Note(text);
 }
 
-// Those since the last call, and job_ as it is after them. The verdict of a job, its last event, is
-// left out: it is told at the end.
+// Returns the events since the last call, and reloads job_. Omits the last job event of a finished
+// job, its verdict, which Finish() prints.
 absl::StatusOr<std::vector<Event>> Attachment::NewEvents() {
   MUSTER_ASSIGN_OR_RETURN(auto events, history_->Events(job_.id, last_event_));
   MUSTER_ASSIGN_OR_RETURN(job_, history_->GetJob(job_.id));
   if (IsFinal(job_.state)) {
-    // It may have ended between the two; now nothing is added any more.
+    // The job may have ended between the two reads. A finished job gets no more events.
     MUSTER_ASSIGN_OR_RETURN(events, history_->Events(job_.id, last_event_));
   }
   if (!events.empty()) last_event_ = events.back().sequence;
@@ -153,7 +160,8 @@ absl::StatusOr<std::vector<Event>> Attachment::NewEvents() {
   return events;
 }
 
-// What the platform alone knows is written down first. One that does not answer is waited for.
+// Applies changes that only the platform has to the history. Does not fail if the platform does not
+// respond: prints a notice when that begins and when it ends.
 void Attachment::Look() {
   if (!look_) return;
   look_ = false;
@@ -168,7 +176,7 @@ absl::Status Attachment::ReadNews() {
   Look();
   MUSTER_ASSIGN_OR_RETURN(const auto events, NewEvents());
   MUSTER_ASSIGN_OR_RETURN(tasks_, history_->Tasks(job_.id));
-  // Tasks may join while the job runs.
+  // An update may add tasks to a running job.
   for (const TaskRecord& task : tasks_) {
     if (!options_.tasks.empty()) break;
     view_.Expect(task.id);
@@ -195,10 +203,11 @@ void Attachment::Wait() {
                        {.fd = watch_ == nullptr ? -1 : watch_->fd(), .events = POLLIN}};
   const absl::Time until = std::min(partial_at_, liveness_at_);
   int ready = 0;
+  // Redraws the progress line without returning to the loop, which would read the history.
   do {
     ShowProgress();
-    const absl::Duration patience = std::min(until, progress_at_) - absl::Now();
-    const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(patience) + 1, 0, 10'000);
+    const absl::Duration timeout = std::min(until, progress_at_) - absl::Now();
+    const int64_t ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(timeout) + 1, 0, 10'000);
     ready = ::poll(waiting, 3, static_cast<int>(ms));
   } while (ready == 0 && absl::Now() < until);
   if (watch_ == nullptr || waiting[2].revents == 0) return;
@@ -214,7 +223,8 @@ absl::Status Attachment::HandleInterrupt() {
     Note(interrupts_ == 1 ? "stopping the job; Ctrl-C again ends it at once"
                           : "ending the job at once");
     context_.err().Flush();
-    const absl::Status status = platform_->Stop(job_, /*at_once=*/interrupts_ > 1);
+    const absl::Status status = platform_->Stop(job_, /*immediately=*/interrupts_ > 1);
+    // After the watch is closed, the job has ended and Stop() may fail.
     if (!status.ok() && watch_ != nullptr) return status;
   }
   return absl::OkStatus();
@@ -258,11 +268,12 @@ void Attachment::ShowOutput() {
 absl::StatusOr<int> Attachment::Run(std::unique_ptr<LogStream> stream) {
   MUSTER_RETURN_IF_ERROR(Start(std::move(stream)));
   for (;;) {
-    // Looked at before the logs are read: what a job wrote before it ended is complete then.
+    // Sampled before the logs are read: once the job has ended, this read is complete.
     const bool ended = watch_ == nullptr;
     MUSTER_RETURN_IF_ERROR(ReadNews());
     ShowOutput();
-    // Without a reader a job of its own is still waited for: its verdict is the exit code.
+    // An owned job is followed to its end even if nobody reads the output: the exit code is its
+    // verdict.
     if (!context_.out().ok() && !options_.owns_job) return kSuccess;
     if (ended) return Finish();
     Wait();
@@ -283,8 +294,8 @@ int Attachment::Finish() {
   Terminal& err = context_.err();
   if (!IsFinal(job_.state)) {
     const std::string why = absl::StrCat(refreshed.message(), job_.reason);
-    err.Error(absl::StrCat(job_.id, " is not watched any more, and how it ended is not known",
-                           why.empty() ? "" : ": ", why, "; what there is: ", job_.directory));
+    err.Error(absl::StrCat("lost contact with ", job_.id, "; its outcome is unknown",
+                           why.empty() ? "" : ": ", why, ". Files: ", job_.directory));
     return kFailure;
   }
   if (options_.show_events) err.Print(absl::StrCat(Verdict(err, job_), TrainingResult(job_)));

@@ -1,4 +1,4 @@
-// Stays with a running job: its tasks coming up, its merged output, its verdict.
+// Follows a running job: shows its tasks as they start, their merged output and the verdict.
 #pragma once
 
 #include <signal.h>
@@ -12,16 +12,18 @@
 namespace muster::cli {
 
 struct AttachOptions {
-  // Ctrl-C once asks the job to stop, twice ends it now. Otherwise Ctrl-C only ends the watching.
+  // If true, the first Ctrl-C stops the job and the second kills it. If false, Ctrl-C detaches and
+  // leaves the job running.
   bool owns_job = false;
-  // Show what the job and its tasks go through, besides their output.
+  // Show the events of the job and of its tasks, besides their output.
   bool show_events = true;
-  std::vector<TaskId> tasks;  // whose output is shown; empty = all, later ones too
+  std::vector<TaskId> tasks;  // show only their output; empty = all, including tasks added later
   LogView::Options view;
 };
 
-// Holds back Ctrl-C from before a job is submitted until Attach() takes it: in between it would end
-// the command and leave the job running.
+// Blocks SIGINT in this thread, and in threads that it starts, for the lifetime of the object. A
+// command holds one from before it submits a job until Attach() reads the signal: otherwise Ctrl-C
+// in between would end the command and leave the job running.
 class HeldInterrupts {
  public:
   HeldInterrupts();
@@ -29,15 +31,16 @@ class HeldInterrupts {
   HeldInterrupts(const HeldInterrupts&) = delete;
   HeldInterrupts& operator=(const HeldInterrupts&) = delete;
 
-  // Whether one waits.
+  // Returns whether a blocked SIGINT is pending.
   static bool Any();
 
  private:
   sigset_t previous_{};
 };
 
-// Until the job ends. `stream` may have been moved to a place to begin at; null = from the start.
-// Returns the exit code: that of the verdict, or kInterrupted.
+// Follows the job until it ends. `stream` may be positioned by the caller; null = from the start.
+// Returns the exit code: kSuccess or kFailure by the verdict, or kInterrupted after Ctrl-C. Reports
+// errors itself. Returns kSuccess early if standard output fails and the job is not owned.
 int Attach(Context& context, const JobRecord& job, const AttachOptions& options,
            std::unique_ptr<LogStream> stream = nullptr);
 

@@ -1,4 +1,4 @@
-// muster checkpoint: what a job has saved: list, inspect, verify, export.
+// muster checkpoint: lists, inspects, verifies and exports checkpoints.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -43,7 +43,7 @@ absl::Status NoCheckpoints(absl::string_view model_dir) {
   return absl::NotFoundError(absl::StrCat(model_dir, ": has no checkpoints"));
 }
 
-// The folder that `which` means, whole or not.
+// Returns the folder that `which` selects, complete or not.
 absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::string& which) {
   const auto entries = checkpoint::List(model_dir);
   if (entries.empty()) return NoCheckpoints(model_dir);
@@ -61,9 +61,11 @@ absl::StatusOr<std::string> FolderOf(const std::string& model_dir, const std::st
                                           "; there are ", absl::StrJoin(usable, ", ")));
 }
 
-absl::StatusOr<Checkpoint> OpenTarget(const Target& target, const std::string& which, bool verify) {
+absl::StatusOr<Checkpoint> OpenTarget(const CheckpointTarget& target, const std::string& which,
+                                      bool verify) {
   MUSTER_RETURN_IF_ERROR(target.Fetch(which));
-  if (target.kind == Target::Kind::kCheckpoint) return Checkpoint::Open(target.path, verify);
+  if (target.kind == CheckpointTarget::Kind::kCheckpoint)
+    return Checkpoint::Open(target.path, verify);
   MUSTER_ASSIGN_OR_RETURN(const std::string folder, FolderOf(target.path, which));
   return Checkpoint::Open(folder, verify);
 }
@@ -93,8 +95,8 @@ ordered_json EntryToJson(const checkpoint::Entry& entry, bool best) {
 
 absl::StatusOr<int> List(Context& context, const CheckpointOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
-  if (target.kind != Target::Kind::kModelDir) {
+  MUSTER_ASSIGN_OR_RETURN(const CheckpointTarget target, FindCheckpoint(context, options.path));
+  if (target.kind != CheckpointTarget::Kind::kModelDir) {
     return absl::InvalidArgumentError(absl::StrCat(
         options.path, ": is not a model dir; `muster checkpoint inspect` shows one checkpoint"));
   }
@@ -130,7 +132,7 @@ absl::StatusOr<int> List(Context& context, const CheckpointOptions& options) {
   return kSuccess;
 }
 
-// A tensor and the file that holds it.
+// A tensor and the file that contains it.
 struct Row {
   TensorSpec spec;
   std::string file;
@@ -148,7 +150,7 @@ ordered_json RowsToJson(const std::vector<Row>& rows) {
   return json;
 }
 
-// The table, then the totals.
+// Prints the table, then the totals.
 void PrintRows(Terminal& out, const std::string& title, const std::vector<Row>& rows) {
   Table table({title, "DTYPE", "SHAPE", "BYTES", "FILE"}, 0, {4});
   int64_t bytes = 0, elements = 0;
@@ -163,7 +165,7 @@ void PrintRows(Terminal& out, const std::string& title, const std::vector<Row>& 
                              Plural(elements, "element"), ", ", FormatBytes(bytes), "\n"));
 }
 
-// A link that the user names is the user's own, unlike one within a checkpoint.
+// Follows a link that the user names, unlike one within a checkpoint.
 std::string Resolved(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -207,7 +209,7 @@ ordered_json InspectionToJson(const Checkpoint& opened, const std::vector<Row>& 
           {"state", opened.state()}};
 }
 
-// One line a member; what is long is only measured.
+// Prints one line per member; of long ones only the size.
 void PrintState(Terminal& out, const nlohmann::json& state) {
   constexpr size_t kShown = 100;
   for (const auto& [key, value] : state.items()) {
@@ -220,8 +222,9 @@ void PrintState(Terminal& out, const nlohmann::json& state) {
 
 absl::StatusOr<int> Inspect(Context& context, const CheckpointOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
-  if (target.kind == Target::Kind::kFile) return InspectFile(context, options, target.path);
+  MUSTER_ASSIGN_OR_RETURN(const CheckpointTarget target, FindCheckpoint(context, options.path));
+  if (target.kind == CheckpointTarget::Kind::kFile)
+    return InspectFile(context, options, target.path);
   MUSTER_ASSIGN_OR_RETURN(const Checkpoint opened,
                           OpenTarget(target, options.which, /*verify=*/false));
   std::vector<Row> weights, slots;
@@ -243,7 +246,7 @@ absl::StatusOr<int> Inspect(Context& context, const CheckpointOptions& options) 
   return kSuccess;
 }
 
-// A line on a terminal that counts up while files are read.
+// A progress line on a terminal while files are read.
 class Progress {
  public:
   Progress(Terminal& terminal, int64_t total) : terminal_(terminal), total_(total) {}
@@ -263,7 +266,7 @@ class Progress {
   int64_t done_ = 0;
 };
 
-// Hashes first: they name every damaged file; then what the files say.
+// Checks checksums first, which name every damaged file; then the content of the files.
 std::vector<absl::Status> DamageOf(const std::string& folder, Progress& progress) {
   const auto manifest = checkpoint::ReadManifest(folder);
   if (!manifest.ok()) return {manifest.status()};
@@ -275,7 +278,7 @@ std::vector<absl::Status> DamageOf(const std::string& folder, Progress& progress
   return damage;
 }
 
-// True when it is whole.
+// Returns whether the checkpoint is intact.
 bool PrintVerdict(Terminal& out, const std::string& title,
                   const std::vector<absl::Status>& damage) {
   if (damage.empty()) {
@@ -289,11 +292,11 @@ bool PrintVerdict(Terminal& out, const std::string& title,
   return false;
 }
 
-// One of another storage is fetched for it, and not kept.
-absl::StatusOr<std::vector<absl::Status>> DamageOf(const Target& target,
+// Downloads a remote checkpoint and removes it afterwards.
+absl::StatusOr<std::vector<absl::Status>> DamageOf(const CheckpointTarget& target,
                                                    const checkpoint::Entry& entry,
                                                    Progress& progress) {
-  // One that is being written has no hashes yet.
+  // A partial checkpoint has no checksums yet.
   if (absl::IsUnavailable(entry.status)) return std::vector<absl::Status>{entry.status};
   if (target.remote == nullptr) return DamageOf(entry.folder, progress);
   const absl::Status fetched = target.Fetch(absl::StrCat(entry.step));
@@ -306,7 +309,7 @@ absl::StatusOr<std::vector<absl::Status>> DamageOf(const Target& target,
   return damage;
 }
 
-absl::StatusOr<int> VerifyAll(Context& context, const Target& target) {
+absl::StatusOr<int> VerifyAll(Context& context, const CheckpointTarget& target) {
   MUSTER_ASSIGN_OR_RETURN(const auto entries, target.List());
   if (entries.empty()) return NoCheckpoints(target.name);
   int64_t total = 0;
@@ -329,10 +332,10 @@ absl::StatusOr<int> VerifyAll(Context& context, const Target& target) {
 }
 
 absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
-  if (target.kind == Target::Kind::kModelDir) return VerifyAll(context, target);
+  MUSTER_ASSIGN_OR_RETURN(const CheckpointTarget target, FindCheckpoint(context, options.path));
+  if (target.kind == CheckpointTarget::Kind::kModelDir) return VerifyAll(context, target);
   std::vector<absl::Status> damage;
-  if (target.kind == Target::Kind::kFile) {
+  if (target.kind == CheckpointTarget::Kind::kFile) {
     const auto header = checkpoint::ReadHeader(Resolved(target.path));
     if (!header.ok()) damage.push_back(header.status());
   } else {
@@ -345,13 +348,13 @@ absl::StatusOr<int> Verify(Context& context, const CheckpointOptions& options) {
 
 absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
   if (options.to.empty()) {
-    return absl::InvalidArgumentError("say where to: --to FILE.safetensors");
+    return absl::InvalidArgumentError("missing --to FILE.safetensors");
   }
-  // Before all the work; a file that appears in between is not replaced either.
+  // Fails early; the write below does not replace a file created in between either.
   if (!options.force) MUSTER_RETURN_IF_ERROR(storage::CheckIsFree(options.to));
-  MUSTER_ASSIGN_OR_RETURN(const Target target, FindTarget(context, options.path));
-  if (target.kind == Target::Kind::kFile) {
-    return absl::InvalidArgumentError(absl::StrCat(options.path, ": is one file already"));
+  MUSTER_ASSIGN_OR_RETURN(const CheckpointTarget target, FindCheckpoint(context, options.path));
+  if (target.kind == CheckpointTarget::Kind::kFile) {
+    return absl::InvalidArgumentError(absl::StrCat(options.path, ": is already a single file"));
   }
   MUSTER_ASSIGN_OR_RETURN(const Checkpoint opened,
                           OpenTarget(target, options.which, /*verify=*/true));
@@ -373,7 +376,7 @@ absl::StatusOr<int> Export(Context& context, const CheckpointOptions& options) {
 
 void AddCheckpointCommand(Command& program, Context& context) {
   Command& command =
-      program.AddCommand("checkpoint", "Look at what a job has saved, check and export it");
+      program.AddCommand("checkpoint", "List, inspect, verify and export the checkpoints of a job");
   auto options = std::make_shared<CheckpointOptions>();
   const auto add = [&](const char* name, const char* description, const char* path, auto body) {
     Command& sub = command.AddCommand(name, description);
@@ -386,14 +389,15 @@ void AddCheckpointCommand(Command& program, Context& context) {
   Command* inspect = add("inspect", "Show the tensors and the state of a checkpoint",
                          "A checkpoint, a model dir, a job, or a .safetensors file", Inspect);
   inspect->Flag("--json", &options->json, "Print JSON");
-  add("verify", "Hold every file to its hash", "A checkpoint, a model dir (all of them) or a job",
-      Verify);
+  add("verify", "Verify the checksums of all files",
+      "A checkpoint, a model dir (all of them) or a job", Verify);
   Command* save = add("export", "Write the weights into one safetensors file",
                       "A checkpoint, a model dir or a job", Export);
-  save->Option("--to", &options->to, "The file to write; or a URL");
+  save->Option("--to", &options->to, "The file or URL to write");
   save->Flag("--force", &options->force, "Replace an existing file");
   for (Command* sub : {inspect, save}) {
-    sub->Option("--checkpoint", &options->which, "Which of a model dir: STEP, best or latest");
+    sub->Option("--checkpoint", &options->which,
+                "The checkpoint of a model dir: STEP, best or latest");
   }
   command.OnCall([&context, &command]() -> absl::StatusOr<int> {
     context.out().Print(command.Help());

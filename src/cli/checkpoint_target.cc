@@ -17,7 +17,7 @@ namespace muster::cli {
 
 namespace fs = std::filesystem;
 
-// A model dir of another storage, with a folder of this machine to look at its checkpoints in.
+// A remote model dir, with a local folder for downloaded checkpoints.
 class RemoteModelDir {
  public:
   explicit RemoteModelDir(const storage::Url& url) : store_(storage_, url) {
@@ -42,8 +42,8 @@ class RemoteModelDir {
 
 namespace {
 
-// A model dir, its folder of checkpoints, or one of them.
-absl::StatusOr<Target> RemoteTarget(const std::string& place) {
+// Accepts a model dir, its folder of checkpoints, or one checkpoint.
+absl::StatusOr<CheckpointTarget> RemoteTarget(const std::string& place) {
   MUSTER_ASSIGN_OR_RETURN(storage::Url url, storage::ParseUrl(place));
   while (absl::EndsWith(url.name, "/")) url.name.pop_back();
   const auto step = checkpoint::ParseStepFolder(url.Basename());
@@ -52,14 +52,14 @@ absl::StatusOr<Target> RemoteTarget(const std::string& place) {
     const size_t slash = url.name.rfind('/');
     url.name.resize(slash == std::string::npos ? 0 : slash);
   }
-  Target target{.name = place, .remote = std::make_shared<RemoteModelDir>(url)};
+  CheckpointTarget target{.name = place, .remote = std::make_shared<RemoteModelDir>(url)};
   target.path = target.remote->folder();
   if (target.path.empty()) {
-    return absl::UnavailableError("no folder can be made for temporary files; set TMPDIR");
+    return absl::UnavailableError("cannot create a temporary folder; set TMPDIR");
   }
   if (!step.has_value()) return target;
   MUSTER_RETURN_IF_ERROR(target.remote->store().Fetch(*step, target.path));
-  target.kind = Target::Kind::kCheckpoint;
+  target.kind = CheckpointTarget::Kind::kCheckpoint;
   target.path = checkpoint::CheckpointPath(target.path, *step);
   return target;
 }
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> ModelDirOf(const JobRecord& job) {
   return absl::NotFoundError(absl::StrCat(job.id, " has no model_dir: it saves no checkpoints"));
 }
 
-// Of something that is no path: the job may be named by a beginning of its name.
+// Resolves an argument that is not a path: a job may be named by a prefix of its name.
 absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& reference) {
   const bool looks_like_path =
       absl::StrContains(reference, '/') || absl::EndsWith(reference, ".safetensors");
@@ -80,23 +80,23 @@ absl::StatusOr<std::string> ModelDirOf(Context& context, const std::string& refe
                       absl::StrCat("no such path, and ", job.status().message()));
 }
 
-absl::StatusOr<Target> TargetIn(const std::string& model_dir) {
+absl::StatusOr<CheckpointTarget> TargetIn(const std::string& model_dir) {
   if (storage::IsRemote(model_dir)) return RemoteTarget(model_dir);
-  return Target{.name = model_dir, .path = model_dir};
+  return CheckpointTarget{.name = model_dir, .path = model_dir};
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<checkpoint::Entry>> Target::List() const {
+absl::StatusOr<std::vector<checkpoint::Entry>> CheckpointTarget::List() const {
   if (remote != nullptr) return remote->store().List();
   return checkpoint::List(path);
 }
 
-absl::StatusOr<checkpoint::Best> Target::ReadBest() const {
+absl::StatusOr<checkpoint::Best> CheckpointTarget::ReadBest() const {
   return remote != nullptr ? remote->store().ReadBest() : checkpoint::ReadBest(path);
 }
 
-absl::Status Target::Fetch(const std::string& which) const {
+absl::Status CheckpointTarget::Fetch(const std::string& which) const {
   if (remote == nullptr || kind == Kind::kCheckpoint) return absl::OkStatus();
   checkpoint::RemoteStore& store = remote->store();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.Steps());
@@ -109,10 +109,10 @@ absl::Status Target::Fetch(const std::string& which) const {
   return store.Fetch(step.value_or(steps.back()), path);
 }
 
-absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference) {
+absl::StatusOr<CheckpointTarget> FindCheckpoint(Context& context, const std::string& reference) {
   std::error_code error;
   if (storage::IsRemote(reference)) return RemoteTarget(reference);
-  Target target{.name = reference, .path = storage::LocalPath(reference)};
+  CheckpointTarget target{.name = reference, .path = storage::LocalPath(reference)};
   while (target.path.size() > 1 && target.path.back() == '/') target.path.pop_back();
   const bool is_there = fs::exists(target.path, error);
   if (const auto job = JobNamed(context, reference)) {
@@ -128,14 +128,14 @@ absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference
     return TargetIn(model_dir);
   }
   if (!fs::is_directory(target.path, error)) {
-    target.kind = Target::Kind::kFile;
+    target.kind = CheckpointTarget::Kind::kFile;
     return target;
   }
   const std::string name = fs::path(target.path).filename().string();
   if (fs::is_directory(JoinPath(target.path, checkpoint::kFolder), error)) return target;
   if (fs::exists(JoinPath(target.path, checkpoint::kManifestFile), error) ||
       absl::StartsWith(name, "step-")) {
-    target.kind = Target::Kind::kCheckpoint;
+    target.kind = CheckpointTarget::Kind::kCheckpoint;
   } else if (name == checkpoint::kFolder) {
     target.path = fs::absolute(target.path).parent_path().string();
   }

@@ -1,4 +1,4 @@
-// What the PATH of a checkpoint command is.
+// Resolves the PATH argument of a checkpoint command.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,22 @@ namespace muster::cli {
 
 class RemoteModelDir;
 
-struct Target {
+struct CheckpointTarget {
   enum class Kind { kModelDir, kCheckpoint, kFile };
   Kind kind = Kind::kModelDir;
-  std::string name;  // for the user
-  std::string path;  // on this machine; of a URL, a folder that checkpoints are fetched into
+  std::string name;  // for messages
+  std::string path;  // local; for a URL, the folder into which checkpoints are downloaded
   std::shared_ptr<RemoteModelDir> remote;
 
-  // Of a model dir.
+  // REQUIRES: kind is kModelDir.
   absl::StatusOr<std::vector<checkpoint::Entry>> List() const;
   absl::StatusOr<checkpoint::Best> ReadBest() const;
-  // Brings what a URL has: a step, best or latest. DataLoss when it is damaged.
+  // Downloads a checkpoint of a URL: a step, best or latest. Returns DataLoss if it is damaged.
   absl::Status Fetch(const std::string& which) const;
 };
 
-// A URL, a path or a job. A bare name, without '/', is the job of that name or id if there is one:
-// then a folder of that name is written ./NAME.
-absl::StatusOr<Target> FindTarget(Context& context, const std::string& reference);
+// Resolves a URL, a path or a job. A name without '/' is the job of that name or id if there is
+// one; ./NAME then names a folder of that name.
+absl::StatusOr<CheckpointTarget> FindCheckpoint(Context& context, const std::string& reference);
 
 }  // namespace muster::cli

@@ -1,7 +1,7 @@
 #include "cli/cluster.h"
 
 #include "absl/strings/str_cat.h"
-#include "launch/kubernetes/place.h"
+#include "platform/kubernetes/target.h"
 
 namespace muster::cli {
 

@@ -1,4 +1,4 @@
-// The Kubernetes cluster that a command speaks to.
+// Connects a command to a Kubernetes cluster.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@
 
 namespace muster::cli {
 
-// What a pod runs unless the user names another image.
+// Default images of pods.
 std::string TrainerImage();
 inline constexpr char kNotebookImage[] = "jupyter/tensorflow-notebook";
 
-// Signed in as the kubeconfig's context, or as the pod that this runs in. What the server warns of
-// is shown.
+// Returns a client authenticated by the given context of the kubeconfig, or by the service account
+// of the pod that this process runs in. Prints warnings of the API server to standard error unless
+// `options.on_warning` is set. `context` must outlive the client.
 absl::StatusOr<std::unique_ptr<k8s::Client>> ConnectToCluster(Context& context,
                                                               const std::string& kube_context,
                                                               k8s::ClientOptions options = {});

@@ -8,25 +8,25 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 
 namespace muster::cli {
 namespace {
 
-constexpr char kDefaultGroup[] = "Options";  // the library's
+constexpr char kDefaultGroup[] = "Options";  // the default of CLI11
 
 void SetPresence(CLI::Option* option, Presence presence) {
   if (presence == Presence::kRequired) option->required();
 }
 
-// "muster jobs prune"; "" for none.
+// Returns the name with those of all parents: "muster jobs prune"; "" if `app` is null.
 std::string FullName(const CLI::App* app) {
   if (app == nullptr) return "";
   const std::string before = FullName(app->get_parent());
   return before.empty() ? app->get_name() : absl::StrCat(before, " ", app->get_name());
 }
 
-// The library's own names the largest number there is, all digits of it.
+// Replaces the validators of CLI11, whose messages print the largest value of the type.
 template <typename Number>
 CLI::Validator WholeNumber() {
   return CLI::Validator(
@@ -121,7 +121,7 @@ absl::StatusOr<int> Command::Run(int argc, char** argv) {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
-      // Not std::cout: what could not be written is noticed when stdout is flushed at the end.
+      // stdout instead of std::cout: CheckOutput() detects write errors of stdout.
       std::ostringstream text;
       const int code = app_->exit(error, text, text);
       std::fputs(text.str().c_str(), stdout);
@@ -132,7 +132,7 @@ absl::StatusOr<int> Command::Run(int argc, char** argv) {
   return Called()->body_();
 }
 
-// The innermost command that was called.
+// Returns the innermost selected command.
 const Command* Command::Called() const {
   for (const auto& command : commands_) {
     if (command->app_->parsed()) return command->Called();
@@ -140,7 +140,7 @@ const Command* Command::Called() const {
   return this;
 }
 
-// The library names the words it could not place; the nearest command is the better help.
+// CLI11 lists the unparsed words. For a mistyped command, returns the closest name instead.
 std::string Command::Explain(const std::string& complaint, int argc, char** argv) const {
   const Command* called = Called();
   if (called != this) {
@@ -158,7 +158,7 @@ std::string Command::Explain(const std::string& complaint, int argc, char** argv
 std::string Command::name() const { return app_->get_name(); }
 std::string Command::description() const { return app_->get_description(); }
 
-// Not App::help(): while a subcommand runs, that returns the help of the subcommand.
+// App::help() would return the help of the selected subcommand, here `help` itself.
 std::string Command::Help() const {
   return app_->get_formatter()->make_help(app_, FullName(app_), CLI::AppFormatMode::Normal);
 }

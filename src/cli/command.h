@@ -1,5 +1,5 @@
-// One command of the command line, with its arguments and options. Hides the parser library, whose
-// header costs ten seconds of compilation wherever it is included.
+// A command of the command line, with its arguments and options. Wraps CLI11, whose header costs
+// ten seconds of compilation in every file that includes it.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ namespace muster::cli {
 
 enum class Presence { kOptional, kRequired };
 
-// The variables given to Argument, Option and Flag hold the defaults, receive what the user wrote,
-// and must live until the body has run: the body usually shares a struct of them. Not thread-safe.
+// The variables passed to Argument, Option and Flag contain the defaults and receive the parsed
+// values. The caller owns them and keeps them alive until the body has run; the body usually shares
+// a struct of them. Not thread-safe.
 class Command {
  public:
   using Body = std::function<absl::StatusOr<int>()>;  // returns the exit code
@@ -29,18 +30,18 @@ class Command {
     std::string names;  // as in the help: "-f,--follow", "JOB"
     std::string description;
     std::vector<std::string> long_names;  // "follow"; empty for an argument
-    std::string group;                    // its heading in the help; "" = none of its own
+    std::string group;                    // its heading in the help; "" = the default heading
   };
 
-  // The program itself.
+  // Creates the root command, which requires a subcommand.
   Command(const std::string& name, const std::string& description);
   ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  // Owned by this command. A command with subcommands may be called with or without one.
+  // Adds a subcommand, owned by this command. Only the root requires a subcommand to be given.
   Command& AddCommand(const std::string& name, const std::string& description);
-  // Not for people: in no help.
+  // Omits the command from the help, the manual page and completion.
   void Hide();
 
   void Argument(const std::string& name, std::string* value, const std::string& description,
@@ -50,42 +51,45 @@ class Command {
   void Argument(const std::string& name, int* value, const std::string& description);
   void Flag(const std::string& names, bool* value, const std::string& description);
   void HiddenFlag(const std::string& names, bool* value);
-  // With `choices`, exactly one of them.
+  // Accepts only one of `choices`, unless that is empty.
   void Option(const std::string& names, std::string* value, const std::string& description,
               const std::vector<std::string>& choices = {});
   void Option(const std::string& names, int* value,
               const std::string& description);  // not negative
   void Option(const std::string& names, int64_t* value, const std::string& description);
-  // May be given several times, each with one value.
+  // May be repeated, with one value each time.
   void Option(const std::string& names, std::vector<std::string>* values,
               const std::string& description);
-  // Options and flags that are added from now on stand under this heading; "" = under "Options".
+  // Sets the help heading of options and flags added from now on; "" = "Options".
   void Group(const std::string& heading) { group_ = heading; }
+  // Makes two options mutually exclusive. REQUIRES: both have been added.
   void Exclude(const std::string& one, const std::string& other);
   void Footer(const std::string& text);
   void Version(const std::string& version);
 
   void OnCall(Body body) { body_ = std::move(body); }
 
-  // Reads the command line and runs the body of the command that was called, on the program itself
-  // only. InvalidArgument when it is misused: what to do instead is in the message.
+  // Parses the command line and runs the body of the selected command. Returns its exit code or its
+  // error, or InvalidArgument, with advice, if the command line is invalid.
+  // REQUIRES: this is the root command.
   absl::StatusOr<int> Run(int argc, char** argv);
 
   std::string name() const;
   std::string description() const;
   std::string Help() const;
-  std::vector<const Command*> commands() const;  // but the hidden ones
-  std::vector<OptionInfo> options() const;       // but the hidden ones, group by group
+  std::vector<const Command*> commands() const;  // without hidden ones
+  std::vector<OptionInfo> options() const;       // without hidden ones, ordered by group
+  // Returns the direct subcommand of that name, or null if there is none or it is hidden.
   const Command* Find(const std::string& name) const;
 
  private:
   explicit Command(CLI::App* app);
-  // Puts an option under the heading that Group() has set.
+  // Assigns an option to the current heading. Returns `option`.
   CLI::Option* Grouped(CLI::Option* option) const;
   const Command* Called() const;
   std::string Explain(const std::string& complaint, int argc, char** argv) const;
 
-  std::unique_ptr<CLI::App> owned_;  // of the program itself
+  std::unique_ptr<CLI::App> owned_;  // set only in the root
   CLI::App* app_;
   std::vector<std::unique_ptr<Command>> commands_;
   std::string group_;

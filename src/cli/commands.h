@@ -1,5 +1,4 @@
-// The commands, one file each. Every function adds its command to `app`; when the user calls it,
-// its exit code goes to `exit_code`.
+// The commands, each implemented in a file of its own.
 #pragma once
 
 #include "cli/context.h"
@@ -8,6 +7,7 @@ namespace muster::cli {
 
 class Command;
 
+// Each function adds one command to `program`, the root. `context` must outlive `program`.
 void AddInitCommand(Command& program, Context& context);
 void AddRenderCommand(Command& program, Context& context);
 void AddNotebookCommand(Command& program, Context& context);
@@ -31,10 +31,11 @@ void AddCompletionCommand(Command& program, Context& context);
 void AddSuperviseCommand(Command& program, Context& context);
 void AddVertexTaskCommand(Command& program, Context& context);
 
-// Under `muster operator`.
+// Adds `install` to `command`, which is `muster operator`.
 void AddOperatorInstallCommand(Command& command, Context& context);
 
-// Reports an error on standard error and gives the exit code that goes with it.
+// Flushes standard output and prints the error to standard error. Returns kUsage for
+// InvalidArgument, kFailure otherwise. REQUIRES: !status.ok().
 int Fail(Context& context, const absl::Status& status);
 
 }  // namespace muster::cli

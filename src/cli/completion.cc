@@ -1,4 +1,4 @@
-// muster completion: scripts for the shells, and the candidates that they ask for.
+// muster completion: completion scripts for shells, and the candidates that they request.
 #include <memory>
 #include <set>
 
@@ -9,7 +9,8 @@
 namespace muster::cli {
 namespace {
 
-// The scripts only pass on the words typed so far; what may follow is decided below.
+// The scripts pass the words typed so far to `muster completion --candidates`. If it prints
+// nothing, they complete file names.
 constexpr char kBash[] = R"(_muster() {
   local IFS=$'\n'
   COMPREPLY=($(muster completion --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
@@ -53,7 +54,7 @@ void AddJobs(Context& context, std::set<std::string>& candidates) {
   }
 }
 
-// What may stand in the place of the last word.
+// Returns the completions of the last word.
 std::vector<std::string> Candidates(const Command& program, Context& context,
                                     const std::vector<std::string>& words) {
   const Command* command = &program;

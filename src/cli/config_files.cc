@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using codec::Node;
 
-// Maps keep their order: that of roles is theirs.
+// Converts a node and keeps the order of its keys, which is the order of roles.
 Json InOrder(const Node& node) {
   if (node.kind != Node::Kind::kMap) return codec::ToJson(node);
   Json json = Json::object();

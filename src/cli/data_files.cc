@@ -13,7 +13,7 @@
 namespace muster::cli {
 namespace {
 
-// Files are made for others to read too: other tasks, other users.
+// Other tasks and users read the files, too.
 constexpr int kFileMode = 0644;
 constexpr int kDirectoryMode = 0755;
 
@@ -21,7 +21,7 @@ absl::Status CheckContent(const PublishedFile& file, absl::string_view content) 
   const std::string sum = Sha256Hex(content);
   if (sum == file.sha256) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the content is not the published one: ", content.size(),
-                                          " bytes with SHA-256 ", sum, ", instead of ", file.bytes,
+                                          " bytes with SHA-256 ", sum, ", expected ", file.bytes,
                                           " bytes with ", file.sha256));
 }
 
@@ -30,7 +30,7 @@ bool IsRegular(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-// The plain file counts when it is there, as it does for who reads it.
+// An uncompressed file takes precedence, as it does for readers.
 bool IsRight(const PublishedFile& file, const std::string& directory) {
   const std::string path = JoinPath(directory, file.name);
   if (IsRegular(path)) {
@@ -80,8 +80,8 @@ absl::StatusOr<FetchResult> FetchFiles(const std::vector<PublishedFile>& files,
             absl::StrCat(source->name(), ": ", file.name, ": ", content.status().message()));
         break;
       }
-      // Not a matter of the source: another one would not help. A folder is made for a file only,
-      // so that a failure leaves none.
+      // A local error: another source would not help. The folder is created only now, so that a
+      // failed download leaves none.
       MUSTER_RETURN_IF_ERROR(MakeDirectories(directory, kDirectoryMode));
       MUSTER_RETURN_IF_ERROR(
           WriteFileAtomically(JoinPath(directory, file.name), *content, kFileMode));

@@ -1,4 +1,4 @@
-// The files of a published data set: which they are, whether they are right, and how they come.
+// Downloads and verifies the files of a published data set.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@ namespace muster::cli {
 struct PublishedFile {
   std::string name;
   int64_t bytes = 0;
-  std::string sha256;  // of the decompressed content, in lower case
+  std::string sha256;  // of the decompressed content, lower-case hexadecimal
 };
 
-// Where files come from.
+// A place to download files from.
 class DataSource {
  public:
   virtual ~DataSource() = default;
 
   virtual std::string name() const = 0;  // for messages
-  // The decompressed content of a file, of at most `max_bytes`. Cancelled when the user asked to
-  // stop. It is not checked yet.
+  // Returns the decompressed content of a file of at most `max_bytes`, unverified. Returns
+  // Cancelled if the user asked to stop.
   virtual absl::StatusOr<std::string> Get(const std::string& file, int64_t max_bytes) = 0;
 };
 using DataSources = std::vector<std::unique_ptr<DataSource>>;
 
 struct FetchResult {
-  std::vector<std::string> fetched;   // the files that were not there or not right
-  std::string source;                 // of the last of them
-  std::vector<std::string> failures;  // "SOURCE: why", of sources that were tried before
+  std::vector<std::string> fetched;   // the files that were missing or wrong
+  std::string source;                 // the source of the last of them
+  std::vector<std::string> failures;  // "SOURCE: reason", for sources tried before
 };
 
-// Whether all of `files` are in `directory`, plain or with .gz, and right.
+// Returns whether all of `files` are in `directory`, plain or with .gz, with the right content.
 bool AllAreRight(const std::vector<PublishedFile>& files, const std::string& directory);
 
-// Brings what is missing or wrong, each file from the first source that has it right. A file
-// appears under its name whole or not at all. Unavailable, with what each source failed of, when
-// something is still missing; what came is kept. Cancelled when the user asked to stop.
+// Downloads missing and wrong files, each from the first source that has the right content. Writes
+// files atomically. Returns Unavailable, with the failure of each source, if a file is still
+// missing; keeps the others. Returns Cancelled if the user asked to stop.
 absl::StatusOr<FetchResult> FetchFiles(const std::vector<PublishedFile>& files,
                                        const std::string& directory, const DataSources& sources);
 

@@ -112,7 +112,7 @@ TEST_F(DataFilesTest, WhenAllFailEachSaysWhy) {
       files_, to_, Of(FakeSource("s", {{"a", "alpha"}}), FakeSource("t", {{"b", "bita"}})));
   EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(result.status().message(), HasSubstr("s: b: not there\nt: b: the content is not"));
-  EXPECT_THAT(Names(), ElementsAre("a"));  // what came stays; what is wrong does not come
+  EXPECT_THAT(Names(), ElementsAre("a"));  // right files are kept; wrong ones are not written
 }
 
 TEST_F(DataFilesTest, AnInterruptEndsItAtOnce) {

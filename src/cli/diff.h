@@ -1,4 +1,4 @@
-// The difference of two texts.
+// Line-based text diffs.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace muster::cli {
 
-// Unified form with three lines around each change, coloured on a terminal; "" when they are equal.
+// Returns a unified diff with three lines of context, coloured if `terminal` supports it. Returns
+// "" if the texts are equal.
 std::string UnifiedDiff(const Terminal& terminal, const std::string& before,
                         const std::string& after);
 

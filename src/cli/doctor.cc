@@ -1,4 +1,4 @@
-// muster doctor: what this machine lacks for Muster, or for one job.
+// muster doctor: checks the requirements of Muster, or of one job, on this machine.
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -20,11 +20,11 @@
 #include "cli/job_checks.h"
 #include "cli/print_json.h"
 #include "cli/submit.h"
-#include "launch/local/addresses.h"
-#include "launch/ports.h"
-#include "launch/ssh/ready.h"
 #include "nlohmann/json.hpp"
+#include "platform/local/addresses.h"
+#include "platform/ssh/provision.h"
 #include "process/spawn.h"
+#include "supervise/ports.h"
 
 namespace muster::cli {
 namespace {
@@ -44,7 +44,7 @@ const char* Name(Grade grade) {
   return "";
 }
 
-// The nearest path that exists at or above `path`. What may not be looked at counts as absent.
+// Returns the nearest existing path at or above `path`. Inaccessible paths count as absent.
 std::string Existing(std::string path) {
   std::error_code error;
   while (path.size() > 1 && !std::filesystem::exists(path, error)) {

@@ -1,10 +1,10 @@
-// A file that is part of the program.
+// A file compiled into the program.
 #pragma once
 
 namespace muster::cli {
 
 struct EmbeddedFile {
-  const char* name;  // without its ending
+  const char* name;  // without its extension
   const char* text;
 };
 

@@ -1,4 +1,4 @@
-// muster env: the variables of one task, to run it by hand.
+// muster env: prints the environment of one task, to run it by hand.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -9,22 +9,22 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
 #include "cli/print_json.h"
 #include "cli/submit.h"
+#include "cli/target_options.h"
 #include "cluster/tf_config.h"
-#include "launch/job_dir.h"
-#include "launch/job_tls.h"
-#include "launch/local/addresses.h"
-#include "launch/local/launch.h"
+#include "job/job_tls.h"
 #include "nlohmann/json.hpp"
+#include "platform/local/addresses.h"
+#include "platform/local/launch.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 struct EnvOptions {
   std::string job;
-  PlaceOptions place;
+  TargetOptions target;
   std::string role;
   int index = 0;
   bool cluster = false;
@@ -38,11 +38,11 @@ struct Described {
   std::string platform = "local";
 };
 
-// The port of the first task where nothing else is known: TensorFlow's custom.
+// Port of the first task without an address, by TensorFlow's convention.
 constexpr int kFirstPort = 2222;
 
-// A job file that is not running has no ports yet. Every task must see the same cluster, whoever
-// asks and when, so they are counted up from kFirstPort.
+// Returns addresses for a job that is not running. Ports are consecutive from kFirstPort: separate
+// invocations, one for each task, must print the same cluster.
 ClusterSpec CountedAddresses(const JobSpec& spec) {
   ClusterSpec cluster = local::PlanAddresses(spec, {});
   int port = kFirstPort;
@@ -55,15 +55,15 @@ ClusterSpec CountedAddresses(const JobSpec& spec) {
 }
 
 absl::StatusOr<Described> Describe(Context& context, const std::string& reference,
-                                   const PlaceOptions& place) {
+                                   const TargetOptions& target) {
   Described described;
   if (IsFile(context, reference)) {
     MUSTER_ASSIGN_OR_RETURN(described.submission, LoadSubmission(context, reference));
-    described.submission.id = described.submission.spec.name;  // the same whenever it is asked
+    described.submission.id = described.submission.spec.name;  // deterministic, for the same reason
     described.cluster = CountedAddresses(described.submission.spec);
     return described;
   }
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, reference, place));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, reference, target));
   MUSTER_ASSIGN_OR_RETURN(described.submission, JobDir(job.directory).LoadSubmission());
   described.platform = job.platform;
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
@@ -72,7 +72,7 @@ absl::StatusOr<Described> Describe(Context& context, const std::string& referenc
   return described;
 }
 
-// The folder of the job's certificates, made when it is not there; "" when none are asked for.
+// Returns the folder of the job's certificates, created if absent, or "" if none is requested.
 absl::StatusOr<std::string> CertificatesOf(Context& context, const EnvOptions& options,
                                            const Described& described) {
   if (options.certificates.empty()) return "";
@@ -94,14 +94,15 @@ void PrintLaunch(Terminal& out, const TaskLaunch& launch, bool json) {
   for (const auto& [name, value] : launch.env) {
     out.PrintData(absl::StrCat("export ", name, "=", ShellQuote(value), "\n"));
   }
-  // Every line of it is a comment: what is printed can be sourced.
+  // Comments out every line of the command, so that the output can be sourced.
   const std::string command = absl::StrReplaceAll(ShellJoin(launch.argv), {{"\n", "\n# "}});
   out.PrintData(absl::StrCat("# then: ", command, "\n"));
 }
 
 absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const Described described, Describe(context, options.job, options.place));
+  MUSTER_ASSIGN_OR_RETURN(const Described described,
+                          Describe(context, options.job, options.target));
   MUSTER_ASSIGN_OR_RETURN(const std::string certificates,
                           CertificatesOf(context, options, described));
   if (options.cluster) {
@@ -123,7 +124,7 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(described.platform));
   MUSTER_ASSIGN_OR_RETURN(TaskLaunch launch,
                           platform->LaunchOf(described.submission, described.cluster, task));
-  // Paths into a job's folder mean nothing to a task that Muster does not run.
+  // A task that Muster does not run has no job folder.
   for (const char* name :
        {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
     launch.env.erase(name);
@@ -152,7 +153,7 @@ void AddEnvCommand(Command& program, Context& context) {
                  "A folder for the job's certificates, by which its tasks on several machines know "
                  "each other; made when it is not there");
   command.Option("--format", &options->format, "shell or json", {"shell", "json"});
-  AddPlaceOptions(command, &options->place);
+  AddTargetOptions(command, &options->target);
   command.OnCall([&context, options] { return Env(context, *options); });
 }
 

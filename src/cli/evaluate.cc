@@ -1,4 +1,4 @@
-// muster evaluate, muster predict: what the built-in trainer does with a model that it has trained.
+// muster evaluate, muster predict: run the built-in trainer on a model that it has trained.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -14,11 +14,11 @@
 #include "cli/commands.h"
 #include "cli/evaluate_vertex.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
+#include "cli/target_options.h"
 #include "cli/training.h"
-#include "launch/job_dir.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -30,15 +30,16 @@ struct EvaluateOptions {
   std::string to;
   bool json = false;
   bool force = false;
-  // On Vertex AI, where the folder of a run stands for the job.
+  // For Vertex AI, where the folder of a run replaces the job.
   std::string train_folder;
-  PlaceOptions place;
+  TargetOptions target;
   VertexRunOptions vertex;
   bool send_home = false;
   bool detach = false;
 };
 
-// Ctrl-C reaches the trainer too, whose exit code says what became of it.
+// Ignores SIGINT for the lifetime of the object. The terminal sends Ctrl-C to the trainer too, and
+// its exit code becomes that of this command.
 class IgnoredInterrupts {
  public:
   IgnoredInterrupts() : previous_(::signal(SIGINT, SIG_IGN)) {}
@@ -50,7 +51,8 @@ class IgnoredInterrupts {
   sighandler_t previous_;
 };
 
-// That of a task without a part in a cluster: whatever this shell was made for is left out.
+// Returns the environment of a standalone task. Removes TF_CONFIG and MUSTER_ variables, which may
+// belong to another task that this shell was set up for.
 std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
   std::map<std::string, std::string> env = CurrentEnvironment();
   std::erase_if(env, [](const auto& variable) {
@@ -66,7 +68,7 @@ std::map<std::string, std::string> TrainerEnvironment(const JobRecord& job) {
   return env;
 }
 
-// Runs it on this terminal, to its end.
+// Runs the trainer in the foreground and returns its exit code.
 absl::StatusOr<int> RunTrainer(Context& context, const SpawnOptions& options) {
   context.out().Flush();
   const IgnoredInterrupts ignored;
@@ -86,7 +88,7 @@ absl::StatusOr<int> EvaluateThere(Context& context, const EvaluateOptions& optio
   if (!options.job.empty()) {
     return absl::InvalidArgumentError("either a JOB or a --train-folder says which model");
   }
-  const std::string& platform = options.place.platform;
+  const std::string& platform = options.target.platform;
   if (!platform.empty() && platform != "vertex") {
     return absl::InvalidArgumentError("--train-folder is for --on vertex; elsewhere name the JOB");
   }
@@ -95,17 +97,17 @@ absl::StatusOr<int> EvaluateThere(Context& context, const EvaluateOptions& optio
   return EvaluateOnVertex(context, {.train_folder = options.train_folder,
                                     .split = options.split,
                                     .which = options.which,
-                                    .place = options.place.vertex,
+                                    .target = options.target.vertex,
                                     .run = options.vertex,
                                     .send_home = options.send_home,
                                     .detach = options.detach,
                                     .json = options.json});
 }
 
-// Options of an evaluation elsewhere, given for one here.
+// Rejects options for Vertex AI if the model is evaluated on this machine.
 absl::Status CheckHere(const EvaluateOptions& options) {
   const std::string given = options.vertex.FirstGiven();
-  if (options.place.platform.empty() && given.empty() && !options.place.vertex.given() &&
+  if (options.target.platform.empty() && given.empty() && !options.target.vertex.given() &&
       !options.detach) {
     return options.job.empty() ? absl::InvalidArgumentError("which model? Name its JOB")
                                : absl::OkStatus();
@@ -158,11 +160,11 @@ void AddEvaluateCommand(Command& program, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   AddOptions(command, *options);
   command.Flag("--json", &options->json, "Print JSON");
-  command.Option("--on", &options->place.platform, "Platform: vertex, with --train-folder");
+  command.Option("--on", &options->target.platform, "Platform: vertex, with --train-folder");
   command.Group(kVertexGroup);
   command.Option("--train-folder", &options->train_folder,
                  "Instead of a JOB: the folder of its run, gs://BUCKET/muster_ID");
-  AddVertexPlaceOptions(command, &options->place.vertex);
+  AddVertexTargetOptions(command, &options->target.vertex);
   AddVertexJobOptions(command, &options->vertex);
   command.Group(kVertexGroup);
   command.Flag("--send-home", &options->send_home,

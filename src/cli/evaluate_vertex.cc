@@ -12,9 +12,8 @@
 #include "cli/attach.h"
 #include "cli/print_json.h"
 #include "cli/submit.h"
-#include "launch/vertex/paths.h"
-#include "launch/vertex/place.h"
-#include "launch/vertex/platform.h"
+#include "platform/vertex/path_rewrite.h"
+#include "platform/vertex/platform.h"
 #include "storage/json.h"
 #include "storage/storage.h"
 
@@ -27,7 +26,7 @@ std::string ResultFile(const Submission& submission) {
   return absl::StrCat(submission.spec.model_dir, "/eval/", submission.id, ".json");
 }
 
-// The training's job with one task, which measures.
+// Returns the training job reduced to one evaluator task.
 JobSpec EvaluatorOf(JobSpec spec, const VertexEvaluation& evaluation) {
   RoleSpec evaluator{.name = "evaluator"};
   for (const RoleSpec& role : spec.roles) {
@@ -48,17 +47,17 @@ JobSpec EvaluatorOf(JobSpec spec, const VertexEvaluation& evaluation) {
   return spec;
 }
 
-// What it needs of where the training was, unless the user says otherwise.
-nlohmann::json PlaceFor(const vertex::Place& training, const VertexEvaluation& evaluation) {
-  vertex::Place place{.project = training.project,
+// Returns the target of the evaluation: that of the training, without its machines, overridden by
+// the options.
+VertexTarget TargetFor(const VertexTarget& training, const VertexEvaluation& evaluation) {
+  VertexTarget target{.project = training.project,
                       .region = training.region,
                       .bucket = training.bucket,
                       .image = training.image};
-  if (!evaluation.run.rebuild) place.packages = training.packages;
-  nlohmann::json json = place.ToJson();
-  evaluation.place.AddTo(json);
-  evaluation.run.AddTo(json);
-  return json;
+  if (!evaluation.run.rebuild) target.run.packages = training.run.packages;
+  evaluation.target.AddTo(target);
+  evaluation.run.AddTo(target);
+  return target;
 }
 
 absl::StatusOr<Submission> SubmissionOf(Context& context, vertex::VertexPlatform& platform,
@@ -84,7 +83,7 @@ absl::StatusOr<Submission> SubmissionOf(Context& context, vertex::VertexPlatform
     submission.spec =
         vertex::MovePaths(submission.spec, training.working_dir, submission.working_dir);
   }
-  submission.place = PlaceFor(vertex::Place::Of(training), evaluation);
+  submission.target = TargetFor(TargetOf<VertexTarget>(training), evaluation);
   MUSTER_RETURN_IF_ERROR(ChooseJobId(context, evaluation.run.job_id, "eval", submission));
   submission.spec.roles.front().command.push_back(ResultFile(submission));
   return submission;

@@ -1,4 +1,4 @@
-// muster evaluate --train-folder: measures a model on Vertex AI.
+// muster evaluate --train-folder: evaluates a model on Vertex AI.
 #pragma once
 
 #include <string>
@@ -10,18 +10,19 @@
 namespace muster::cli {
 
 struct VertexEvaluation {
-  std::string train_folder;  // of a run: gs://BUCKET/muster_ID
-  std::string split;         // "": that of its evaluations
+  std::string train_folder;  // the folder of a training run: gs://BUCKET/muster_ID
+  std::string split;         // "" = that of the run's evaluations, else test
   std::string which;         // STEP, best or latest
-  VertexPlaceOptions place;
+  VertexTargetOptions target;
   VertexRunOptions run;
-  bool send_home = false;  // with --rebuild, the working directory may be the user's home
+  bool send_home = false;  // with --rebuild: allow the home directory as working directory
   bool detach = false;
   bool json = false;
 };
 
-// A job of one evaluator. What it finds goes to eval/ID.json beside the checkpoints, and is
-// printed.
+// Submits a job with one evaluator, which writes eval/ID.json into the model dir. Unless `detach`
+// is set, waits for the job and prints the result. Returns the exit code, FailedPrecondition if the
+// run has no train section, or AlreadyExists if another job took the id.
 absl::StatusOr<int> EvaluateOnVertex(Context& context, const VertexEvaluation& evaluation);
 
 }  // namespace muster::cli

@@ -1,4 +1,4 @@
-// muster explain: what a platform does not do of what a job asks for.
+// muster explain: lists the features of a job that a platform does not support.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

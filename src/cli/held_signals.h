@@ -1,12 +1,13 @@
-// Signals kept back until a piece of work has been brought to an end.
+// Defers termination signals during work that must clean up.
 #pragma once
 
 #include <signal.h>
 
 namespace muster::cli {
 
-// Keeps back the signals that end a program, so that what was begun can be removed first; then they
-// have their effect. Made before threads are started, which must keep them back as well.
+// Blocks SIGINT, SIGTERM and SIGHUP in this thread for the lifetime of the object. Pending signals
+// are delivered when it is destroyed. REQUIRES: created before other threads are started, because
+// threads inherit the mask and a thread without it would receive the signal.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -18,12 +19,13 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
-  // Takes one of them, so that it has no effect any more. False when there is none.
+  // Consumes one pending signal, which is then not delivered. Returns false if none is pending.
   bool Take() const {
-    const timespec at_once = {};
-    return ::sigtimedwait(&held_, nullptr, &at_once) > 0;
+    const timespec no_wait = {};
+    return ::sigtimedwait(&held_, nullptr, &no_wait) > 0;
   }
 
+  // Returns whether a signal is pending, without consuming it.
   bool any() const {
     sigset_t pending;
     ::sigpending(&pending);

@@ -1,11 +1,12 @@
-// muster help: the help of a command; and, for the build, all of it as a manual page.
+// muster help: prints the help of a command. With --man, which the build uses, prints a manual
+// page.
 #include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
@@ -18,7 +19,7 @@ std::string Roff(const std::string& text) {
                                                                           : escaped;
 }
 
-// One command: its options, then its own commands.
+// Appends a command, its options and, recursively, its subcommands.
 void AppendManual(const Command& command, const std::string& name, std::string& page) {
   absl::StrAppend(&page, ".SS ", Roff(name), "\n", Roff(command.description()), ".\n");
   std::string group;

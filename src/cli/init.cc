@@ -1,11 +1,11 @@
-// muster init: a commented starter file.
+// muster init: prints a commented starter file.
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/templates.h"

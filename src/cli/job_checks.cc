@@ -12,13 +12,13 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "cli/job_places.h"
+#include "cli/field_marks.h"
 #include "cli/shell_line.h"
-#include "launch/job_dir.h"
-#include "launch/local/addresses.h"
-#include "launch/local/launch.h"
+#include "platform/local/addresses.h"
+#include "platform/local/launch.h"
 #include "process/spawn.h"
 #include "storage/url.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -28,7 +28,7 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// A path, or a pattern as the shell has them.
+// Returns whether `path` exists, or matches a file as a glob pattern.
 bool Matches(const std::string& path) {
   if (Exists(path)) return true;
   glob_t found{};
@@ -37,8 +37,8 @@ bool Matches(const std::string& path) {
   return any;
 }
 
-// Programs that run a script, and their options that take no value and leave it so; python may be
-// followed by a version.
+// A program that runs a script, and its single-letter options that take no value and do not replace
+// the script. "python" also matches python3 and python3.11.
 struct Interpreter {
   absl::string_view name;
   absl::string_view flags = "";
@@ -72,7 +72,7 @@ class JobChecks {
   JobChecks(const std::string& home, const Submission& submission)
       : submission_(submission),
         spec_(submission.spec),
-        places_(submission),
+        marks_(submission),
         dir_(JobDir::Of(home, submission.id)) {}
 
   absl::StatusOr<std::vector<Finding>> Run() {
@@ -102,8 +102,8 @@ class JobChecks {
                            absl::StrCat(launch.working_dir,
                                         " is not a directory; make it, or "
                                         "correct `working_dir`"),
-                           /*fatal=*/true, places_.OfRole(role.name, "working_dir")});
-      return;  // nothing can be looked for in it
+                           /*fatal=*/true, marks_.OfRole(role.name, "working_dir")});
+      return;  // the program cannot be resolved without it
     }
     Ok(directory, launch.working_dir);
     CheckProgram(role, launch);
@@ -126,10 +126,10 @@ class JobChecks {
       CheckScript(role, launch, command);
       return;
     }
-    // Where the built-in trainer is missing, the submission itself says what to do.
+    // Not fatal if the built-in trainer is missing: SubmitJob() returns a better message.
     findings_.push_back({Grade::kMissing, subject, std::string(program.status().message()),
                          command.decides && !role.command.empty(),
-                         places_.OfRole(role.name, "command")});
+                         marks_.OfRole(role.name, "command")});
   }
 
   void CheckScript(const RoleSpec& role, const TaskLaunch& launch, const ShellCommand& command) {
@@ -138,15 +138,16 @@ class JobChecks {
     const std::string subject = absl::StrCat("script of ", role.name);
     const std::string path = AbsolutePath(script, launch.working_dir);
     if (Exists(path)) return Ok(subject, path);
-    // A task that is started again and again may wait for it so.
+    // Not fatal for a task that is restarted on failure: the script may appear in the meantime.
     const bool once =
         role.restart == RestartPolicy::kNever || role.restart == RestartPolicy::kExitCode;
     findings_.push_back({Grade::kMissing, subject,
                          absl::StrCat(path, " does not exist; correct `command` or `working_dir`"),
-                         command.decides && once, places_.OfRole(role.name, "command")});
+                         command.decides && once, marks_.OfRole(role.name, "command")});
   }
 
-  // Whether nobody but the built-in trainer, which makes no input of its own, could make a file.
+  // Returns whether all roles run the built-in trainer, which does not create its own input. A role
+  // with a command might.
   bool OnlyTrains() const {
     return std::all_of(spec_.roles.begin(), spec_.roles.end(),
                        [](const RoleSpec& role) { return role.command.empty(); });
@@ -164,9 +165,9 @@ class JobChecks {
   void CheckModel() {
     if (!spec_.train.is_object()) return;
     const std::string model = spec_.train.value("model", "");
-    if (!absl::StrContains(model, '/')) return;  // it is built in
+    if (!absl::StrContains(model, '/')) return;  // a built-in model
     AddInput("model", model, "save it there with torch.jit.save, or correct `model`",
-             places_.Of({"train", "model"}));
+             marks_.Of({"train", "model"}));
   }
 
   void CheckData() {
@@ -181,14 +182,14 @@ class JobChecks {
     };
     if (path->is_string()) {
       const std::string one = path->get<std::string>();
-      AddInput("data", one, advice(one), places_.Of({"train", "data", "path"}));
+      AddInput("data", one, advice(one), marks_.Of({"train", "data", "path"}));
       return;
     }
     if (!path->is_object()) return;
     for (const auto& [split, value] : path->items()) {
       const std::string one = value.get<std::string>();
       AddInput(absl::StrCat("data for ", split), one, advice(one),
-               places_.Of({"train", "data", "path", split}));
+               marks_.Of({"train", "data", "path", split}));
     }
   }
 
@@ -205,17 +206,17 @@ class JobChecks {
     const std::string detail =
         absl::StrCat("this machine has ", Plural(*here, "GPU"), ", the job asks for ", asked);
     if (asked <= *here) return Ok("gpus", detail);
-    // A manifest is written for pods, and may well be tried without.
+    // Not fatal for a manifest: it describes pods, and users try it locally without GPUs.
     findings_.push_back({Grade::kMissing, "gpus",
                          absl::StrCat(detail,
                                       "; run it where there are as many, or ask for fewer "
                                       "(a second file, -c, may say so for this machine)"),
-                         spec_.format == JobFormat::kNative, places_.OfRole(first, "resources")});
+                         spec_.format == JobFormat::kNative, marks_.OfRole(first, "resources")});
   }
 
   const Submission& submission_;
   const JobSpec& spec_;
-  const JobPlaces places_;
+  const FieldMarks marks_;
   const JobDir dir_;
   std::vector<Finding> findings_;
 };
@@ -229,7 +230,7 @@ std::string ScriptOf(const std::vector<std::string>& words) {
     const std::string& word = words[i];
     if (word.empty() || word == "-") return "";
     if (word[0] != '-') return word;
-    // Any other option may take a value, or run code or a module instead of a script.
+    // An unknown option may take a value, or run code or a module instead of a script.
     if (absl::string_view(word).find_first_not_of(interpreter->flags, 1) != word.npos) return "";
   }
   return "";
@@ -243,7 +244,7 @@ std::optional<int> CountGpus(const std::string& root) {
       if (is_gpu(entry.path())) ++count;
     }
   };
-  // NVIDIA: a device file each; AMD: a node each, of which processors have the id 0.
+  // NVIDIA has a device file per GPU. AMD has a topology node per GPU and per CPU; CPUs have id 0.
   count_in("dev", [](const std::filesystem::path& path) {
     const std::string name = path.filename().string();
     return absl::StartsWith(name, "nvidia") && name.size() > 6 &&
@@ -253,7 +254,7 @@ std::optional<int> CountGpus(const std::string& root) {
     const auto id = ReadFile((path / "gpu_id").string(), 64);
     return id.ok() && absl::StripAsciiWhitespace(*id) != "0";
   });
-  // Windows' GPUs, under its Linux, are not counted there.
+  // WSL exposes all GPUs as /dev/dxg, so they cannot be counted.
   if (count == 0 && Exists(JoinPath(root, "dev/dxg"))) return std::nullopt;
   return count;
 }

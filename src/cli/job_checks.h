@@ -1,5 +1,5 @@
-// What can be known beforehand to keep a job from running on this machine: the one list that
-// `muster doctor` prints and `muster run` goes by.
+// Preflight checks of a job that runs on this machine. `muster doctor` prints the findings; `muster
+// run` rejects a job with a fatal one.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "codec/diagnostics.h"
-#include "launch/submission.h"
+#include "job/submission.h"
 
 namespace muster::cli {
 
@@ -18,23 +18,25 @@ struct Finding {
   Grade grade = Grade::kOk;
   std::string subject;  // "script of worker"
   std::string detail;
-  bool fatal = false;     // the job is certain to fail
-  codec::Mark mark = {};  // of the field in the job file; {} = not known
+  bool fatal = false;     // the job would certainly fail
+  codec::Mark mark = {};  // of the field in the job file; {} = unknown
 };
 
-// Directories, programs, scripts, the model's file, data and GPUs; files that are named by a URL
-// are not looked for. Files that another task of the job may make first are not fatal.
+// Checks working directories, programs, scripts, the model file, data and GPUs. Skips files named
+// by a URL. A missing file that a task of the job may create is not fatal. `home` is MUSTER_HOME.
 absl::StatusOr<std::vector<Finding>> CheckJobHere(const std::string& home,
                                                   const Submission& submission);
 
-// OK, or InvalidArgument with "FILE:LINE:COLUMN: …" of every fatal finding.
+// Returns InvalidArgument, with "FILE:LINE:COLUMN: …" for each fatal finding, or OK if there is
+// none.
 absl::Status FatalFindings(const std::vector<Finding>& findings, const Submission& submission);
 
-// The script that an interpreter (python, bash, perl, …) is started with; "" when `words` start
-// none, or it is not plain to see.
+// Returns the script that an interpreter (python, bash, perl, …) is started with, or "" if `words`
+// do not start an interpreter or its options are not recognized.
 std::string ScriptOf(const std::vector<std::string>& words);
 
-// How many GPUs the machine has whose file system is at `root`; nullopt where that cannot be told.
+// Returns the number of GPUs of the machine whose file system is mounted at `root`, or nullopt if
+// they cannot be counted.
 std::optional<int> CountGpus(const std::string& root);
 
 }  // namespace muster::cli

@@ -28,7 +28,7 @@ class JobChecksTest : public testing::Test {
     EXPECT_TRUE(findings.ok()) << findings.status();
     return *std::move(findings);
   }
-  // What `run` would say; "" when it would start the job.
+  // Returns the error of `muster run`, or "" if it would start the job.
   std::string Refusal(const std::string& text) {
     return std::string(FatalFindings(Check(text), submission_).message());
   }
@@ -60,7 +60,7 @@ TEST_F(JobChecksTest, AProgramThatIsNotThere) {
   EXPECT_THAT(Refusal("name: j\ncommand: [no-such, x]\nroles: {worker: {}}\n"),
               HasSubstr("job.yaml:2:10: program of worker: "));
   EXPECT_THAT(Refusal("{name: j, roles: {worker: {command: no-such x}}}"), HasSubstr("no-such"));
-  // The line may succeed all the same.
+  // The line succeeds even if its first command fails.
   const std::string goes_on = "{name: j, roles: {worker: {command: 'no-such x; true'}}}";
   EXPECT_EQ(Refusal(goes_on), "");
   EXPECT_EQ(Of(goes_on, "program of worker").grade, Grade::kMissing);
@@ -72,7 +72,7 @@ TEST_F(JobChecksTest, AScriptThatIsNotThere) {
   EXPECT_THAT(Refusal(job), HasSubstr("train.sh does not exist"));
   EXPECT_THAT(Refusal("{name: j, roles: {worker: {command: 'exec sh -eux src/a.sh > log'}}}"),
               HasSubstr("src/a.sh does not exist"));
-  // It may come while the task is started again and again.
+  // The script may appear between restarts.
   EXPECT_EQ(Refusal("{name: j, roles: {worker: {restart: on-failure, command: [sh, a.sh]}}}"), "");
   Write("train.sh");
   EXPECT_EQ(Refusal(job), "");

@@ -9,22 +9,21 @@
 #include "absl/time/clock.h"
 #include "base/file_lock.h"
 #include "base/files.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "base/units.h"
 #include "cli/submit.h"
-#include "launch/job_dir.h"
-#include "launch/kubernetes/place.h"
-#include "launch/local/platform.h"
-#include "launch/vertex/place.h"
+#include "platform/local/platform.h"
 #include "process/identity.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(1);  // for somebody else who looks
+// For the lock of another observer.
+constexpr absl::Duration kTimeout = absl::Minutes(1);
 
-// Writes down what is known of a job whose supervisor is gone.
+// Marks a job without a supervisor as Failed, and kills its leftover processes.
 absl::Status MarkLost(Context& context, JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   StateChange change{.job = job};
@@ -46,8 +45,9 @@ absl::Status MarkLost(Context& context, JobRecord& job) {
                            .kind = "job",
                            .message = absl::StrCat("Failed: ", change.job.reason)});
   const absl::Status applied = history->Apply(change);
-  // Refused: it has ended in good order, or started, since the record was read. Only who was
-  // allowed to call the job dead may end what it left running.
+  // Apply() returns FailedPrecondition if the job has ended or started since `job` was read. Only
+  // the process whose change was applied may kill leftovers: otherwise they may belong to a job
+  // that is alive.
   if (applied.ok()) {
     const int leftovers = local::KillLeftovers(job.id);
     if (leftovers > 0) {
@@ -61,14 +61,15 @@ absl::Status MarkLost(Context& context, JobRecord& job) {
   return absl::OkStatus();
 }
 
-// A job of a platform, from the history when it is known there.
+// Looks a job up on the platform of `target`, and adds it to the history if absent there.
 absl::StatusOr<JobRecord> FindThere(Context& context, const std::string& reference,
-                                    const PlaceOptions& place) {
-  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(place.platform));
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, platform->Import(reference, place.ToJson()));
+                                    const TargetOptions& target) {
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(target.platform));
+  MUSTER_ASSIGN_OR_RETURN(const Submission submission,
+                          platform->Import(reference, target.ToTarget()));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   auto job = history->GetJob(submission.id);
-  if (absl::IsNotFound(job.status())) job = KeepImported(context, submission, place.platform);
+  if (absl::IsNotFound(job.status())) job = KeepImported(context, submission, target.platform);
   MUSTER_RETURN_IF_ERROR(job.status());
   MUSTER_RETURN_IF_ERROR(Refresh(context, *job));
   return job;
@@ -80,9 +81,10 @@ absl::Status Observe(Context& context, JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
   if (!platform->is_observed()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  // Of two who look at once, one tells what happened.
+  // Serializes observers, and reloads the record under the lock, so that each change is applied and
+  // its events are recorded once.
   MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(job.directory, "observe.lock"), kPatience));
+                          FileLock::Acquire(JoinPath(job.directory, "observe.lock"), kTimeout));
   MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto change, platform->Observe(job, tasks));
@@ -95,8 +97,8 @@ absl::Status Observe(Context& context, JobRecord& job) {
 absl::Status Refresh(Context& context, JobRecord& job) {
   if (IsFinal(job.state)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
-  // While its submitter lives, the job is his.
-  const bool submitting = job.supervisor && Find(*job.supervisor) == Existence::kAlive;
+  // The submitter owns the record until the platform takes over.
+  const bool submitting = job.supervisor && FindProcess(*job.supervisor) == Existence::kAlive;
   if (platform->is_observed() && !submitting) {
     const absl::Status observed = Observe(context, job);
     if (!observed.ok()) {
@@ -111,18 +113,17 @@ absl::Status Refresh(Context& context, JobRecord& job) {
 }
 
 absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference,
-                                  const PlaceOptions& place) {
-  MUSTER_RETURN_IF_ERROR(place.Check());
+                                  const TargetOptions& target) {
+  MUSTER_RETURN_IF_ERROR(target.Check());
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  if (!place.platform.empty()) {
-    auto found = FindThere(context, reference, place);
+  if (!target.platform.empty()) {
+    auto found = FindThere(context, reference, target);
     if (found.ok() || !absl::IsNotFound(found.status())) return found;
     const auto known = history->Resolve(reference);
-    if (!known.ok() || known->platform != place.platform) return found;
+    if (!known.ok() || known->platform != target.platform) return found;
   }
   MUSTER_ASSIGN_OR_RETURN(JobRecord job, history->Resolve(reference));
-  const bool in_cluster = !place.kubernetes_namespace.empty() || !place.kube_context.empty();
-  if (in_cluster && job.platform != "kubernetes") {
+  if (target.in_cluster() && job.platform != "kubernetes") {
     return absl::InvalidArgumentError(
         absl::StrCat("a namespace or a context is for jobs on Kubernetes, and ", job.id, " is on ",
                      job.platform));
@@ -132,7 +133,7 @@ absl::StatusOr<JobRecord> FindJob(Context& context, const std::string& reference
 }
 
 std::optional<JobRecord> JobNamed(Context& context, const std::string& reference) {
-  // Names of jobs have neither, and the history is not asked about plain paths.
+  // Job names contain neither character. Skips opening the history for obvious paths.
   if (reference.find_first_of("./") != std::string::npos) return std::nullopt;
   const auto history = context.history();
   if (!history.ok()) return std::nullopt;
@@ -161,19 +162,16 @@ absl::StatusOr<JobRecord> LatestJob(Context& context) {
 }
 
 bool IsAnothers(const JobRecord& job) {
-  if (job.platform != "kubernetes" && job.platform != "vertex") return false;
   const auto submission = JobDir(job.directory).LoadSubmission();
-  if (!submission.ok()) return false;
-  return job.platform == "vertex" ? vertex::Place::Of(*submission).is_anothers()
-                                  : !kubernetes::Place::Of(*submission).job.empty();
+  return submission.ok() && IsForeign(submission->target);
 }
 
 bool IsUnmade(const JobRecord& job) {
   if (job.platform != "vertex" || job.started.has_value()) return false;
   if (IsFinal(job.state) && job.state != JobState::kFailed) return false;
-  if (job.supervisor && Find(*job.supervisor) == Existence::kAlive) return false;
+  if (job.supervisor && FindProcess(*job.supervisor) == Existence::kAlive) return false;
   const auto submission = JobDir(job.directory).LoadSubmission();
-  return !submission.ok() || vertex::Place::Of(*submission).job.empty();
+  return !submission.ok() || TargetOf<VertexTarget>(*submission).run.custom_job.empty();
 }
 
 absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std::string& name) {
@@ -190,7 +188,7 @@ absl::StatusOr<std::optional<JobRecord>> RunningJob(Context& context, const std:
 bool IsOutOfReach(Context& context, const JobRecord& job) {
   if (IsFinal(job.state)) return false;
   const auto platform = context.platform(job.platform);
-  if (!platform.ok()) return true;  // of a later muster
+  if (!platform.ok()) return true;  // written by a later version
   if ((*platform)->is_observed()) return job.state == JobState::kUnreachable;
   return (*platform)->Check(job) == Liveness::kUnknown;
 }

@@ -1,4 +1,4 @@
-// muster jobs: every job, newest first; muster jobs prune and forget.
+// muster jobs: lists jobs, newest first. muster jobs prune, muster jobs forget: remove them.
 #include <filesystem>
 #include <memory>
 
@@ -9,17 +9,17 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
 #include "cli/print_json.h"
 #include "cli/report.h"
-#include "launch/job_dir.h"
+#include "cli/target_options.h"
 #include "process/identity.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 struct JobsOptions {
-  PlaceOptions place;
+  TargetOptions target;
   bool running = false;
   bool json = false;
 };
@@ -35,17 +35,17 @@ struct PruneOptions {
   bool yes = false;
 };
 
-// Those of the history, or all that a platform has, whoever started them.
+// Returns the jobs in the history, or, for an observed platform, all jobs there.
 absl::StatusOr<std::vector<JobRecord>> Collect(Context& context, const JobsOptions& options) {
-  const std::string& name = options.place.platform;
-  MUSTER_RETURN_IF_ERROR(options.place.Check());
-  if (name.empty() && !options.place.ToJson().is_null()) {
+  const std::string& name = options.target.platform;
+  MUSTER_RETURN_IF_ERROR(options.target.Check());
+  if (name.empty() && options.target.in_cluster()) {
     return absl::InvalidArgumentError(
         "a namespace or a context is for jobs on Kubernetes: add --on kubernetes");
   }
   if (!name.empty()) {
     MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(name));
-    if (platform->is_observed()) return platform->List(options.place.ToJson());
+    if (platform->is_observed()) return platform->List(options.target.ToTarget());
   }
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(auto jobs, history->ListJobs({.only_active = options.running}));
@@ -83,12 +83,11 @@ absl::StatusOr<int> List(Context& context, const JobsOptions& options) {
   return kSuccess;
 }
 
-// The folder and the record of a job.
+// Removes the folder and the record of a job.
 absl::Status Remove(Context& context, const std::string& id) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  // The record goes last: a folder that could not be removed is found again by the next call. By
-  // id, not by the record: in a home that was copied, records still name the folders of the
-  // original.
+  // Deletes the record last, so that a retry finds a folder that could not be removed. Derives the
+  // path from the id: in a copied MUSTER_HOME, records still point to the original folders.
   const std::string directory = JobDir::Of(context.home(), id).path();
   std::error_code error;
   std::filesystem::remove_all(directory, error);
@@ -96,7 +95,8 @@ absl::Status Remove(Context& context, const std::string& id) {
   return history->DeleteJob(id);
 }
 
-// FailedPrecondition for a job that need not, or must not, be forgotten.
+// Returns FailedPrecondition if the job is finished, or can still be stopped. `force` permits the
+// latter, unless a process on this machine supervises the job.
 absl::Status CheckForgettable(Context& context, const JobRecord& job, bool force) {
   if (IsFinal(job.state)) {
     return absl::FailedPreconditionError(
@@ -105,8 +105,8 @@ absl::Status CheckForgettable(Context& context, const JobRecord& job, bool force
   }
   if (IsOutOfReach(context, job)) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
-  // A supervisor or submitter that lives here would write the record anew.
-  const bool is_watched = job.supervisor && Find(*job.supervisor) == Existence::kAlive;
+  // A live supervisor or submitter on this machine would write the record again.
+  const bool is_watched = job.supervisor && FindProcess(*job.supervisor) == Existence::kAlive;
   if (is_watched || !platform->is_observed()) {
     return absl::FailedPreconditionError(absl::StrCat(
         job.id, " is watched over from this machine: `muster stop --now ", job.id, "` ends it"));
@@ -121,7 +121,7 @@ absl::StatusOr<int> Forget(Context& context, const ForgetOptions& options) {
   Terminal& out = context.out();
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(JobRecord job, history->Resolve(options.job));
-  const auto platform = context.platform(job.platform);  // NotFound: one of a later muster
+  const auto platform = context.platform(job.platform);  // fails if written by a later version
   if (platform.ok()) MUSTER_RETURN_IF_ERROR(Refresh(context, job));
   MUSTER_RETURN_IF_ERROR(CheckForgettable(context, job, options.force));
   const std::string where = WhereIs(context, job);
@@ -178,7 +178,7 @@ void AddJobsCommand(Command& program, Context& context) {
   auto options = std::make_shared<JobsOptions>();
   command.Flag("--running", &options->running, "Only those that are not finished");
   command.Flag("--json", &options->json, "Print JSON");
-  AddPlaceOptions(command, &options->place);
+  AddTargetOptions(command, &options->target);
   command.OnCall([&context, options] { return List(context, *options); });
 
   Command& prune = command.AddCommand("prune", "Remove old finished jobs and their logs");

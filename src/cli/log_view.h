@@ -1,31 +1,31 @@
-// Log lines as a person reads them.
+// Prints log lines, for people or as JSON.
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "cli/terminal.h"
-#include "launch/log_reader.h"
+#include "supervise/log_reader.h"
 
 namespace muster::cli {
 
-// Prints "worker:1 | text", the prefix in a colour of the task's own; without a prefix when only
-// one task is shown.
+// Prints "worker:1 | text", with a colour per task. Does not own the terminal, which must outlive
+// this.
 class LogView {
  public:
   struct Options {
-    bool prefix = true;
+    bool prefix = true;  // "worker:1 | "
     bool timestamps = false;
-    bool json = false;
+    bool json = false;  // one object per line; ignores the other options
   };
   LogView(Terminal& terminal, Options options) : terminal_(terminal), options_(options) {}
 
-  // Makes room for the prefix of this task.
+  // Widens the prefix column to fit this task.
   void Expect(const TaskId& task);
   void Print(const LogLine& line);
-  // Everything that `stream` has by now.
+  // Prints all lines that `stream` has now, without waiting. Stops if the terminal fails.
   void PrintAvailable(LogStream& stream);
-  // Rest of lines without an end. False when there is none.
+  // Prints unterminated last lines. Returns false if there are none.
   bool PrintPartials(LogStream& stream);
 
  private:
@@ -35,7 +35,7 @@ class LogView {
   const Options options_;
   size_t width_ = 0;
   std::map<TaskId, Style> styles_;
-  std::map<TaskId, std::string> prefixes_;  // as wide as the widest task so far
+  std::map<TaskId, std::string> prefixes_;  // padded to width_; cleared when that grows
 };
 
 }  // namespace muster::cli

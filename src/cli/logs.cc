@@ -1,4 +1,4 @@
-// muster logs: the output of a job's tasks.
+// muster logs: prints the output of a job's tasks.
 #include <memory>
 
 #include "absl/strings/numbers.h"
@@ -10,30 +10,30 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
+#include "cli/target_options.h"
 
 namespace muster::cli {
 namespace {
 
 struct LogsOptions {
   std::string job;
-  PlaceOptions place;
+  TargetOptions target;
   std::vector<std::string> tasks;
   bool follow = false;
   int tail = -1;
-  std::string n;  // lines, or a namespace
+  std::string n;  // a number of lines, or a namespace
   std::string polling_interval;
   std::string since;
   bool timestamps = false;
   bool json = false;
 };
 
-// -n is what tail and docker mean by it when it is a number, else what kubectl does.
+// Interprets -n: a number of lines, as in tail and docker, else a namespace, as in kubectl.
 absl::Status ReadN(LogsOptions& options) {
   if (options.n.empty()) return absl::OkStatus();
   int lines = 0;
   if (!absl::SimpleAtoi(options.n, &lines)) {
-    options.place.kubernetes_namespace = options.n;
+    options.target.kubernetes_namespace = options.n;
     return absl::OkStatus();
   }
   if (lines < 0) {
@@ -51,7 +51,7 @@ absl::StatusOr<int> Logs(Context& context, LogsOptions options) {
   if (!options.polling_interval.empty() && !options.follow) {
     return absl::InvalidArgumentError("--polling-interval is for `muster logs -f`");
   }
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job, options.place));
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, options.job, options.target));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto records, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, SelectTasks(records, options.tasks));
@@ -97,7 +97,7 @@ void AddLogsCommand(Command& program, Context& context) {
   command.Flag("--json", &options->json, "Print one JSON object a line");
   command.Option("-n", &options->n,
                  "A number: only the last lines, as --tail; else the namespace, as --namespace");
-  AddPlaceOptions(command, &options->place, "--namespace");
+  AddTargetOptions(command, &options->target, "--namespace");
   for (const char* other : {"--tail", "--namespace"}) command.Exclude("-n", other);
   command.Exclude("--tail", "--since");
   command.OnCall([&context, options] { return Logs(context, *options); });

@@ -40,7 +40,7 @@ int Run(Context& context, int argc, char** argv) {
   return code.ok() ? *code : Fail(context, code.status());
 }
 
-// A reader that went away has seen what it wanted; anything else lost output that somebody expects.
+// Reports a failed write to standard output. Ignores EPIPE: the reader chose to stop reading.
 int CheckOutput(Context& context, int code) {
   context.out().Flush();
   const int error = context.out().error();
@@ -58,14 +58,14 @@ int Fail(Context& context, const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
-  ::signal(SIGPIPE, SIG_IGN);  // `muster logs | head` ends by itself, without a message
-  ::signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit fails, as on a full disk
+  ::signal(SIGPIPE, SIG_IGN);  // `muster logs | head` exits silently
+  ::signal(SIGXFSZ, SIG_IGN);  // a write past RLIMIT_FSIZE fails with EFBIG instead
   const auto context = Context::FromEnvironment();
   if (!context.ok()) {
     std::fprintf(stderr, "muster: error: %s\n", std::string(context.status().message()).c_str());
     return kFailure;
   }
-  // Libraries may throw what nobody foresaw.
+  // Last resort for exceptions of libraries that their adapters did not catch.
   try {
     return CheckOutput(**context, Run(**context, argc, argv));
   } catch (const std::exception& error) {

@@ -1,9 +1,9 @@
-// The command line as a whole.
+// The entry point of the command line.
 #pragma once
 
 namespace muster::cli {
 
-// The body of main(). Returns the exit code.
+// Implements main(). Returns the exit code. Catches all exceptions of type std::exception.
 int Main(int argc, char** argv);
 
 }  // namespace muster::cli

@@ -1,5 +1,5 @@
-// muster notebook: how to reach the notebook beside a job.
-#include "launch/kubernetes/notebook.h"
+// muster notebook: prints how to reach the notebook of a job.
+#include "manifest/notebook.h"
 
 #include <memory>
 
@@ -9,43 +9,44 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
 #include "cli/submit.h"
+#include "cli/target_options.h"
 #include "k8s/error.h"
-#include "launch/job_dir.h"
-#include "launch/kubernetes/place.h"
+#include "platform/kubernetes/target.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 struct NotebookCommand {
   std::string job;
-  PlaceOptions place{.platform = "kubernetes"};
+  TargetOptions target{.platform = "kubernetes"};
 };
 
-// The notebook of a job, and where it is.
-struct Target {
+// A job with a notebook, and its location.
+struct NotebookPlace {
   JobSpec spec;
-  kubernetes::Place place;
+  KubernetesTarget target;
 };
 
-absl::StatusOr<Target> FindTarget(Context& context, const NotebookCommand& command) {
+absl::StatusOr<NotebookPlace> FindNotebook(Context& context, const NotebookCommand& command) {
   if (IsFile(context, command.job)) {
     MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, command.job));
-    return Target{
+    return NotebookPlace{
         submission.spec,
-        {.context = command.place.kube_context, .name_space = command.place.kubernetes_namespace}};
+        {.context = command.target.kube_context, .ns = command.target.kubernetes_namespace}};
   }
-  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, command.job, command.place));
-  if (job.platform != command.place.platform) {
+  MUSTER_ASSIGN_OR_RETURN(const JobRecord job, FindJob(context, command.job, command.target));
+  if (job.platform != command.target.platform) {
     return absl::FailedPreconditionError(
         absl::StrCat(job.id, " runs on ", job.platform, ", where jobs have no notebooks"));
   }
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
-  return Target{kubernetes::SpecInCluster(submission), kubernetes::Place::Of(submission)};
+  return NotebookPlace{kubernetes::SpecInCluster(submission),
+                       TargetOf<KubernetesTarget>(submission)};
 }
 
-// Where a load balancer has put a service; "" when it is in the cluster only.
+// Returns the external address of a LoadBalancer service, or "" if it has none.
 std::string AddressOf(const k8s::Json& service) {
   const std::string ip = k8s::TextAt(service, "/status/loadBalancer/ingress/0/ip");
   return ip.empty() ? k8s::TextAt(service, "/status/loadBalancer/ingress/0/hostname") : ip;
@@ -59,30 +60,30 @@ void PrintPorts(Terminal& out, const k8s::Json& service, const std::string& host
   }
 }
 
-std::vector<std::string> Kubectl(const kubernetes::Place& place) {
-  std::vector<std::string> words = {"kubectl", "--namespace", place.name_space};
-  if (!place.context.empty()) words.insert(words.end(), {"--context", place.context});
+std::vector<std::string> Kubectl(const KubernetesTarget& target) {
+  std::vector<std::string> words = {"kubectl", "--namespace", target.ns};
+  if (!target.context.empty()) words.insert(words.end(), {"--context", target.context});
   return words;
 }
 
 absl::StatusOr<int> ShowNotebook(Context& context, const NotebookCommand& command) {
-  if (command.place.platform != "kubernetes") {
+  if (command.target.platform != "kubernetes") {
     return absl::InvalidArgumentError("notebooks are on Kubernetes only: --on kubernetes");
   }
-  MUSTER_ASSIGN_OR_RETURN(Target target, FindTarget(context, command));
-  if (target.spec.notebook.is_null()) {
+  MUSTER_ASSIGN_OR_RETURN(NotebookPlace found, FindNotebook(context, command));
+  if (found.spec.notebook.is_null()) {
     return absl::FailedPreconditionError(
         "the job file has no 'notebook' section; add `notebook: {password: …}` to it");
   }
-  MUSTER_ASSIGN_OR_RETURN(const auto client, kubernetes::Connect(target.place, {}));
-  if (target.place.name_space.empty()) target.place.name_space = target.spec.kubernetes_namespace;
-  if (target.place.name_space.empty()) target.place.name_space = client->name_space();
-  const std::string name = kubernetes::NotebookName(target.spec);
-  const k8s::ObjectKey key{target.place.name_space, name};
+  MUSTER_ASSIGN_OR_RETURN(const auto client, kubernetes::Connect(found.target, {}));
+  if (found.target.ns.empty()) found.target.ns = found.spec.kubernetes_namespace;
+  if (found.target.ns.empty()) found.target.ns = client->ns();
+  const std::string name = manifest::NotebookName(found.spec);
+  const k8s::ObjectKey key{found.target.ns, name};
   const auto service = client->Get(k8s::kServices, key);
   if (k8s::IsNoSuchObject(service.status())) {
     return absl::NotFoundError(absl::StrCat(
-        "there is no service '", name, "' in namespace '", key.name_space,
+        "there is no service '", name, "' in namespace '", key.ns,
         "': start the job (`muster run --on kubernetes`, or `muster render` and kubectl apply)"));
   }
   MUSTER_RETURN_IF_ERROR(service.status());
@@ -90,7 +91,7 @@ absl::StatusOr<int> ShowNotebook(Context& context, const NotebookCommand& comman
   const k8s::Json* ready = k8s::Find(deployment, "/status/readyReplicas");
   Terminal& out = context.out();
   out.PrintLine(absl::StrCat(name, ready == nullptr ? " is starting." : " is ready."));
-  std::vector<std::string> kubectl = Kubectl(target.place);
+  std::vector<std::string> kubectl = Kubectl(found.target);
   if (const std::string address = AddressOf(*service); !address.empty()) {
     PrintPorts(out, *service, address);
   } else {
@@ -103,7 +104,7 @@ absl::StatusOr<int> ShowNotebook(Context& context, const NotebookCommand& comman
         absl::StrCat("To reach it from this machine, run\n  ", ShellJoin(forward), "\nand open"));
     PrintPorts(out, *service, "localhost");
   }
-  if (target.spec.notebook.value("password", "").empty()) {
+  if (found.spec.notebook.value("password", "").empty()) {
     kubectl.insert(kubectl.end(), {"logs", absl::StrCat("deployment/", name), "notebook"});
     out.PrintLine(
         absl::StrCat("It has no password; its log holds the token:\n  ", ShellJoin(kubectl)));
@@ -119,7 +120,7 @@ void AddNotebookCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("notebook", "Tell how to reach the notebook of a job");
   auto options = std::make_shared<NotebookCommand>();
   command.Argument("JOB", &options->job, "A job, or the job file", Presence::kRequired);
-  AddPlaceOptions(command, &options->place);
+  AddTargetOptions(command, &options->target);
   command.OnCall([&context, options] { return ShowNotebook(context, *options); });
 }
 

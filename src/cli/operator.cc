@@ -34,9 +34,9 @@ constexpr double kLeaseRequestsPerSecond = 5;
 
 struct OperatorCommand {
   std::string context;
-  std::string name_space;        // that is watched
-  std::string lease_name_space;  // where the operator itself is at home
-  bool alone = false;
+  std::string ns;        // of the jobs; "" = all
+  std::string lease_ns;  // "" = the client's
+  bool no_leader_election = false;
   controller::TfJobOptions job;
   std::string gang_scheduler = "none";
   std::string lost_after = "1m";
@@ -45,7 +45,7 @@ struct OperatorCommand {
   std::string webhook_certificate;
 };
 
-// Unlike every other's: the host's name and something random.
+// Returns a unique identity for the leader election: the host name and random digits.
 std::string Identity() {
   char host[256] = "muster";
   ::gethostname(host, sizeof(host) - 1);
@@ -53,7 +53,7 @@ std::string Identity() {
   return absl::StrCat(host, "_", absl::StrFormat("%08x%08x", random(), random()));
 }
 
-// "" where nobody has put a certificate.
+// Returns the folder of the webhook's certificate, or "" if it holds none.
 std::string WebhookFolder(Context& context, const OperatorCommand& command) {
   if (command.webhook_certificate.empty()) return "";
   std::error_code error;
@@ -61,7 +61,7 @@ std::string WebhookFolder(Context& context, const OperatorCommand& command) {
     return command.webhook_certificate;
   }
   context.err().Note(absl::StrCat("no certificate in ", command.webhook_certificate,
-                                  ": jobs are not checked before they are kept"));
+                                  ": the validating webhook is disabled"));
   return "";
 }
 
@@ -81,7 +81,8 @@ absl::StatusOr<std::unique_ptr<k8s::Client>> Connect(
                            .on_warning = log});
 }
 
-// Runs `work` in a thread once this process has the lease, which it keeps until `work` has ended.
+// Runs `work` on a thread once this process holds the lease, and keeps the lease until `work` has
+// returned: another leader must not start before that. Requests `stop` when either ends.
 absl::Status Lead(k8s::LeaderElector& elector, std::stop_source& stop,
                   const std::function<absl::Status()>& work) {
   std::jthread thread;
@@ -105,29 +106,31 @@ absl::Status Lead(k8s::LeaderElector& elector, std::stop_source& stop,
 }
 
 absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command) {
-  ::mallopt(M_ARENA_MAX, 2);  // many threads, little to do for each: their memory is shared
+  ::mallopt(M_ARENA_MAX, 2);  // many mostly idle threads: few arenas keep memory usage low
   MUSTER_ASSIGN_OR_RETURN(const controller::TfJobOptions job, JobOptions(command));
-  const HeldSignals signals;
+  const HeldSignals signals;  // before the first thread: all threads inherit the mask
   absl::Mutex mutex;
   const auto log = [&](const std::string& text) {
-    absl::MutexLock lock(&mutex);  // many threads have something to say
+    absl::MutexLock lock(&mutex);  // called by many threads
     context.err().Note(text);
     context.err().Flush();
   };
   const auto connect = [&](double requests_per_second) {
     return Connect(context, command.context, requests_per_second, log);
   };
+  // Separate clients have separate rate limits: neither a burst of requests nor of events can delay
+  // the renewal of the lease.
   MUSTER_ASSIGN_OR_RETURN(const auto client, connect(kRequestsPerSecond));
   MUSTER_ASSIGN_OR_RETURN(const auto events, connect(kEventsPerSecond));
   MUSTER_ASSIGN_OR_RETURN(const auto leases, connect(kLeaseRequestsPerSecond));
   controller::Operator controller(
-      *client, {.name_space = command.name_space, .job = job, .events = events.get(), .log = log});
+      *client, {.ns = command.ns, .job = job, .events = events.get(), .log = log});
   std::stop_source stop;
   std::jthread watch([&](const std::stop_token& over) {
     while (!over.stop_requested() && !signals.Take()) absl::SleepFor(absl::Milliseconds(50));
     stop.request_stop();
   });
-  std::atomic<bool> leading = command.alone;
+  std::atomic<bool> leading = command.no_leader_election;
   MUSTER_ASSIGN_OR_RETURN(
       const auto endpoints,
       controller::Endpoints::Start(
@@ -135,16 +138,15 @@ absl::StatusOr<int> RunOperator(Context& context, const OperatorCommand& command
            .webhook_port = command.webhook_port,
            .certificate_folder = WebhookFolder(context, command),
            .log = log,
-           // Who waits for its turn is ready too: it answers the webhook.
+           // An instance that waits for the lease is ready too: it serves the webhook.
            .ready = [&] { return !leading || controller.IsReady(); },
            .metrics = [&] { return controller::Metrics(controller.Counts(), leading); },
            .job = job}));
-  if (command.alone) {
+  if (command.no_leader_election) {
     MUSTER_RETURN_IF_ERROR(controller.Run(stop.get_token()));
     return kSuccess;
   }
-  const std::string& home =
-      command.lease_name_space.empty() ? client->name_space() : command.lease_name_space;
+  const std::string& home = command.lease_ns.empty() ? client->ns() : command.lease_ns;
   k8s::LeaderElector elector(
       *leases, {.lease = {home, "muster-operator"}, .identity = Identity(), .on_error = log});
   MUSTER_RETURN_IF_ERROR(Lead(elector, stop, [&] {
@@ -164,28 +166,27 @@ void AddOperatorCommand(Command& program, Context& context) {
   options->job.tensorboard_image = kNotebookImage;
   AddOperatorInstallCommand(command, context);
   command.Option("--context", &options->context, "The context of the kubeconfig file");
-  command.Option("-n,--namespace", &options->name_space,
-                 "The namespace whose jobs it runs (default: all)");
-  command.Option("--lease-namespace", &options->lease_name_space,
-                 "Where several of them agree on who works (default: its own)");
-  command.Flag("--alone", &options->alone, "There is no other: works without a lease");
+  command.Option("-n,--namespace", &options->ns, "The namespace whose jobs it runs (default: all)");
+  command.Option("--lease-namespace", &options->lease_ns,
+                 "The namespace of the leader election's lease (default: its own)");
+  command.Flag("--no-leader-election", &options->no_leader_election, "Run without a lease");
   command.Option("--domain", &options->job.domain,
-                 "The cluster's domain, for pods that must say it");
+                 "The cluster's domain, for pods that need it in addresses");
   command.Option("--trainer-image", &options->job.trainer_image,
                  "The image of the built-in trainer");
   command.Option("--tensorboard-image", &options->job.tensorboard_image,
-                 "The image that shows a TfJob's logs when it names none");
+                 "The TensorBoard image for TfJobs that name none");
   command.Option("--gang-scheduler", &options->gang_scheduler,
-                 "Who starts all pods of a job or none: none, volcano, scheduler-plugins");
+                 "Starts all pods of a job or none: none, volcano, scheduler-plugins");
   command.Option("--gang-scheduler-name", &options->job.gang_scheduler_name,
-                 "What it is called in the cluster, if not as usual");
+                 "The scheduler's name in the cluster, if not the usual one");
   command.Option("--lost-pods-after", &options->lost_after,
-                 "When a pod that should have ended is given up, and made anew: 30s, 5m");
+                 "Replace a terminating pod so long after its grace period: 30s, 5m");
   command.Option("--http-port", &options->http_port,
-                 "Answers /healthz, /readyz and /metrics there (default: nowhere)");
+                 "Serve /healthz, /readyz and /metrics on this port (default: off)");
   command.Option("--webhook-certificate", &options->webhook_certificate,
-                 "A folder with tls.crt and tls.key: checks jobs for the API server");
-  command.Option("--webhook-port", &options->webhook_port, "Where it does that");
+                 "A folder with tls.crt and tls.key: serve the validating webhook");
+  command.Option("--webhook-port", &options->webhook_port, "The port of the webhook");
   command.OnCall([&context, options]() -> absl::StatusOr<int> {
     MUSTER_ASSIGN_OR_RETURN(options->job.lost_after, ParseDuration(options->lost_after));
     return RunOperator(context, *options);

@@ -1,4 +1,4 @@
-// muster operator install: puts what runs TFJobs into a cluster.
+// muster operator install: installs or upgrades the operator in a cluster.
 #include <memory>
 
 #include "absl/strings/ascii.h"
@@ -36,28 +36,28 @@ absl::StatusOr<std::vector<Json>> Manifests(const InstallCommand& command,
                                             std::optional<WebhookCertificate> certificate) {
   if (command.definitions_only) return JobDefinitions();
   InstallOptions options = command.options;
-  // A name that cannot be one is refused before it stands in a certificate.
+  // Validates the namespace before a certificate is issued for it.
   MUSTER_RETURN_IF_ERROR(OperatorManifests(options).status());
   if (HasWebhook(command)) {
     options.webhook = std::move(certificate);
     if (!options.webhook) {
-      MUSTER_ASSIGN_OR_RETURN(options.webhook,
-                              MakeWebhookCertificate(options.name_space, absl::Now()));
+      MUSTER_ASSIGN_OR_RETURN(options.webhook, MakeWebhookCertificate(options.ns, absl::Now()));
     }
   }
   return OperatorManifests(options);
 }
 
-// That of an earlier installation, so that a second one changes nothing.
-absl::StatusOr<std::optional<WebhookCertificate>> ExistingCertificate(
-    Client& client, const std::string& name_space) {
-  const auto secret = client.Get(k8s::kSecrets, {.name_space = name_space, .name = kWebhookSecret});
+// Returns the certificate of an earlier installation, or nullopt. Reusing it makes a second
+// installation idempotent.
+absl::StatusOr<std::optional<WebhookCertificate>> ExistingCertificate(Client& client,
+                                                                      const std::string& ns) {
+  const auto secret = client.Get(k8s::kSecrets, {.ns = ns, .name = kWebhookSecret});
   if (k8s::IsNoSuchObject(secret.status())) return std::nullopt;
   MUSTER_RETURN_IF_ERROR(secret.status());
-  return ReadWebhookCertificate(*secret, name_space, absl::Now());
+  return ReadWebhookCertificate(*secret, ns, absl::Now());
 }
 
-// What became of it, in kubectl's words.
+// Applies an object. Returns the outcome as kubectl does: created, configured or unchanged.
 absl::StatusOr<std::string> Apply(Client& client, const Json& object, bool force) {
   const k8s::ResourceKind* kind =
       k8s::FindKind(k8s::TextAt(object, "/apiVersion"), k8s::TextAt(object, "/kind"));
@@ -77,11 +77,11 @@ absl::StatusOr<std::string> Apply(Client& client, const Json& object, bool force
                                                                            : "configured";
 }
 
-// What an earlier installation had for the webhook.
-absl::Status RemoveWebhook(Context& context, Client& client, const std::string& name_space) {
+// Deletes the webhook objects of an earlier installation, if any.
+absl::Status RemoveWebhook(Context& context, Client& client, const std::string& ns) {
   const std::pair<const k8s::ResourceKind*, k8s::ObjectKey> objects[] = {
       {&k8s::kValidatingWebhooks, {.name = kWebhookConfiguration}},
-      {&k8s::kSecrets, {.name_space = name_space, .name = kWebhookSecret}}};
+      {&k8s::kSecrets, {.ns = ns, .name = kWebhookSecret}}};
   for (const auto& [kind, key] : objects) {
     const absl::Status done = client.Delete(*kind, key);
     if (k8s::IsNoSuchObject(done)) continue;
@@ -92,7 +92,8 @@ absl::Status RemoveWebhook(Context& context, Client& client, const std::string& 
   return absl::OkStatus();
 }
 
-// An operator of one namespace does not bring them: they concern all.
+// Returns FailedPrecondition if the cluster has no TFJob definition. A namespaced operator cannot
+// install it, because definitions are cluster-scoped.
 absl::Status CheckDefinitions(Client& client) {
   const auto served = client.GetPath("/apis/kubeflow.org/v1");
   if (!k8s::IsNoSuchObject(served.status()) && !k8s::IsUnknownResource(served.status())) {
@@ -113,7 +114,7 @@ absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const auto client, ConnectToCluster(context, command.context));
   std::optional<WebhookCertificate> certificate;
   if (HasWebhook(command)) {
-    MUSTER_ASSIGN_OR_RETURN(certificate, ExistingCertificate(*client, command.options.name_space));
+    MUSTER_ASSIGN_OR_RETURN(certificate, ExistingCertificate(*client, command.options.ns));
   }
   if (command.options.namespaced) MUSTER_RETURN_IF_ERROR(CheckDefinitions(*client));
   MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::move(certificate)));
@@ -124,10 +125,10 @@ absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
   }
   if (command.definitions_only) return kSuccess;
   if (command.no_webhook && !command.options.namespaced) {
-    MUSTER_RETURN_IF_ERROR(RemoveWebhook(context, *client, command.options.name_space));
+    MUSTER_RETURN_IF_ERROR(RemoveWebhook(context, *client, command.options.ns));
   }
   context.err().Note(
-      absl::StrCat("kubectl -n ", command.options.name_space,
+      absl::StrCat("kubectl -n ", command.options.ns,
                    " rollout status deployment/muster-operator shows when it is up"));
   return kSuccess;
 }
@@ -138,10 +139,10 @@ void AddOperatorInstallCommand(Command& command, Context& context) {
   Command& sub =
       command.AddCommand("install", "Put the operator into a cluster, or bring it to this version");
   auto install = std::make_shared<InstallCommand>();
-  install->options = {.name_space = "muster",
+  install->options = {.ns = "muster",
                       .image = absl::StrCat("muster:", MUSTER_VERSION),
                       .trainer_image = TrainerImage()};
-  sub.Option("-n,--namespace", &install->options.name_space, "The operator's namespace");
+  sub.Option("-n,--namespace", &install->options.ns, "The operator's namespace");
   sub.Option("--image", &install->options.image, "The image of muster");
   sub.Option("--trainer-image", &install->options.trainer_image,
              "The image of the built-in trainer, which the operator uses");

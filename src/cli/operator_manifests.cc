@@ -21,14 +21,12 @@ using k8s::Json;
 constexpr char kOperator[] = "muster-operator";
 constexpr absl::Duration kYear = absl::Hours(365 * 24);
 
-std::string HostOf(const std::string& name_space) {
-  return absl::StrCat(kOperator, ".", name_space, ".svc");
-}
+std::string HostOf(const std::string& ns) { return absl::StrCat(kOperator, ".", ns, ".svc"); }
 
 absl::Status CheckOptions(const InstallOptions& options) {
-  if (!IsLabel(options.name_space)) {
+  if (!IsLabel(options.ns)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", options.name_space,
+        "'", options.ns,
         "' cannot be a namespace; expected at most 63 small letters, digits and inner dashes"));
   }
   MUSTER_RETURN_IF_ERROR(controller::GangSchedulerFromName(options.gang_scheduler).status());
@@ -47,7 +45,7 @@ Json WebhookSecret(const InstallOptions& options) {
           {"kind", "Secret"},
           {"metadata",
            {{"name", kWebhookSecret},
-            {"namespace", options.name_space},
+            {"namespace", options.ns},
             {"labels", {{"app.kubernetes.io/name", "muster"}}}}},
           {"type", "kubernetes.io/tls"},
           {"data",
@@ -56,7 +54,7 @@ Json WebhookSecret(const InstallOptions& options) {
             {"tls.key", absl::Base64Escape(options.webhook->key)}}}};
 }
 
-// Our own files: a mistake in them is one of the build.
+// Parses an embedded manifest. An error is a bug: the files are part of the build.
 absl::StatusOr<std::vector<Json>> Parse(const EmbeddedFile& file) {
   codec::Diagnostics diagnostics(absl::StrCat(file.name, ".yaml"));
   std::vector<Json> objects;
@@ -67,23 +65,24 @@ absl::StatusOr<std::vector<Json>> Parse(const EmbeddedFile& file) {
   return objects;
 }
 
-void Place(Json& object, const std::string& name_space) {
+// Moves an object, and the subjects of a binding, to namespace `ns`.
+void Place(Json& object, const std::string& ns) {
   Json& metadata = object["metadata"];
-  if (metadata.contains("namespace")) metadata["namespace"] = name_space;
-  if (object["kind"] == "Namespace") metadata["name"] = name_space;
+  if (metadata.contains("namespace")) metadata["namespace"] = ns;
+  if (object["kind"] == "Namespace") metadata["name"] = ns;
   if (object.contains("subjects")) {
-    for (Json& subject : object["subjects"]) subject["namespace"] = name_space;
+    for (Json& subject : object["subjects"]) subject["namespace"] = ns;
   }
 }
 
 void Fit(Json& object, const InstallOptions& options) {
-  Place(object, options.name_space);
+  Place(object, options.ns);
   if (object["kind"] == "Deployment") {
     Json& container = object["spec"]["template"]["spec"]["containers"][0];
     container["image"] = options.image;
     container["args"].push_back(absl::StrCat("--trainer-image=", options.trainer_image));
     if (options.namespaced) {
-      container["args"].push_back(absl::StrCat("--namespace=", options.name_space));
+      container["args"].push_back(absl::StrCat("--namespace=", options.ns));
     }
     if (options.gang_scheduler != "none") {
       container["args"].push_back(absl::StrCat("--gang-scheduler=", options.gang_scheduler));
@@ -91,13 +90,12 @@ void Fit(Json& object, const InstallOptions& options) {
   }
   if (object["kind"] == "ValidatingWebhookConfiguration") {
     Json& client = object["webhooks"][0]["clientConfig"];
-    client["service"]["namespace"] = options.name_space;
+    client["service"]["namespace"] = options.ns;
     client["caBundle"] = absl::Base64Escape(options.webhook->authority);
   }
 }
 
-// Objects without a namespace of their own are gone; what the operator may do in all of them it may
-// do in its own.
+// Removes cluster-scoped objects, and grants the rules of the operator's ClusterRole in its Role.
 std::vector<Json> OfOneNamespace(std::vector<Json> objects) {
   Json rules = Json::array();
   for (const Json& object : objects) {
@@ -117,6 +115,7 @@ std::vector<Json> OfOneNamespace(std::vector<Json> objects) {
   return objects;
 }
 
+// Returns the decoded value of a Secret's key, or "" if it is absent or invalid.
 std::string Decoded(const Json& secret, absl::string_view key) {
   const Json* data = k8s::Find(secret, "/data");
   std::string text;
@@ -128,12 +127,10 @@ std::string Decoded(const Json& secret, absl::string_view key) {
 
 }  // namespace
 
-absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& name_space,
-                                                          absl::Time now) {
+absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& ns, absl::Time now) {
   const net::CertificateRequest request = {
       .name = kOperator,
-      .hosts =
-          absl::StrCat("DNS:", HostOf(name_space), ",DNS:", HostOf(name_space), ".cluster.local"),
+      .hosts = absl::StrCat("DNS:", HostOf(ns), ",DNS:", HostOf(ns), ".cluster.local"),
       .from = now - absl::Hours(1),
       .until = now + 10 * kYear};
   net::CertificateRequest authority_request = request;
@@ -146,14 +143,13 @@ absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& nam
                             .key = std::move(issued.key)};
 }
 
-std::optional<WebhookCertificate> ReadWebhookCertificate(const Json& secret,
-                                                         const std::string& name_space,
+std::optional<WebhookCertificate> ReadWebhookCertificate(const Json& secret, const std::string& ns,
                                                          absl::Time now) {
   WebhookCertificate found = {.authority = Decoded(secret, "ca.crt"),
                               .certificate = Decoded(secret, "tls.crt"),
                               .key = Decoded(secret, "tls.key")};
   const absl::Status good = net::CheckServer({.certificate = found.certificate, .key = found.key},
-                                             found.authority, HostOf(name_space), now + kYear);
+                                             found.authority, HostOf(ns), now + kYear);
   if (!good.ok()) return std::nullopt;
   return found;
 }
@@ -164,7 +160,7 @@ absl::StatusOr<std::vector<Json>> OperatorManifests(const InstallOptions& option
   for (const EmbeddedFile& file : kOperatorFiles) {
     const absl::string_view name = file.name;
     if (name == "webhook" && !options.webhook) continue;
-    // Before the operator, which looks for it when it starts.
+    // Precedes the Deployment: the operator checks for the certificate only when it starts.
     if (name == "operator" && options.webhook) objects.push_back(WebhookSecret(options));
     MUSTER_ASSIGN_OR_RETURN(std::vector<Json> parsed, Parse(file));
     for (Json& object : parsed) {

@@ -1,4 +1,5 @@
-// What `muster operator install` puts into a cluster: the files of deploy/, made to fit.
+// The manifests that `muster operator install` applies: the files of deploy/, adapted to the
+// options.
 #pragma once
 
 #include <optional>
@@ -14,38 +15,36 @@ namespace muster::cli {
 inline constexpr char kWebhookSecret[] = "muster-webhook";
 inline constexpr char kWebhookConfiguration[] = "muster-operator";
 
-// By which the API server knows the operator's webhook; PEM.
+// Authenticates the operator's webhook to the API server. All fields are PEM.
 struct WebhookCertificate {
-  std::string authority;
+  std::string authority;  // the CA certificate
   std::string certificate;
   std::string key;
 };
 
-// A new one, for ten years.
-absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& name_space,
-                                                          absl::Time now);
-// That of the Secret which an earlier installation left; nullopt when it is not good for another
-// year.
+// Returns a new certificate, valid for ten years, issued by a new CA.
+absl::StatusOr<WebhookCertificate> MakeWebhookCertificate(const std::string& ns, absl::Time now);
+// Returns the certificate in the Secret of an earlier installation, or nullopt if it is invalid or
+// expires within a year.
 std::optional<WebhookCertificate> ReadWebhookCertificate(const nlohmann::json& secret,
-                                                         const std::string& name_space,
-                                                         absl::Time now);
+                                                         const std::string& ns, absl::Time now);
 
 struct InstallOptions {
-  std::string name_space;
+  std::string ns;
   std::string image;
-  std::string trainer_image;                  // which the operator uses
-  std::string gang_scheduler = "none";        // as the operator's option has it
-  std::optional<WebhookCertificate> webhook;  // without it there is no webhook
-  // For this namespace alone: with a Role instead of a ClusterRole, and nothing that concerns other
-  // namespaces. The definitions must be there; there is no webhook.
+  std::string trainer_image;                  // passed to the operator
+  std::string gang_scheduler = "none";        // none, volcano or scheduler-plugins
+  std::optional<WebhookCertificate> webhook;  // nullopt = no webhook
+  // Restricts the operator to this namespace: a Role replaces the ClusterRole, and cluster-scoped
+  // objects are omitted. REQUIRES: the cluster has the job definitions; `webhook` is nullopt.
   bool namespaced = false;
 };
 
-// In the order in which they must be applied. InvalidArgument when the namespace's name cannot be
-// one, or an image no image.
+// Returns the objects in the order in which they must be applied. Returns InvalidArgument for an
+// invalid namespace name, image or gang scheduler.
 absl::StatusOr<std::vector<nlohmann::json>> OperatorManifests(const InstallOptions& options);
 
-// The definitions of both kinds of jobs alone.
+// Returns only the CustomResourceDefinitions of both kinds of jobs.
 absl::StatusOr<std::vector<nlohmann::json>> JobDefinitions();
 
 }  // namespace muster::cli

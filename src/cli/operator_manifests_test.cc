@@ -44,22 +44,20 @@ std::vector<std::string> Kinds(const std::vector<Json>& objects) {
 TEST(OperatorManifestsTest, WhatOthersNeedComesFirst) {
   const auto certificate = MakeWebhookCertificate("muster", kNow).value();
   EXPECT_THAT(
-      Kinds(Manifests({.name_space = "muster",
-                       .image = "muster:1",
-                       .trainer_image = "t",
-                       .webhook = certificate})),
+      Kinds(Manifests(
+          {.ns = "muster", .image = "muster:1", .trainer_image = "t", .webhook = certificate})),
       ElementsAre("CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole",
                   "ClusterRoleBinding", "Role", "RoleBinding", "ClusterRole", "Secret", "Service",
                   "NetworkPolicy", "Deployment", "ValidatingWebhookConfiguration"));
   const auto without =
-      Kinds(Manifests({.name_space = "muster", .image = "muster:1", .trainer_image = "t"}));
+      Kinds(Manifests({.ns = "muster", .image = "muster:1", .trainer_image = "t"}));
   EXPECT_EQ(without.back(), "Deployment");
   EXPECT_EQ(std::count(without.begin(), without.end(), "Secret"), 0);
 }
 
 TEST(OperatorManifestsTest, TheyFit) {
   const auto certificate = MakeWebhookCertificate("mine", kNow).value();
-  const auto objects = Manifests({.name_space = "mine",
+  const auto objects = Manifests({.ns = "mine",
                                   .image = "r.example/m:2",
                                   .trainer_image = "t",
                                   .gang_scheduler = "volcano",
@@ -86,7 +84,7 @@ TEST(OperatorManifestsTest, TheyFit) {
 
 TEST(OperatorManifestsTest, OfOneNamespace) {
   const auto objects =
-      Manifests({.name_space = "mine", .image = "m:1", .trainer_image = "t", .namespaced = true});
+      Manifests({.ns = "mine", .image = "m:1", .trainer_image = "t", .namespaced = true});
   EXPECT_THAT(Kinds(objects), ElementsAre("ServiceAccount", "Role", "RoleBinding", "Service",
                                           "NetworkPolicy", "Deployment"));
   for (const Json& object : objects) EXPECT_EQ(object["metadata"]["namespace"], "mine");
@@ -103,48 +101,40 @@ TEST(OperatorManifestsTest, OfOneNamespace) {
 
 TEST(OperatorManifestsTest, NamesThatCannotBe) {
   for (const char* name : {"", "Mine", "-a", "a-", "a.b", "a b", "a\n"}) {
-    EXPECT_EQ(
-        OperatorManifests({.name_space = name, .image = "i", .trainer_image = "t"}).status().code(),
-        absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(OperatorManifests({.ns = name, .image = "i", .trainer_image = "t"}).status().code(),
+              absl::StatusCode::kInvalidArgument);
   }
   EXPECT_TRUE(
-      OperatorManifests({.name_space = std::string(63, 'a'), .image = "i", .trainer_image = "t"})
-          .ok());
+      OperatorManifests({.ns = std::string(63, 'a'), .image = "i", .trainer_image = "t"}).ok());
   EXPECT_FALSE(
-      OperatorManifests({.name_space = std::string(64, 'a'), .image = "i", .trainer_image = "t"})
-          .ok());
+      OperatorManifests({.ns = std::string(64, 'a'), .image = "i", .trainer_image = "t"}).ok());
   for (const char* image : {"", "a b", "a\n"}) {
-    EXPECT_EQ(OperatorManifests({.name_space = "a", .image = image, .trainer_image = "t"})
-                  .status()
-                  .code(),
+    EXPECT_EQ(OperatorManifests({.ns = "a", .image = image, .trainer_image = "t"}).status().code(),
               absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(OperatorManifests({.name_space = "a", .image = "i", .trainer_image = image})
-                  .status()
-                  .code(),
+    EXPECT_EQ(OperatorManifests({.ns = "a", .image = "i", .trainer_image = image}).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
 }
 
 TEST(WebhookCertificateTest, IsForTheServiceAndLasts) {
   const std::string longest(63, 'n');
-  for (const std::string& name_space : {std::string("muster"), longest}) {
-    const auto made = MakeWebhookCertificate(name_space, kNow);
+  for (const std::string& ns : {std::string("muster"), longest}) {
+    const auto made = MakeWebhookCertificate(ns, kNow);
     ASSERT_TRUE(made.ok()) << made.status();
     const net::Certificate server = {.certificate = made->certificate, .key = made->key};
     for (const char* ending : {".svc", ".svc.cluster.local"}) {
-      EXPECT_EQ(net::CheckServer(server, made->authority,
-                                 absl::StrCat("muster-operator.", name_space, ending),
-                                 kNow + absl::Hours(9 * 365 * 24)),
-                absl::OkStatus());
+      EXPECT_EQ(
+          net::CheckServer(server, made->authority, absl::StrCat("muster-operator.", ns, ending),
+                           kNow + absl::Hours(9 * 365 * 24)),
+          absl::OkStatus());
     }
   }
 }
 
 TEST(WebhookCertificateTest, AGoodOneIsKept) {
   const auto made = MakeWebhookCertificate("muster", kNow).value();
-  const Json secret =
-      Only(Manifests({.name_space = "muster", .image = "i", .trainer_image = "t", .webhook = made}),
-           "Secret");
+  const Json secret = Only(
+      Manifests({.ns = "muster", .image = "i", .trainer_image = "t", .webhook = made}), "Secret");
   const auto kept = ReadWebhookCertificate(secret, "muster", kNow + absl::Hours(24));
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->authority, made.authority);
@@ -156,9 +146,8 @@ TEST(WebhookCertificateTest, AGoodOneIsKept) {
 
 TEST(WebhookCertificateTest, ADamagedOneIsNot) {
   const auto made = MakeWebhookCertificate("muster", kNow).value();
-  const Json secret =
-      Only(Manifests({.name_space = "muster", .image = "i", .trainer_image = "t", .webhook = made}),
-           "Secret");
+  const Json secret = Only(
+      Manifests({.ns = "muster", .image = "i", .trainer_image = "t", .webhook = made}), "Secret");
   for (const char* key : {"ca.crt", "tls.crt", "tls.key"}) {
     for (const Json& value : {Json("!"), Json(""), Json(5), Json("anVuaw==")}) {
       Json damaged = secret;

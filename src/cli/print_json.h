@@ -1,4 +1,4 @@
-// JSON as every --json prints it.
+// Prints JSON for --json options.
 #pragma once
 
 #include "absl/strings/str_cat.h"
@@ -7,7 +7,7 @@
 
 namespace muster::cli {
 
-// On one line when `indent` is -1. Bytes that are no text become U+FFFD.
+// Prints `json` and a newline, on one line if `indent` is -1. Invalid UTF-8 becomes U+FFFD.
 template <typename Json>
 void PrintJson(Terminal& out, const Json& json, int indent = 2) {
   out.PrintData(absl::StrCat(json.dump(indent, ' ', false, Json::error_handler_t::replace), "\n"));

@@ -13,15 +13,15 @@
 #include "base/units.h"
 #include "cli/untrusted_file.h"
 #include "job/job_spec.h"
-#include "launch/job_dir.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 constexpr double kMany = 1e15;
-// The rate is mostly that of the steps in this time.
+// Time constant of the exponentially weighted rate.
 constexpr absl::Duration kMemory = absl::Seconds(10);
-// Too little has been seen before this to say how long the rest takes.
+// Minimum observation time before an estimate is made.
 constexpr absl::Duration kShortest = absl::Seconds(1);
 constexpr absl::Duration kLongestLeft = absl::Hours(24 * 999);
 constexpr int kBarCells = 20;
@@ -84,7 +84,7 @@ std::string Bar(const Terminal& terminal, double fraction, int cells) {
   return terminal.Paint(Style::kCyan, bar) + std::string(static_cast<size_t>(blank), ' ');
 }
 
-// What is shown; a narrow terminal gets less.
+// The parts of the line, for decreasing widths of the terminal.
 struct Layout {
   int bar = 0;  // cells
   bool rate = false;
@@ -119,7 +119,7 @@ std::string Compose(const Terminal& terminal, const Progress& progress,
 }  // namespace
 
 std::optional<Progress> ParseProgress(absl::string_view text) {
-  // JSON has no form for these, but many of its writers do.
+  // JSON has no such literals, but many writers, such as Python's json, emit them.
   const std::string valid =
       absl::StrReplaceAll(text, {{"NaN", "null"}, {"-Infinity", "null"}, {"Infinity", "null"}});
   const auto json = ParseJson(valid);
@@ -167,7 +167,7 @@ nlohmann::json ProgressToJson(const Progress& progress) {
   const auto or_null = [](const auto& value) {
     return value.has_value() ? nlohmann::json(*value) : nlohmann::json();
   };
-  // A loss that is NaN is written as null too: JSON has nothing else for it.
+  // nlohmann::json writes a NaN loss as null.
   return {{"step", progress.step},
           {"steps", or_null(progress.steps)},
           {"loss", or_null(progress.loss)},
@@ -179,7 +179,7 @@ void ProgressMeter::Update(const Progress& progress, absl::Time now) {
     last_ = progress;
     return;
   }
-  // A task that was started again goes on from a checkpoint.
+  // The step decreases when a restarted task resumes from a checkpoint.
   const bool anew = !last_.has_value() || progress.step < last_->step || now <= last_time_;
   if (anew) {
     rate_ = 0;
@@ -189,7 +189,7 @@ void ProgressMeter::Update(const Progress& progress, absl::Time now) {
     interval_ = now - last_time_;
     const double rate =
         static_cast<double>(progress.step - last_->step) / absl::ToDoubleSeconds(interval_);
-    // The mean of all until there is more to remember.
+    // The second weight yields the plain mean while the measurement is shorter than kMemory.
     const double weight = std::max(1 - std::exp(-absl::FDivDuration(interval_, kMemory)),
                                    absl::FDivDuration(interval_, now - first_time_));
     rate_ += weight * (rate - rate_);
@@ -204,21 +204,22 @@ std::optional<absl::Duration> ProgressMeter::Left(absl::Time now) const {
   const auto steps = static_cast<double>(*last_->steps - last_->step);
   const absl::Duration left = absl::Seconds(steps / rate_);
   if (left > kLongestLeft) return std::nullopt;
-  // Counts down from one step to the next; when that is late, waits for it.
+  // Counts down between two steps, but not further than the last interval if the next is late.
   const absl::Duration since = std::clamp(now - last_time_, absl::ZeroDuration(), interval_);
-  return std::max(left - since, absl::Milliseconds(1));  // there is a step to come
+  return std::max(left - since, absl::Milliseconds(1));  // never 0: steps remain
 }
 
 std::string ProgressLine(const Terminal& terminal, const Progress& progress,
                          std::optional<absl::Duration> left) {
-  // In its last cell a terminal may begin a new line.
+  // Some terminals wrap when the last cell is written.
   const int width = terminal.width() - 1;
   std::string line;
   for (const Layout& layout : kLayouts) {
     line = Compose(terminal, progress, left, layout);
     if (DisplayWidth(line) <= width) return line;
   }
-  return line.substr(0, static_cast<size_t>(std::max(0, width)));  // ASCII: there is no bar in it
+  // The last layout has no bar, so the line is ASCII and bytes are cells.
+  return line.substr(0, static_cast<size_t>(std::max(0, width)));
 }
 
 }  // namespace muster::cli

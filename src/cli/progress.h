@@ -1,4 +1,4 @@
-// How far a job is, as its tasks tell in their progress files (docs/job-file.md).
+// Progress of a job, from the progress files of its tasks (docs/job-file.md).
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,46 @@ namespace muster::cli {
 
 struct Progress {
   int64_t step = 0;                           // not negative
-  std::optional<int64_t> steps;               // at least 1; `step` may be beyond it all the same
-  std::optional<double> loss;                 // NaN when it was written as null, NaN or Infinity
+  std::optional<int64_t> steps;               // at least 1; `step` may exceed it
+  std::optional<double> loss;                 // NaN if the file has null, NaN or Infinity
   std::optional<double> examples_per_second;  // finite, not negative
 };
 
-// nullopt for what is not a JSON object with a step. Of the other keys, values that make no sense
-// are left out.
+// Returns nullopt if `text` is not a JSON object with a valid step. Ignores invalid values of other
+// keys.
 std::optional<Progress> ParseProgress(absl::string_view text);
 
-// nullopt also when there is none, or something else in its place.
+// Returns nullopt if the file is absent, not a regular file or invalid. Does not block.
 std::optional<Progress> ReadProgressFile(const std::string& path);
 
-// That of the chief, else of the first task that tells.
+// Returns the progress of the chief, else of the first task that has a valid progress file, else
+// nullopt.
 std::optional<Progress> ReadJobProgress(const JobRecord& job, const std::vector<TaskRecord>& tasks);
 
-// "step 760 of 2000, loss 0.0712, 5,321 examples/s".
+// Returns a description: "step 760 of 2000, loss 0.0712, 5,321 examples/s".
 std::string DescribeProgress(const Progress& progress);
-// Absent values are null.
+// Absent values become null.
 nlohmann::json ProgressToJson(const Progress& progress);
 
-// Estimates the time left from the progress seen so far. Recent steps count more than old ones.
+// Estimates the remaining time from an exponentially weighted rate of steps. Not thread-safe.
 class ProgressMeter {
  public:
+  // Records progress read at `now`. Restarts the estimate if the step decreases.
   void Update(const Progress& progress, absl::Time now);
-  // nullopt as long as it cannot be told.
+  // Returns the remaining time, or nullopt if it cannot be estimated yet.
   std::optional<absl::Duration> Left(absl::Time now) const;
 
  private:
   std::optional<Progress> last_;
-  absl::Time first_time_;  // of the steps that the rate is made of
+  absl::Time first_time_;  // start of the measurement
   absl::Time last_time_;
-  absl::Duration interval_;  // between the last two steps that were seen
-  double rate_ = 0;          // steps per second; 0 = not known yet
+  absl::Duration interval_;  // between the last two observed steps
+  double rate_ = 0;          // steps per second; 0 = unknown
 };
 
-// "  38% ████████▌           step 760/2000  loss 0.0712  5,321 examples/s  0:42 left", in one line
-// of the terminal less a cell: a narrow one gets a shorter bar, then fewer fields.
+// Returns a status line of at most width() - 1 cells. A narrow terminal gets a shorter bar, then
+// fewer fields:
+//   38% ████████▌           step 760/2000  loss 0.0712  5,321 examples/s  0:42 left
 std::string ProgressLine(const Terminal& terminal, const Progress& progress,
                          std::optional<absl::Duration> left);
 

@@ -11,7 +11,7 @@
 #include "base/testing.h"
 #include "cli/terminal_testing.h"
 #include "gmock/gmock.h"
-#include "launch/job_dir.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -122,7 +122,7 @@ TEST_F(ProgressFileTest, TheChiefsElseTheFirst) {
   EXPECT_EQ(StepOfJob(), 1);
   Write({"chief", 0}, R"({"step": 3})");
   EXPECT_EQ(StepOfJob(), 3);
-  Write({"chief", 0}, "");  // only touched
+  Write({"chief", 0}, "");  // truncated, not yet rewritten
   EXPECT_EQ(StepOfJob(), 1);
 }
 
@@ -148,7 +148,7 @@ TEST(ProgressMeterTest, TimeLeftFollowsTheRate) {
   for (int i = 0; i <= 100; ++i) meter.Update(Step(i), kStart + absl::Milliseconds(100) * i);
   const absl::Time now = kStart + absl::Seconds(10);
   EXPECT_NEAR(absl::ToDoubleSeconds(*meter.Left(now)), 90, 0.1);
-  // Ten times as fast from here on: half a minute later the old rate is forgotten.
+  // The rate increases tenfold: after half a minute, the old rate has decayed.
   for (int i = 0; i < 60; ++i) meter.Update(Step(100 + 5 * i), now + absl::Milliseconds(50) * i);
   EXPECT_LT(*meter.Left(now + absl::Seconds(3)), absl::Seconds(40));
 }
@@ -160,7 +160,7 @@ TEST(ProgressMeterTest, ItCountsDownBetweenStepsAndWaitsForALateOne) {
   EXPECT_EQ(*meter.Left(now), absl::Seconds(20));
   EXPECT_EQ(*meter.Left(now + absl::Seconds(3)), absl::Seconds(17));
   EXPECT_EQ(*meter.Left(now + absl::Hours(3)), absl::Seconds(16));
-  EXPECT_EQ(*meter.Left(now - absl::Hours(3)), absl::Seconds(20));  // the clock was set
+  EXPECT_EQ(*meter.Left(now - absl::Hours(3)), absl::Seconds(20));  // the clock was set back
 }
 
 TEST(ProgressMeterTest, NothingIsSaidOfWhatCannotBeTold) {
@@ -171,14 +171,14 @@ TEST(ProgressMeterTest, NothingIsSaidOfWhatCannotBeTold) {
   EXPECT_FALSE(meter.Left(kStart + absl::Seconds(1)).has_value());  // too early
   meter.Update(Step(510), kStart + absl::Seconds(2));
   EXPECT_TRUE(meter.Left(kStart + absl::Seconds(2)).has_value());
-  meter.Update(Step(400), kStart + absl::Seconds(3));  // goes on from a checkpoint
+  meter.Update(Step(400), kStart + absl::Seconds(3));  // resumed from a checkpoint
   EXPECT_FALSE(meter.Left(kStart + absl::Seconds(3)).has_value());
   meter.Update(Step(410), kStart + absl::Seconds(5));
   EXPECT_TRUE(meter.Left(kStart + absl::Seconds(5)).has_value());
   meter.Update(Step(1000), kStart + absl::Seconds(6));
   EXPECT_FALSE(meter.Left(kStart + absl::Seconds(6)).has_value());  // done
   meter.Update({.step = 1001}, kStart + absl::Seconds(7));
-  EXPECT_FALSE(meter.Left(kStart + absl::Seconds(7)).has_value());  // of how many?
+  EXPECT_FALSE(meter.Left(kStart + absl::Seconds(7)).has_value());  // unknown total
 }
 
 class ProgressLineTest : public testing::Test {

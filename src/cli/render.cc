@@ -1,4 +1,4 @@
-// muster render: a job as manifests for kubectl.
+// muster render: prints a job as manifests for kubectl.
 #include <memory>
 #include <random>
 
@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/submit.h"
 #include "codec/yaml_writer.h"
-#include "launch/kubernetes/manifests.h"
+#include "manifest/manifests.h"
 
 namespace muster::cli {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 struct RenderCommand {
   std::string job;
   std::string output;
-  kubernetes::RenderOptions options;
+  manifest::RenderOptions options;
 };
 
 std::string RandomSalt() {
@@ -30,16 +30,16 @@ std::string RandomSalt() {
 
 absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, LoadSubmission(context, command.job));
-  kubernetes::RenderOptions options = command.options;
+  manifest::RenderOptions options = command.options;
   options.salt = RandomSalt();
   MUSTER_ASSIGN_OR_RETURN(options.tls, MakeJobTls(submission.spec.name));
-  MUSTER_ASSIGN_OR_RETURN(const auto objects, kubernetes::RenderJob(submission.spec, options));
+  MUSTER_ASSIGN_OR_RETURN(const auto objects, manifest::RenderJob(submission.spec, options));
   const std::string text = codec::ToYamlDocuments(objects);
   if (command.output.empty() || command.output == "-") {
     context.out().PrintData(text);
     return kSuccess;
   }
-  // A notebook's password can be guessed from its hash, and the job's key is in it.
+  // Private mode: the file contains the job's TLS key and the hash of the notebook's password.
   MUSTER_RETURN_IF_ERROR(WriteFileAtomically(command.output, text, 0600));
   context.err().Note(absl::StrCat("wrote ", Plural(static_cast<int64_t>(objects.size()), "object"),
                                   "; kubectl apply -f ", command.output));

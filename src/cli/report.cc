@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cluster/address.h"
 #include "job/failure.h"
-#include "launch/runner.h"
+#include "supervise/runner.h"
 
 namespace muster::cli {
 namespace {
@@ -31,7 +31,7 @@ nlohmann::json TextOrNull(const std::string& text) {
   return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
 
-// The stored report, with attempts counted from 1 as everywhere that people read them.
+// Returns the stored report with attempts counted from 1, as in all output.
 nlohmann::json FailureToShow(const std::string& failure) {
   const auto report = FailureFromJson(failure);
   if (!report.ok()) return nullptr;

@@ -1,4 +1,4 @@
-// How a job stands or ended, in words.
+// Describes jobs and tasks, for people and as JSON.
 #pragma once
 
 #include <string>
@@ -10,18 +10,20 @@
 
 namespace muster::cli {
 
-// The state in its colour.
+// Returns the name of the state, coloured if `terminal` supports it.
 std::string PaintState(const Terminal& terminal, JobState state);
 std::string PaintState(const Terminal& terminal, TaskState state);
 
-// TASK STATE HOST PID ADDRESS COMMAND STARTED RESTARTS NOTE; a narrow terminal gets fewer columns.
+// Returns a table with the columns TASK STATE HOST PID ADDRESS COMMAND STARTED RESTARTS NOTE. Omits
+// HOST, COMMAND and STARTED, in this order, on a narrow terminal.
 std::string TaskTable(const Terminal& terminal, const std::vector<TaskRecord>& tasks,
                       absl::Time now);
 
-// The verdict of a finished job; for a failed one the first failure and its victims.
-// The machines of a job on hosts.
+// Returns a table of the machines of a job on SSH hosts: MACHINE ROLE ADDRESS STATUS.
 std::string HostTable(const Terminal& terminal, const std::vector<TaskRecord>& tasks);
 
+// Returns the outcome of a finished job. For a failed job, includes the first failure, its cause
+// and the tasks that failed because of it. Ends with a newline.
 std::string Verdict(const Terminal& terminal, const JobRecord& job);
 
 // Absent values are null; attempts count from 1.

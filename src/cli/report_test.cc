@@ -91,7 +91,7 @@ TEST(ReportTest, AJobAsJson) {
   EXPECT_EQ(json["started"], "2023-11-14T22:13:20+00:00");
   EXPECT_TRUE(json["supervisor_pid"].is_null());
   EXPECT_EQ(json["failure"]["first"]["task"], "worker:1");
-  EXPECT_EQ(json["failure"]["first"]["attempt"], 3);  // counted from 1, as in words
+  EXPECT_EQ(json["failure"]["first"]["attempt"], 3);  // counted from 1, as in Verdict()
   JobRecord running = FinishedJob(JobState::kRunning);
   running.finished.reset();
   EXPECT_TRUE(JobToJson(running)["finished"].is_null());

@@ -1,4 +1,4 @@
-// muster resume: a new run of a finished job in the same model dir.
+// muster resume: starts a new run of a finished job in the same model dir.
 #include <memory>
 #include <optional>
 
@@ -12,7 +12,7 @@
 #include "cli/submit.h"
 #include "cli/training.h"
 #include "cli/vertex_options.h"
-#include "launch/job_dir.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -43,7 +43,7 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
                                                       ToString(later->state),
                                                       " in the same place; stop it first"));
   }
-  // The stored submission has absolute paths, so where `resume` is called does not matter.
+  // The stored submission has absolute paths, so the current directory does not matter.
   MUSTER_ASSIGN_OR_RETURN(Submission submission, JobDir(previous.directory).LoadSubmission());
   if (options.step >= 0 && !submission.spec.train.is_null()) {
     MUSTER_RETURN_IF_ERROR(CheckCheckpoint(previous.model_dir, options.step));
@@ -61,6 +61,7 @@ absl::StatusOr<int> Resume(Context& context, const ResumeOptions& options) {
   MUSTER_RETURN_IF_ERROR(CheckSupported(context, *platform, submission));
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   MUSTER_RETURN_IF_ERROR(CheckRunnable(context, *platform, submission));
+  // Checks the name again under the lock: another run may have started since RunningJob().
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const bool free, IsNameFree(context, previous.name));
   if (!free) {

@@ -1,4 +1,4 @@
-// muster run: starts a job, or changes the running one of that name.
+// muster run: starts a job, or updates the running job of that name.
 #include <memory>
 #include <optional>
 
@@ -11,20 +11,20 @@
 #include "cli/commands.h"
 #include "cli/diff.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
 #include "cli/submit.h"
+#include "cli/target_options.h"
 #include "cli/vertex_options.h"
-#include "launch/job_dir.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
-constexpr int kTries = 5;  // while others take what was free
+constexpr int kTries = 5;  // after a lost race for the name or the id
 
 struct RunOptions {
   std::string file;
-  std::vector<std::string> configs;  // instead of the file
-  PlaceOptions place{.platform = "local"};
+  std::vector<std::string> configs;  // merged, after `file`
+  TargetOptions target{.platform = "local"};
   std::string trainer_image;
   VertexRunOptions vertex;
   bool fresh = false;
@@ -40,7 +40,7 @@ std::string TaskNames(const std::vector<TaskId>& tasks) {
   });
 }
 
-// What a new run would start.
+// Prints the tasks that a new job would start.
 absl::Status ShowNewPlan(Context& context, const Platform& platform, const Submission& submission) {
   Terminal& out = context.out();
   MUSTER_ASSIGN_OR_RETURN(const ClusterSpec cluster, platform.Addresses(submission));
@@ -83,13 +83,14 @@ void SayWhatIsUseful(Terminal& out, const JobRecord& job) {
   out.Flush();
 }
 
-// A job that runs, and as what it was submitted.
+// A running job and its submission.
 struct Running {
   JobRecord job;
   Submission submission;
 };
 
-// The one of the submission's name.
+// Returns the running job with the submission's name, or nullopt. Returns FailedPrecondition if the
+// name is taken by a job whose state is unknown.
 absl::StatusOr<std::optional<Running>> FindRunning(Context& context, const Submission& submission) {
   MUSTER_ASSIGN_OR_RETURN(const auto job, RunningJob(context, submission.spec.name));
   if (!job) return std::nullopt;
@@ -115,17 +116,15 @@ absl::Status NotNow(const Running& running, absl::string_view option) {
                    "(muster stop ", running.job.id, "), or give this job another name"));
 }
 
-// What the user did not say of the place of a job that runs is as it is.
+// Fills unset fields of the submission's target from that of the running job.
 void FillIn(const Running& running, Submission& submission) {
-  if (!running.submission.place.is_object()) return;
-  for (const auto& [key, value] : running.submission.place.items()) {
-    if (!submission.place.contains(key)) submission.place[key] = value;
-  }
+  submission.target = InheritTarget(running.submission.target, submission.target);
 }
 
-// A job of one name runs once, wherever that is.
-absl::Status CheckSamePlace(const Platform& platform, const Running& running,
-                            const Submission& submission) {
+// Returns FailedPrecondition if the job of that name runs on another target: names are unique
+// across platforms.
+absl::Status CheckSameTarget(const Platform& platform, const Running& running,
+                             const Submission& submission) {
   std::string where = absl::StrCat("on ", running.job.platform);
   if (running.job.platform == platform.name()) {
     where = platform.Describe(running.submission);
@@ -182,7 +181,7 @@ absl::StatusOr<int> StartJob(Context& context, const RunOptions& options,
                              const Submission& submission, UniqueFd lock) {
   const HeldInterrupts held;
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job,
-                          SubmitJob(context, submission, options.place.platform, std::move(lock)));
+                          SubmitJob(context, submission, options.target.platform, std::move(lock)));
   if (options.detach) {
     SayWhatIsUseful(context.out(), job);
     return kSuccess;
@@ -191,15 +190,17 @@ absl::StatusOr<int> StartJob(Context& context, const RunOptions& options,
   return Attach(context, job, {.owns_job = true});
 }
 
-// nullopt when another has taken the name or the id meanwhile: then it is decided anew.
+// Makes one attempt. Returns nullopt if another process took the name or the id in the meantime;
+// the caller then retries, and may find a running job to update.
 absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& options,
                                           Submission submission) {
-  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.place.platform));
+  MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(options.target.platform));
   MUSTER_RETURN_IF_ERROR(
-      ApplyVertexOptions(context, options.place.platform, options.vertex, submission));
+      ApplyVertexOptions(context, options.target.platform, options.vertex, submission));
   std::optional<Running> running;
   {
-    // Who starts a job on this machine keeps it until all of the job is known.
+    // Waits for a concurrent submitter, which holds the lock until Submit() has returned unless the
+    // platform is slow.
     MUSTER_ASSIGN_OR_RETURN(const UniqueFd lock, LockSubmissions(context));
     MUSTER_ASSIGN_OR_RETURN(running, FindRunning(context, submission));
   }
@@ -212,7 +213,7 @@ absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& op
   MUSTER_RETURN_IF_ERROR(CheckSupported(context, *platform, submission));
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   if (running.has_value()) {
-    MUSTER_RETURN_IF_ERROR(CheckSamePlace(*platform, *running, submission));
+    MUSTER_RETURN_IF_ERROR(CheckSameTarget(*platform, *running, submission));
     return ChangeRunningJob(context, options, *running, submission);
   }
   const absl::Status runnable = CheckRunnable(context, *platform, submission);
@@ -222,7 +223,8 @@ absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& op
     MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, *platform, submission));
     return kSuccess;
   }
-  // Only now: what a platform is asked may take long.
+  // The lock is not held during Prepare() and the checks above, which may contact the platform. So
+  // the name and the id must be checked again.
   MUSTER_ASSIGN_OR_RETURN(UniqueFd lock, LockSubmissions(context));
   MUSTER_ASSIGN_OR_RETURN(const bool named, IsNameFree(context, submission.spec.name));
   if (!named) return std::nullopt;
@@ -232,11 +234,11 @@ absl::StatusOr<std::optional<int>> TryRun(Context& context, const RunOptions& op
 }
 
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
-  MUSTER_RETURN_IF_ERROR(context.platform(options.place.platform).status());
-  MUSTER_RETURN_IF_ERROR(options.place.Check());
-  if (!options.trainer_image.empty() && options.place.platform == "vertex") {
+  MUSTER_RETURN_IF_ERROR(context.platform(options.target.platform).status());
+  MUSTER_RETURN_IF_ERROR(options.target.Check());
+  if (!options.trainer_image.empty() && options.target.platform != "kubernetes") {
     return absl::InvalidArgumentError(
-        "--trainer-image is for jobs on Kubernetes; on Vertex AI it is --image");
+        "--trainer-image is for jobs on Kubernetes (--on kubernetes); on Vertex AI it is --image");
   }
   MUSTER_ASSIGN_OR_RETURN(Submission submission, Load(context, options));
   if (options.fresh) {
@@ -246,9 +248,11 @@ absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
     }
     submission.resume_step = 0;
   }
-  submission.place = options.place.ToJson();
+  submission.target = options.target.ToTarget();
   submission.send_home = options.send_home;
-  if (!options.trainer_image.empty()) submission.place["trainer_image"] = options.trainer_image;
+  if (!options.trainer_image.empty()) {
+    MutableTargetOf<KubernetesTarget>(submission).trainer_image = options.trainer_image;
+  }
   for (int i = 0; i < kTries; ++i) {
     MUSTER_ASSIGN_OR_RETURN(const auto code, TryRun(context, options, submission));
     if (code) return *code;
@@ -266,9 +270,9 @@ void AddRunCommand(Command& program, Context& context) {
   command.Argument("FILE", &options->file, "The job file; - reads standard input");
   command.Option("-c,--config", &options->configs,
                  "A job file; several are joined, and what a later one says wins");
-  AddPlaceOptions(command, &options->place);
+  AddTargetOptions(command, &options->target);
   command.Group(kSshGroup);
-  command.Option("--hosts", &options->place.hosts,
+  command.Option("--hosts", &options->target.hosts,
                  "The hosts, with slots where several tasks may share one: vm1,me@gpu1:4");
   command.Group(kKubernetesGroup);
   command.Option("--trainer-image", &options->trainer_image, "The image of the built-in trainer");

@@ -12,6 +12,7 @@
 namespace muster::cli {
 namespace {
 
+// Builtins and keywords.
 constexpr absl::string_view kNoPrograms[] = {
     ".",      "alias",  "bg",     "break",   "case",   "cd",    "command",  "continue", "echo",
     "eval",   "exit",   "export", "false",   "fg",     "for",   "function", "getopts",  "hash",
@@ -19,7 +20,7 @@ constexpr absl::string_view kNoPrograms[] = {
     "select", "set",    "shift",  "source",  "test",   "time",  "times",    "trap",     "true",
     "type",   "ulimit", "umask",  "unalias", "unset",  "until", "wait",     "while"};
 
-// Nothing in it means anything to the shell.
+// Returns whether the shell takes the word literally.
 bool IsPlain(absl::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
@@ -27,7 +28,8 @@ bool IsPlain(absl::string_view word) {
   });
 }
 
-// Nothing follows but `&& b` and redirections.
+// Returns whether the first command determines the failure of the line: only `&&` and redirections
+// follow.
 bool Decides(absl::string_view line) {
   if (line.find_first_of(";|\n") != absl::string_view::npos) return false;
   for (size_t i = line.find('&'); i != absl::string_view::npos; i = line.find('&', i + 1)) {
@@ -43,7 +45,7 @@ bool Decides(absl::string_view line) {
 
 ShellCommand FirstCommand(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
-  // In `a || b` a program that is missing may be meant to be.
+  // In `a || b`, `a` may be missing on purpose.
   if (absl::StrContains(line, "||")) return {};
   ShellCommand command{.decides = Decides(line)};
   line = line.substr(0, line.find('\n'));

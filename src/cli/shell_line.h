@@ -1,4 +1,4 @@
-// What can be told of a line of shell without running it.
+// Static analysis of a shell command line.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace muster::cli {
 
 struct ShellCommand {
-  // The program and its arguments, up to the first that only the shell can work out.
+  // The program and its arguments, up to the first word that needs shell expansion.
   std::vector<std::string> words;
-  bool decides = false;  // the line fails when this command does
+  bool decides = false;  // the line fails if this command fails
 };
 
-// The command that the line begins with, when that is plain to see; no words when it begins with a
-// builtin or with something that only the shell can work out.
+// Returns the first command of the line. Returns no words if the line starts with a shell builtin
+// or keyword, or with a word that needs shell expansion, or if it sets PATH or contains "||".
 ShellCommand FirstCommand(absl::string_view line);
 
 }  // namespace muster::cli

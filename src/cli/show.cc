@@ -1,4 +1,4 @@
-// muster show: the tasks of a job.
+// muster show: prints the tasks of a job.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -8,10 +8,10 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
 #include "cli/print_json.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/target_options.h"
 #include "cli/training.h"
 #include "storage/url.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 struct ShowOptions {
   std::string job;
-  PlaceOptions place;
+  TargetOptions target;
   bool events = false;
   bool json = false;
 };
@@ -51,7 +51,7 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   Terminal& out = context.out();
   MUSTER_ASSIGN_OR_RETURN(const JobRecord job, options.job.empty()
                                                    ? LatestJob(context)
-                                                   : FindJob(context, options.job, options.place));
+                                                   : FindJob(context, options.job, options.target));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto events, history->Events(job.id));
@@ -66,7 +66,7 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
     return kSuccess;
   }
   if (IsFinal(job.state)) {
-    // A storage that cannot be reached must not keep anybody waiting here.
+    // Skips a remote model dir: an unreachable storage must not delay the command.
     const bool here = !storage::IsRemote(job.model_dir);
     out.Print(absl::StrCat(Verdict(out, job), here ? TrainingResult(job) : ""));
   } else {
@@ -91,7 +91,7 @@ void AddShowCommand(Command& program, Context& context) {
                    "The job (default: the newest that runs, else the newest)");
   command.Flag("--events", &options->events, "Also list what happened, in order of time");
   command.Flag("--json", &options->json, "Print JSON");
-  AddPlaceOptions(command, &options->place);
+  AddTargetOptions(command, &options->target);
   command.OnCall([&context, options] { return Show(context, *options); });
 }
 

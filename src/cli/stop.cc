@@ -1,4 +1,4 @@
-// muster stop: ends jobs.
+// muster stop: stops jobs.
 #include <poll.h>
 
 #include <memory>
@@ -10,25 +10,27 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job_lookup.h"
-#include "cli/place_options.h"
 #include "cli/report.h"
+#include "cli/target_options.h"
 
 namespace muster::cli {
 namespace {
 
 struct StopOptions {
   std::vector<std::string> jobs;
-  PlaceOptions place;
+  TargetOptions target;
   bool yes = false;
   bool now = false;
 };
 
+// Reloads and refreshes the record.
 absl::Status LookAgain(Context& context, JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   MUSTER_ASSIGN_OR_RETURN(job, history->GetJob(job.id));
   return Refresh(context, job);
 }
 
+// Waits until the watch closes or the platform reports the job gone, then refreshes the record.
 absl::Status WaitForEnd(Context& context, Platform& platform, JobRecord& job) {
   auto watch = platform.Watch(job);
   while (watch.ok()) {
@@ -44,7 +46,7 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
   Terminal& out = context.out();
   std::vector<JobRecord> jobs;
   for (const std::string& reference : options.jobs) {
-    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FindJob(context, reference, options.place));
+    MUSTER_ASSIGN_OR_RETURN(JobRecord job, FindJob(context, reference, options.target));
     if (IsFinal(job.state)) {
       out.PrintLine(absl::StrCat(job.id, " is not running: it is ", ToString(job.state)));
       continue;
@@ -65,7 +67,8 @@ absl::StatusOr<int> Stop(Context& context, const StopOptions& options) {
   for (JobRecord& job : jobs) {
     MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(job.platform));
     const absl::Status asked = platform->Stop(job, options.now);
-    // Who does not answer any more may just have ended; nobody waits for what was not begun.
+    // A failed Stop() may mean that the job has just ended, so the record is checked before the
+    // error is reported.
     MUSTER_RETURN_IF_ERROR(asked.ok() ? WaitForEnd(context, *platform, job)
                                       : LookAgain(context, job));
     if (!IsFinal(job.state)) {
@@ -91,7 +94,7 @@ void AddStopCommand(Command& program, Context& context) {
   command.Argument("JOB", &options->jobs, "The jobs", Presence::kRequired);
   command.Flag("-y,--yes", &options->yes, "Do not ask");
   command.Flag("--now", &options->now, "Without a grace period");
-  AddPlaceOptions(command, &options->place);
+  AddTargetOptions(command, &options->target);
   command.OnCall([&context, options] { return Stop(context, *options); });
 }
 

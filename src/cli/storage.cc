@@ -1,4 +1,4 @@
-// muster storage: files by URL, wherever they are kept.
+// muster storage: operations on files by URL.
 #include "storage/storage.h"
 
 #include <filesystem>
@@ -55,7 +55,7 @@ absl::Status Nothing(const Url& url) {
       url.ToString(), storage::IsGlob(url) ? ": nothing matches" : ": there is nothing"));
 }
 
-// What a URL stands for: the file of that name, else the files that match it, else none.
+// Returns the file of that name, else the files that match the pattern, else none.
 absl::StatusOr<std::vector<FileInfo>> FilesOf(Storage& storage, const Url& url) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
   auto info = files->Stat(url);
@@ -65,7 +65,7 @@ absl::StatusOr<std::vector<FileInfo>> FilesOf(Storage& storage, const Url& url) 
   return storage::Glob(*files, url);
 }
 
-// The files that an argument names; a folder is refused, with what to do.
+// Returns the files that an argument names. Rejects a folder, with advice.
 absl::StatusOr<std::vector<FileInfo>> NeedFiles(Storage& storage, const Url& url,
                                                 absl::string_view advice) {
   MUSTER_ASSIGN_OR_RETURN(auto found, FilesOf(storage, url));
@@ -200,17 +200,18 @@ absl::StatusOr<bool> Agrees(Context& context, const StorageOptions& options,
                        "nothing was removed");
 }
 
-// A folder of this machine with all that is in it, links and empty folders too; links are not
-// followed.
+// Removes a local folder with its content, including links and empty folders. Does not follow
+// links.
 absl::StatusOr<int> RmLocalFolder(Context& context, const StorageOptions& options, const Url& url) {
   if (!IsLocalFolder(url)) return Nothing(url);
   std::error_code error;
   if (fs::canonical(url.name, error) == "/") {
-    return absl::InvalidArgumentError(absl::StrCat(url.ToString(), ": is all of this machine"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(url.ToString(), ": is the root of the file system"));
   }
   const std::string name = Printable(url.ToString());
   MUSTER_ASSIGN_OR_RETURN(const bool agreed,
-                          Agrees(context, options, absl::StrCat(name, " and all that is in it")));
+                          Agrees(context, options, absl::StrCat(name, " and everything in it")));
   if (!agreed) return kFailure;
   fs::remove_all(url.name, error);
   if (error) return absl::ErrnoToStatus(error.value(), url.ToString());
@@ -218,7 +219,7 @@ absl::StatusOr<int> RmLocalFolder(Context& context, const StorageOptions& option
   return kSuccess;
 }
 
-// What is left of `folder` where folders are more than names, once the files in it are gone.
+// Removes the empty folders that HDFS keeps after their files were deleted.
 absl::Status RemoveFolders(FileSystem& files, const Url& folder,
                            const std::vector<FileInfo>& removed) {
   if (folder.scheme != "hdfs") return absl::OkStatus();
@@ -230,7 +231,7 @@ absl::Status RemoveFolders(FileSystem& files, const Url& folder,
       names.insert(info.url.name.substr(0, end));
     }
   }
-  for (const std::string& name : names) {  // what is below a folder comes before it
+  for (const std::string& name : names) {  // subfolders come before their parent
     const absl::Status status = files.Delete(folder.WithName(name));
     if (!absl::IsFailedPrecondition(status)) MUSTER_RETURN_IF_ERROR(status);
   }
@@ -287,11 +288,11 @@ absl::Status CheckTargets(const std::vector<CopyPair>& pairs) {
   return absl::OkStatus();
 }
 
-// What to copy where. With -r a folder's content goes below TO; else files go to TO, or below it
-// when it is a folder.
+// Plans the copies. With -r the content of a folder goes below TO; otherwise files go to TO, or
+// below it if it is a folder.
 absl::StatusOr<std::vector<CopyPair>> PlanCopy(Storage& storage, const StorageOptions& options) {
   if (options.urls.size() < 2) {
-    return absl::InvalidArgumentError("what, and where to? muster storage cp FROM… TO");
+    return absl::InvalidArgumentError("missing arguments; usage: muster storage cp FROM… TO");
   }
   MUSTER_ASSIGN_OR_RETURN(std::vector<Url> urls, ParseAll(options.urls));
   const Url to = urls.back();
@@ -343,7 +344,7 @@ absl::StatusOr<int> Cp(Context& context, const StorageOptions& options) {
   for (const absl::Status& failure : result.failures) err.Error(std::string(failure.message()));
   std::string line = absl::StrCat("copied ", CountOf(static_cast<size_t>(result.copied)), ", ",
                                   FormatBytes(result.copied_bytes));
-  if (result.skipped > 0) absl::StrAppend(&line, "; ", result.skipped, " were there already");
+  if (result.skipped > 0) absl::StrAppend(&line, "; ", result.skipped, " already there");
   context.out().PrintLine(line);
   if (result.stopped) return kInterrupted;
   return result.failures.empty() ? kSuccess : kFailure;
@@ -359,7 +360,7 @@ void AddStorageCommand(Command& program, Context& context) {
       "*, ? and [a-z] match within a part of a name.");
   command.OnCall([]() -> absl::StatusOr<int> {
     return absl::InvalidArgumentError(
-        "what? `muster storage ls URL` lists; also: cat, cp, rm, stat");
+        "missing command; `muster storage ls URL` lists; also: cat, cp, rm, stat");
   });
   const auto add = [&](const char* name, const char* description, const char* argument,
                        const char* what, auto body) -> std::pair<Command&, StorageOptions&> {
@@ -370,21 +371,22 @@ void AddStorageCommand(Command& program, Context& context) {
     return {sub, *options};
   };
   auto [ls, ls_options] = add("ls", "List files", "URL", "Files, folders or patterns", Ls);
-  ls.Flag("-r,--recursive", &ls_options.recursive, "All that is below");
-  ls.Flag("--json", &ls_options.json, "As JSON");
+  ls.Flag("-r,--recursive", &ls_options.recursive, "List everything below");
+  ls.Flag("--json", &ls_options.json, "Print JSON");
   auto [cat, cat_options] = add("cat", "Print files", "URL", "Files or patterns", Cat);
-  cat.Option("-j,--parallel", &cat_options.parallel, "How many ranges of a file to fetch at once");
-  auto [cp, cp_options] = add("cp", "Copy files; what is there already is left alone", "URL",
-                              "Files, patterns or, with -r, folders; and last, where to", Cp);
-  cp.Flag("-r,--recursive", &cp_options.recursive, "What is in a folder, to below TO");
-  cp.Option("-j,--parallel", &cp_options.parallel, "How many files at once");
+  cat.Option("-j,--parallel", &cat_options.parallel,
+             "The number of ranges of a file to fetch in parallel");
+  auto [cp, cp_options] = add("cp", "Copy files; skip those already there", "URL",
+                              "Files, patterns or, with -r, folders; last, the target", Cp);
+  cp.Flag("-r,--recursive", &cp_options.recursive, "Copy the content of folders to below TO");
+  cp.Option("-j,--parallel", &cp_options.parallel, "The number of files to copy in parallel");
   auto [rm, rm_options] =
       add("rm", "Remove files", "URL", "Files, patterns or, with -r, folders", Rm);
-  rm.Flag("-r,--recursive", &rm_options.recursive, "A folder with all that is in it");
+  rm.Flag("-r,--recursive", &rm_options.recursive, "Remove folders with their content");
   rm.Flag("-y,--yes", &rm_options.yes, "Do not ask; needed for -r without a terminal");
   auto [stat, stat_options] =
-      add("stat", "Tell size, time and checksum", "URL", "Files or patterns", StatFiles);
-  stat.Flag("--json", &stat_options.json, "As JSON");
+      add("stat", "Show size, time and checksum", "URL", "Files or patterns", StatFiles);
+  stat.Flag("--json", &stat_options.json, "Print JSON");
 }
 
 }  // namespace muster::cli

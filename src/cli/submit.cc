@@ -21,8 +21,8 @@
 #include "cli/job_lookup.h"
 #include "history/job_folder.h"
 #include "job/parse.h"
-#include "launch/job_dir.h"
 #include "process/identity.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -64,7 +64,7 @@ absl::Status MakeFolder(const JobRecord& job, const std::vector<TaskRecord>& tas
 }  // namespace
 
 std::string NewJobId(const std::string& name) {
-  // No vowels and no look-alikes: an id is read aloud and typed, and should not spell anything.
+  // No vowels, which could form words, and no characters that look alike.
   constexpr absl::string_view kAlphabet = "23456789bcdfghjkmnpqrstvwxz";
   std::random_device random;
   std::string id = absl::StrCat(name, "-");
@@ -96,7 +96,7 @@ absl::StatusOr<Submission> LoadSubmission(Context& context, const std::vector<st
     files.push_back({path == "-" ? "standard input" : path, *std::move(text)});
   }
   MUSTER_ASSIGN_OR_RETURN(std::string text, MergeConfigs(files));
-  // Records are JSON, which holds text only.
+  // Records are JSON, which cannot represent other bytes.
   if (!IsUtf8(context.working_dir())) {
     return absl::FailedPreconditionError(
         "the name of the current directory is not valid UTF-8; run the job from another one");
@@ -182,26 +182,28 @@ absl::StatusOr<JobRecord> SubmitJob(Context& context, const Submission& submissi
                                     const std::string& platform_name, UniqueFd lock) {
   MUSTER_ASSIGN_OR_RETURN(Platform * platform, context.platform(platform_name));
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
-  // Elsewhere an image has it.
+  // On other platforms the trainer is part of an image.
   const bool runs_ours = platform_name == "local" || platform_name == "ssh";
   if (runs_ours && NeedsTrainer(submission.spec)) {
     MUSTER_RETURN_IF_ERROR(context.FindTrainer().status());
   }
   JobRecord job = RecordOf(context, submission, platform_name);
-  // Until its platform takes over, the job is this process's: when it dies, the job never started.
+  // This process owns the job until the platform takes over. If it dies before that, Refresh()
+  // marks the job as never started.
   MUSTER_ASSIGN_OR_RETURN(job.supervisor, IdentifyProcess(::getpid()));
   const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
   MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));
-  // Nobody else need wait for it: the name is taken.
+  // The record reserves the name and the id, so other submitters need not wait for a slow Submit().
   if (platform->is_slow()) lock.Reset();
   const absl::Status started = [&]() -> absl::Status {
     MUSTER_RETURN_IF_ERROR(MakeFolder(job, tasks));
     return platform->Submit(submission, job);
   }();
   if (started.ok()) {
-    Observe(context, job).IgnoreError();  // it runs, whether or not that can be seen now
+    Observe(context, job).IgnoreError();  // best effort: the job has started
     return job;
   }
+  // The job may have started: the record stays as it is until Observe() finds out.
   if (absl::IsUnknown(started)) return started;
   job.state = JobState::kFailed;
   job.reason = std::string(started.message());
@@ -220,7 +222,7 @@ absl::StatusOr<JobRecord> KeepImported(Context& context, const Submission& submi
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   const JobRecord job = RecordOf(context, submission, platform);
   const std::vector<TaskRecord> tasks = PendingTasks(submission.spec);
-  // The folder comes first: a record without what was submitted would be of no use.
+  // Creates the folder first: a record without a stored submission is unusable.
   MUSTER_RETURN_IF_ERROR(MakeFolder(job, tasks));
   MUSTER_RETURN_IF_ERROR(JobDir(job.directory).SaveSubmission(submission));
   MUSTER_RETURN_IF_ERROR(history->AddJob(job, tasks));

@@ -1,6 +1,4 @@
-// muster supervise: what `muster run` starts behind the scenes for each local job.
-#include "launch/supervise.h"
-
+// muster supervise: the background process of a local or SSH job, started by `muster run`.
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,13 +9,16 @@
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "launch/job_dir.h"
+#include "platform/local/runner.h"
+#include "platform/ssh/runner.h"
 #include "storage/copy.h"
+#include "supervise/job_dir.h"
+#include "supervise/main.h"
 
 namespace muster::cli {
 namespace {
 
-// Who keeps a model dir in another storage finds the logs there too: logs/<job>/.
+// Copies the logs to logs/<job>/ in a remote model dir. Does nothing for a local one.
 absl::Status SendLogs(const std::string& directory) {
   const JobDir job(directory);
   MUSTER_ASSIGN_OR_RETURN(const Submission submission, job.LoadSubmission());
@@ -35,6 +36,14 @@ absl::Status SendLogs(const std::string& directory) {
   return storage::CopyFiles(storage, pairs);
 }
 
+absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const JobDir& dir, const Submission& submission,
+                                                   EventLoop& loop, RunnerEvents& events) {
+  if (std::holds_alternative<SshTarget>(submission.target)) {
+    return ssh::SshRunner::Create(dir, submission, loop, events);
+  }
+  return std::make_unique<local::LocalRunner>(dir, submission.id, loop, events);
+}
+
 }  // namespace
 
 void AddSuperviseCommand(Command& program, Context& context) {
@@ -48,11 +57,13 @@ void AddSuperviseCommand(Command& program, Context& context) {
                                directory]() -> absl::StatusOr<std::unique_ptr<EventSink>> {
       HistoryOptions options;
       options.notice = [&context](absl::string_view text) { context.err().Note(text); };
-      // Not from the environment: a relative MUSTER_HOME counted from where `run` was called.
+      // Derived from the job's folder: a relative MUSTER_HOME refers to the directory of `run`.
       const auto jobs = std::filesystem::path(*directory).parent_path();
       return History::Open(jobs.parent_path().string(), options);
     };
-    const int code = Supervise(*directory, STDIN_FILENO, open_history);
+    const int code = Supervise(*directory, STDIN_FILENO, open_history, MakeRunner);
+    // Supervise() forks and returns in both processes. Only the parent, which outlives the
+    // supervisor, copies the logs.
     if (::getpid() != guard) return code;
     if (const absl::Status sent = SendLogs(*directory); !sent.ok()) {
       context.err().Note(absl::StrCat("the logs could not be sent: ", sent.message()));

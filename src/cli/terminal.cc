@@ -18,8 +18,8 @@ namespace {
 constexpr int kDefaultWidth = 80;
 constexpr int kDefaultHeight = 24;
 constexpr int kNarrowestColumn = 10;
-constexpr int kNarrowestName = 16;  // of the first column
-// A column that may shrink costs others their place only up to this.
+constexpr int kNarrowestName = 16;  // minimum of the first column
+// Optional columns are omitted only to give the shrinking column this width, not more.
 constexpr int kReadableColumn = 30;
 
 bool ColourWanted() {
@@ -137,7 +137,7 @@ void Terminal::Flush() {
 }
 
 void Terminal::PrintLine(absl::string_view text) {
-  Print(absl::StrCat(text, "\n"));  // one write: standard error is not buffered
+  Print(absl::StrCat(text, "\n"));  // one write, because standard error is unbuffered
 }
 
 void Terminal::Note(absl::string_view text) {
@@ -216,7 +216,7 @@ std::string Table::Render(const Terminal& terminal) const {
   std::string text;
   for (size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
-    int pending = 0;  // padding before the next cell
+    int pending = 0;  // padding before the next non-empty cell: no trailing spaces
     for (size_t i = 0; i < rows_[r].size(); ++i) {
       if (widths[i] < 0) continue;
       const std::string cell =
@@ -229,7 +229,7 @@ std::string Table::Render(const Terminal& terminal) const {
       pending += widths[i] - DisplayWidth(cell) + 2;
     }
     if (shrink_ >= 0 && terminal.is_terminal() && DisplayWidth(line) > terminal.width()) {
-      // The end of a colour may be in what is cut.
+      // Truncation may remove the sequence that resets a colour.
       const bool coloured = line.find('\x1b') != std::string::npos;
       line = absl::StrCat(Ellipsize(line, terminal.width()), coloured ? "\x1b[0m" : "");
     }

@@ -1,5 +1,5 @@
-// Standard output or error, as a terminal or as a file. The one place where text leaves the
-// program: whatever a job file, a host or a service put into it, it cannot steer a terminal.
+// Standard output and standard error, as a terminal or as a file. Commands print only through this
+// class, which neutralizes control sequences from job files, hosts and services.
 #pragma once
 
 #include <cstdio>
@@ -14,39 +14,41 @@ namespace muster::cli {
 
 enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
 
-// Colour only on a terminal, and not when NO_COLOR is set or TERM is dumb.
+// Writes to a stdio stream, which the caller owns. Uses colours only on a terminal, unless NO_COLOR
+// is set or TERM is dumb. Not thread-safe.
 class Terminal {
  public:
   explicit Terminal(FILE* stream);
 
   bool is_terminal() const { return is_terminal_; }
-  // A terminal on which lines can be drawn anew: not a dumb one.
+  // Returns whether lines can be redrawn: a terminal that is not dumb.
   bool can_redraw() const { return can_redraw_; }
-  bool unicode() const { return unicode_; }  // by the locale; false when it is not a terminal
-  int width() const;                         // cells; 80 when it is not a terminal
-  int height() const;                        // lines; 24 when it is not a terminal
+  bool unicode() const { return unicode_; }  // by the locale; false if not a terminal
+  int width() const;                         // cells; 80 if not a terminal
+  int height() const;                        // lines; 24 if not a terminal
+  // Returns `text` with colour sequences, or unchanged if colours are off.
   std::string Paint(Style style, absl::string_view text) const;
 
-  // One line below all that is printed, drawn anew in its place, when can_redraw(); at most width()
-  // - 1 cells. "" takes it away, and so does whatever is printed.
+  // Shows a status line below the output, redrawn in place. Removed by "" and by any output. No
+  // effect unless can_redraw(). REQUIRES: at most width() - 1 cells.
   void SetStatus(const std::string& text);
-  // What is printed here takes away the status of `other`, which must outlive this.
+  // Makes output to this terminal remove the status line of `other`, which must outlive this.
   void SharesScreenWith(Terminal& other) { other_ = &other; }
 
-  // Text for people, a file too: Printable() but for line ends and, where there are colours, those
-  // of Paint().
+  // Prints text for people, made Printable() also in a file. Keeps line ends, and the colours of
+  // Paint() if colours are on.
   void Print(absl::string_view text);
   void PrintLine(absl::string_view text);
-  // The output of tasks, and text that another program reads (JSON, YAML, shell): unchanged on a
-  // file, Printable() but for line ends on a terminal.
+  // Prints output of tasks and machine-readable text (JSON, YAML, shell): unchanged to a file, made
+  // Printable() with line ends kept on a terminal.
   void PrintData(absl::string_view text);
-  // Erases the last `lines` lines, when can_redraw().
+  // Erases the last `lines` lines. No effect unless can_redraw().
   void EraseLines(int lines);
   void Flush();
-  // A line of Muster's own among other output: "muster: …".
+  // Prints a message of Muster itself among other output: "muster: …".
   void Note(absl::string_view text);
   void Error(absl::string_view text);  // "muster: error: …"
-  // False once something could not be written: the reader has gone away, or the disk is full.
+  // Returns false after a failed write: the reader closed the pipe, or the disk is full.
   bool ok() const { return error_ == 0; }
   int error() const { return error_; }  // the errno of the first failure; 0 = none
 
@@ -67,31 +69,32 @@ class Terminal {
 
 enum class Consent { kGiven, kRefused, kNobodyToAsk };
 
-// Asks a question that is answered with y or n, when standard input is a terminal; its end is a no.
-// `err` is standard error: standard output may be a file, where nobody would see the question.
-// `given`: the user has agreed beforehand (--yes).
+// Asks a y/n question on `err`, standard error, because standard output may be a file. Repeats it
+// until the answer is valid; end of input refuses. Returns kNobodyToAsk if standard input is not a
+// terminal, and kGiven without asking if `given` (--yes).
 Consent AskConsent(Terminal& err, bool given, const std::string& question);
 
-// As AskConsent, for what must not be done unasked: true when it is given, false when it is
-// refused, FailedPrecondition with `undone` ("nothing was removed") when there is nobody to ask.
+// Likewise for an action that requires consent. Returns true if given, false if refused, or
+// FailedPrecondition with `undone` ("nothing was removed") if standard input is not a terminal.
 absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string& question,
                                    const std::string& undone);
 
-// Columns as wide as their content, two spaces apart. On a terminal where a row does not fit, the
-// columns `optional` are left out one after the other, then the column `shrink` (-1: none) gives up
-// cells, then the first column does, from the middle of its cells, and what is still too long is
-// cut.
+// A table with columns as wide as their content, two spaces apart. On a terminal that is too
+// narrow, omits the `optional` columns one by one, then shortens column `shrink`, then the first
+// column (in the middle of its cells), and finally truncates rows. With `shrink` -1, only omits
+// columns.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, int shrink = -1, std::vector<int> optional = {})
       : shrink_(shrink), optional_(std::move(optional)), rows_{std::move(header)} {}
-  // A cell is one line: line ends in it are shown as "^J".
+  // Cells are single lines: line ends are shown as "^J". REQUIRES: at most as many cells as the
+  // header.
   void Add(std::vector<std::string> row);
   std::string Render(const Terminal& terminal) const;
 
  private:
   std::vector<int> Widths() const;
-  std::vector<int> FittedWidths(int available) const;  // -1 = left out
+  std::vector<int> FittedWidths(int available) const;  // -1 = omitted
 
   int shrink_;
   std::vector<int> optional_;

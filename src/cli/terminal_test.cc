@@ -61,7 +61,7 @@ TEST(TerminalTest, AFullDiskIsNoticed) {
   FILE* full = std::fopen("/dev/full", "w");
   Terminal terminal(full);
   terminal.PrintLine("lost");
-  EXPECT_TRUE(terminal.ok());  // in the buffer still
+  EXPECT_TRUE(terminal.ok());  // still buffered
   terminal.Flush();
   EXPECT_EQ(terminal.error(), ENOSPC);
   std::fclose(full);
@@ -73,7 +73,7 @@ TEST(TerminalTest, AStatusStaysBelowAllOutput) {
   Screen screen(100);
   Terminal& terminal = screen.terminal();
   terminal.SetStatus("10%");
-  terminal.SetStatus("10%");  // is there already
+  terminal.SetStatus("10%");  // unchanged: not redrawn
   terminal.SetStatus("20%");
   EXPECT_EQ(screen.Text(), "\r10%\x1b[K\r20%\x1b[K");
   terminal.Note("hello");

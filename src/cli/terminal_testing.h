@@ -1,4 +1,4 @@
-// What the tests of output share: a stream that is a file, and one that is a terminal.
+// Test fixtures for output: a file, a pseudo-terminal and environment variables.
 #pragma once
 
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 
 namespace muster::cli {
 
+// A Terminal that writes to a temporary file.
 class FileOutput {
  public:
   FileOutput() : stream_(std::tmpfile()), terminal_(stream_) {}
@@ -33,7 +34,7 @@ class FileOutput {
   Terminal terminal_;
 };
 
-// A pseudo-terminal, so wide.
+// A Terminal on a pseudo-terminal of 24 lines and `columns` columns.
 class Screen {
  public:
   explicit Screen(int columns)
@@ -45,8 +46,8 @@ class Screen {
     ::close(master_);
   }
   Terminal& terminal() { return terminal_; }
-  // What was printed since the last call; at most what a terminal buffers, 4 KiB. The kernel hands
-  // bytes over in its own time, so a mark is sent after them and waited for.
+  // Returns the output since the last call. REQUIRES: that is at most 4 KiB, the buffer of a
+  // terminal. The kernel delivers bytes asynchronously, so this reads until an end marker.
   std::string Text() {
     const std::string mark =
         "\x1e"
@@ -82,7 +83,7 @@ class Screen {
   Terminal terminal_;
 };
 
-// Sets a variable for the life of the test; null removes it.
+// Sets an environment variable for the lifetime of the object, or unsets it if `value` is null.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) {

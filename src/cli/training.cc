@@ -15,9 +15,9 @@
 #include "checkpoint/remote.h"
 #include "checkpoint/store.h"
 #include "cli/untrusted_file.h"
-#include "launch/job_dir.h"
 #include "nlohmann/json.hpp"
 #include "storage/url.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -26,12 +26,12 @@ constexpr int kNameWidth = 40;
 constexpr char kLatestEvaluation[] = "eval/latest.json";  // in the model dir
 constexpr int64_t kMaxEvaluationBytes = 64 << 10;
 
-// A word of somebody else's file, for a terminal.
+// Returns a string of an untrusted file, made safe and short for a terminal.
 std::string Word(const nlohmann::json& json) {
   return Ellipsize(Printable(json.get<std::string>(), Colours::kNone), kNameWidth);
 }
 
-// Of a URL, too.
+// Lists the checkpoints of a model dir, a path or a URL.
 absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& model_dir) {
   if (!storage::IsRemote(model_dir)) return checkpoint::List(model_dir);
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model_dir));
@@ -53,7 +53,7 @@ std::optional<std::string> ReadLatestEvaluation(const std::string& model_dir) {
   return *std::move(text);
 }
 
-// The job that saved a checkpoint; "": not known.
+// Returns the id of the job that saved a checkpoint, or "" if unknown.
 std::string SaverOf(const std::string& model_dir, const checkpoint::Entry& entry) {
   if (!storage::IsRemote(model_dir)) {
     const auto text = ReadUntrustedFile(JoinPath(entry.folder, checkpoint::kStateFile));
@@ -67,12 +67,13 @@ std::string SaverOf(const std::string& model_dir, const checkpoint::Entry& entry
   return state.ok() ? checkpoint::JobOf(*state) : "";
 }
 
-// Whether a result that `maker` (a job's id; "": not known) has left may be shown with `job`: that
-// of another run is not what became of one that failed.
+// Returns whether a result of the job `maker` ("" = unknown) may be shown for `job`. A failed job
+// must not be credited with the results of an earlier run.
 bool MayShow(const JobRecord& job, const std::string& maker) {
   return maker == job.id || job.state != JobState::kFailed;
 }
 
+// Returns ", of JOB" if another job made the result, else "".
 std::string OfAnother(const JobRecord& job, const std::string& maker) {
   if (maker.empty() || maker == job.id) return "";
   return absl::StrCat(", of ", Word(maker));
@@ -97,8 +98,8 @@ std::string CheckpointLines(const JobRecord& job) {
       latest->step, another, ")\n");
 }
 
-// {"step": 2000, "name": "MNIST", "job": "mnist-x7k2q", "metrics": [["accuracy", 0.9912], …]}, the
-// most important first.
+// Formats the first, most important metric of eval/latest.json:
+// {"step": 2000, "name": "MNIST", "job": "mnist-x7k2q", "metrics": [["accuracy", 0.9912], …]}
 std::string EvaluationLine(const JobRecord& job) {
   const auto text = ReadLatestEvaluation(job.model_dir);
   if (!text.has_value()) return "";
@@ -138,7 +139,7 @@ absl::StatusOr<Submission> TrainSubmission(const JobRecord& job) {
 
 std::string TrainingResult(const JobRecord& job) {
   if (job.model_dir.empty() || !TrainSubmission(job).ok()) return "";
-  // What failed may be the storage.
+  // The job may have failed because of the storage; do not wait for that again.
   if (storage::IsRemote(job.model_dir) && job.state != JobState::kSucceeded) return "";
   return absl::StrCat(CheckpointLines(job), EvaluationLine(job));
 }

@@ -1,5 +1,4 @@
-// What the commands know of the built-in trainer: jobs with a train section, and what they leave in
-// their model dir.
+// Jobs of the built-in trainer: their train section, and the results in their model dir.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +6,20 @@
 
 #include "absl/status/statusor.h"
 #include "job/event_sink.h"
-#include "launch/submission.h"
+#include "job/submission.h"
 
 namespace muster::cli {
 
-// What the job was started with. FailedPrecondition when it has no train section.
+// Returns the stored submission of the job, or FailedPrecondition if it has no train section.
 absl::StatusOr<Submission> TrainSubmission(const JobRecord& job);
 
-// Where the checkpoints are and how good the last evaluation was, a line each; "" when there are
-// none, or the job has no train section.
+// Returns a line for the checkpoints and one for the latest evaluation, each only if it exists.
+// Returns "" if the job has no train section. Reads a remote model dir only if the job succeeded.
+// Omits results of other runs if the job failed.
 std::string TrainingResult(const JobRecord& job);
 
-// NotFound when the model dir has no complete checkpoint of that step: the message lists those that
-// there are. A model dir that is not on this machine is not looked at.
+// Returns NotFound, listing the usable checkpoints, if the model dir (a path or a URL) has no
+// usable checkpoint of that step.
 absl::Status CheckCheckpoint(const std::string& model_dir, int64_t step);
 
 }  // namespace muster::cli

@@ -8,7 +8,7 @@
 #include "checkpoint/testing.h"
 #include "gmock/gmock.h"
 #include "job/testing.h"
-#include "launch/job_dir.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -75,7 +75,7 @@ TEST_F(TrainingTest, WhatAnotherRunHasLeftIsSaidToBeItsOwn) {
   EXPECT_EQ(TrainingResult(job_), "  nothing was trained: step 500 was reached before\n" + others);
   job_.state = JobState::kFailed;
   EXPECT_EQ(TrainingResult(job_), "");
-  // Its own checkpoint, and not yet an evaluation of it.
+  // The job's own checkpoint, not yet evaluated.
   ASSERT_TRUE(checkpoint::SaveStep(job_.model_dir, 600, job_.id).ok());
   EXPECT_EQ(TrainingResult(job_), CheckpointLine(600));
 }

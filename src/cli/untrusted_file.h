@@ -1,4 +1,4 @@
-// Small files that a task writes whenever and however it likes.
+// Reads small files that tasks write without synchronization.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 
 namespace muster::cli {
 
-// nullopt when it is absent, empty, larger than 64 KiB or no file at all. Never waits, as for a
-// pipe.
+// Returns the content, or nullopt if the file is absent, empty, larger than 64 KiB or not a regular
+// file. Never blocks, even if the path is a pipe.
 std::optional<std::string> ReadUntrustedFile(const std::string& path);
 
 }  // namespace muster::cli

@@ -7,25 +7,27 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "cli/job_lookup.h"
-#include "launch/job_dir.h"
-#include "launch/vertex/custom_job.h"
-#include "launch/vertex/place.h"
+#include "platform/vertex/custom_job.h"
+#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
 
 using Texts = std::vector<std::pair<const char*, const std::string*>>;
 
-// Whether the id is free, or that of a job that never came to be, to whose tries this one is added.
+// Sets the id and returns true if it is free or belongs to an unmade job (see IsUnmade). Inherits
+// the nonces of that job's submissions, by which Submit() recognizes the folder and the custom job
+// that they may have left.
 absl::StatusOr<bool> MayTake(Context& context, const std::string& id, Submission& submission) {
   MUSTER_ASSIGN_OR_RETURN(History * history, context.history());
   auto job = history->GetJob(id);
-  if (submission.place.is_object()) submission.place.erase("tries");
+  VertexRun& run = MutableTargetOf<VertexTarget>(submission).run;
+  run.tries.clear();
   if (job.ok()) {
     MUSTER_RETURN_IF_ERROR(Refresh(context, *job));
     if (!IsUnmade(*job)) return false;
     const auto before = JobDir(job->directory).LoadSubmission();
-    if (before.ok()) submission.place["tries"] = vertex::Place::Of(*before).tries;
+    if (before.ok()) run.tries = TargetOf<VertexTarget>(*before).run.tries;
   } else if (!absl::IsNotFound(job.status())) {
     return job.status();
   }
@@ -35,9 +37,9 @@ absl::StatusOr<bool> MayTake(Context& context, const std::string& id, Submission
 
 }  // namespace
 
-void VertexPlaceOptions::AddTo(nlohmann::json& place) const {
-  if (!project.empty()) place["project"] = project;
-  if (!region.empty()) place["region"] = region;
+void VertexTargetOptions::AddTo(VertexTarget& target) const {
+  if (!project.empty()) target.project = project;
+  if (!region.empty()) target.region = region;
 }
 
 std::string VertexRunOptions::FirstGiven() const {
@@ -58,23 +60,22 @@ std::string VertexRunOptions::FirstGiven() const {
   return rebuild ? "--rebuild" : "";
 }
 
-void VertexRunOptions::AddTo(nlohmann::json& place) const {
-  const Texts texts = {{"bucket", &bucket},
-                       {"scale_tier", &scale_tier},
-                       {"master_type", &master_type},
-                       {"worker_type", &worker_type},
-                       {"parameter_server_type", &parameter_server_type},
-                       {"dataset", &dataset},
-                       {"image", &image}};
-  for (const auto& [name, value] : texts) {
-    if (!value->empty()) place[name] = *value;
+void VertexRunOptions::AddTo(VertexTarget& target) const {
+  for (const auto& [given, field] : {std::pair(&bucket, &target.bucket),
+                                     {&scale_tier, &target.tier},
+                                     {&master_type, &target.master_type},
+                                     {&worker_type, &target.worker_type},
+                                     {&parameter_server_type, &target.parameter_server_type},
+                                     {&dataset, &target.dataset},
+                                     {&image, &target.image}}) {
+    if (!given->empty()) *field = *given;
   }
-  if (worker_count >= 0) place["worker_count"] = worker_count;
-  if (parameter_server_count >= 0) place["parameter_server_count"] = parameter_server_count;
-  if (rebuild) place["rebuild"] = true;
+  if (worker_count >= 0) target.workers = worker_count;
+  if (parameter_server_count >= 0) target.parameter_servers = parameter_server_count;
+  if (rebuild) target.rebuild = true;
 }
 
-void AddVertexPlaceOptions(Command& command, VertexPlaceOptions* options) {
+void AddVertexTargetOptions(Command& command, VertexTargetOptions* options) {
   command.Group(kVertexGroup);
   command.Option("--project", &options->project,
                  "The project (default: the credentials', or GOOGLE_CLOUD_PROJECT)");
@@ -142,7 +143,7 @@ absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
     return absl::InvalidArgumentError(
         absl::StrCat(given, " is for jobs on Vertex AI: add --on vertex"));
   }
-  options.AddTo(submission.place);
+  options.AddTo(MutableTargetOf<VertexTarget>(submission));
   MUSTER_RETURN_IF_ERROR(ChooseJobId(context, options.job_id, "train", submission));
   submission.resumed_from = options.resume;
   return absl::OkStatus();

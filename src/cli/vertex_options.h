@@ -1,4 +1,4 @@
-// Options of commands for jobs on Vertex AI.
+// Command-line options for jobs on Vertex AI.
 #pragma once
 
 #include <string>
@@ -6,23 +6,23 @@
 #include "absl/status/status.h"
 #include "cli/command.h"
 #include "cli/context.h"
-#include "launch/submission.h"
-#include "nlohmann/json.hpp"
+#include "job/submission.h"
 
 namespace muster::cli {
 
 inline constexpr char kVertexGroup[] = "On Vertex AI (--on vertex)";
 
-// Where a job is: for every command that is about one.
-struct VertexPlaceOptions {
+// The location of a job. For all commands that take a job.
+struct VertexTargetOptions {
   std::string project;
   std::string region;
 
   bool given() const { return !project.empty() || !region.empty(); }
-  void AddTo(nlohmann::json& place) const;
+  // Overrides the fields of `target` whose option is given.
+  void AddTo(VertexTarget& target) const;
 };
 
-// What a new job is made of. "" and -1: not given.
+// The resources of a new job. "" and -1 = not given.
 struct VertexRunOptions {
   std::string job_id;
   std::string bucket;
@@ -37,26 +37,27 @@ struct VertexRunOptions {
   std::string image;
   bool rebuild = false;
 
-  // The first of those that were given; "" when none was.
+  // Returns the name of the first given option, or "" if none is given.
   std::string FirstGiven() const;
-  void AddTo(nlohmann::json& place) const;
+  // Overrides the fields of `target` whose option is given.
+  void AddTo(VertexTarget& target) const;
 };
 
-// --project and --region. `options` lives until the command has run, here and below.
-void AddVertexPlaceOptions(Command& command, VertexPlaceOptions* options);
-// --job-id, --bucket, --scale-tier, --master-type, --image and --rebuild.
+// Adds --project and --region. `options` must live until the command has run, here and below.
+void AddVertexTargetOptions(Command& command, VertexTargetOptions* options);
+// Adds --job-id, --bucket, --scale-tier, --master-type, --image and --rebuild.
 void AddVertexJobOptions(Command& command, VertexRunOptions* options);
-// The other ones.
+// Adds the other options of VertexRunOptions.
 void AddVertexTrainOptions(Command& command, VertexRunOptions* options);
 
-// Completes a submission by the options. InvalidArgument when they are given for another platform;
-// AlreadyExists for an id that a job has.
+// Applies the options to a submission for Vertex AI and chooses its id; see ChooseJobId. Returns
+// InvalidArgument if an option is given for another platform, AlreadyExists if the id is taken.
 absl::Status ApplyVertexOptions(Context& context, const std::string& platform,
                                 const VertexRunOptions& options, Submission& submission);
 
-// Gives a submission, whose place is set, an id that no job of the history has: the one that was
-// asked for, else PREFIX_%Y%m%d_%H%M%S. That of a job that never came to be may be taken, too. It
-// is not kept for it: see TakeId.
+// Sets the id of a submission to `wanted`, or to PREFIX_%Y%m%d_%H%M%S if that is "". The id is not
+// in the history, or is that of an unmade job (see IsUnmade). Does not reserve it: see TakeId.
+// Returns AlreadyExists if `wanted` is taken. REQUIRES: submission.target is a VertexTarget.
 absl::Status ChooseJobId(Context& context, const std::string& wanted, const std::string& prefix,
                          Submission& submission);
 

@@ -1,4 +1,4 @@
-// muster vertex-task: what every container of a job on Vertex AI runs.
+// muster vertex-task: the entry point of every container of a job on Vertex AI.
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,15 +10,15 @@
 #include "base/variables.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "launch/vertex/custom_job.h"
-#include "launch/vertex/task.h"
+#include "platform/vertex/custom_job.h"
+#include "platform/vertex/task.h"
 #include "process/signals.h"
 #include "process/spawn.h"
 
 namespace muster::cli {
 namespace {
 
-// Becomes the program; returns only when it cannot.
+// Replaces this process with the task. Returns only on failure.
 absl::Status Become(const TaskLaunch& launch) {
   std::map<std::string, std::string> env = CurrentEnvironment();
   for (const auto& [name, value] : launch.env) env[name] = value;

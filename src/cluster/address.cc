@@ -28,7 +28,7 @@ std::optional<Address> ParseAddress(absl::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty() || !std::all_of(host.begin(), host.end(), IsHostCharacter)) return std::nullopt;
-  // Without brackets nobody can tell an IPv6 address from its port.
+  // Without brackets, an IPv6 address and its port are ambiguous.
   if (!bracketed && host.find(':') != absl::string_view::npos) return std::nullopt;
 
   int port = 0;

@@ -1,4 +1,4 @@
-// "host:port", taken apart and put together. Pure.
+// Parses and formats "host:port". Pure functions.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,24 @@
 
 namespace muster {
 
-// What the certificates of a job's tasks are for, whatever their addresses are.
+// The server name in the certificates of a job's tasks, independent of their addresses.
 inline constexpr char kTaskTlsName[] = "task.muster";
 
 struct Address {
-  std::string host;  // an IPv6 address without its brackets
+  std::string host;  // an IPv6 address has no brackets here
   int port = 0;
   bool operator==(const Address&) const = default;
 };
 
-// Reads "host:2222" and "[::1]:2222". nullopt when the text has no host, no port of 1 to 65535, or
-// a character that would break a comma-separated list of hosts or a line.
+// Parses "host:2222" and "[::1]:2222". Returns nullopt if the host is missing, the port is not in 1
+// to 65535, or a character would break a comma-separated list of hosts or a line.
 std::optional<Address> ParseAddress(absl::string_view text);
-// The other way round, with brackets where the host needs them.
+// The inverse: returns "host:port", with brackets around an IPv6 address.
 std::string MakeAddress(absl::string_view host, int port);
-// Whether the host is this machine for certain: localhost or an address of the loopback interface.
-// A name is not looked up.
+// Returns true if the host is certainly this machine: localhost or a loopback address. Does not
+// resolve names.
 bool IsLoopback(absl::string_view host);
-// 0 when there is none.
+// Returns the port of an address, or 0 if it has none.
 int PortOf(absl::string_view address);
 
 }  // namespace muster

@@ -11,14 +11,14 @@ TEST(AddressTest, ReadsHostsAndPorts) {
   EXPECT_EQ(ParseAddress("[fe80::1]:65535"), (Address{"fe80::1", 65535}));
 }
 
-TEST(AddressTest, PutsThemTogetherAgain) {
+TEST(AddressTest, FormatsHostsAndPorts) {
   for (const char* text : {"instance-1:8000", "10.0.0.7:1", "[fe80::1]:65535"}) {
     const auto address = ParseAddress(text);
     EXPECT_EQ(MakeAddress(address->host, address->port), text);
   }
 }
 
-TEST(AddressTest, RefusesEverythingElse) {
+TEST(AddressTest, RejectsEverythingElse) {
   for (const char* text :
        {"", ":", "host", "host:", ":2222", "host:0", "host:65536", "host:-1", "host:+1", "host: 1",
         "host:99999999999999999999", "a b:1", "a,b:1", "a\nb:1", "::1:2222", "[]:1"}) {

@@ -1,4 +1,4 @@
-// Which address each task of a job has: role -> [host:port], TensorFlow's ClusterSpec.
+// The address of each task of a job: role -> [host:port], as in TensorFlow's ClusterSpec.
 #pragma once
 
 #include <map>
@@ -10,27 +10,27 @@
 
 namespace muster {
 
-// Roles are kept sorted by name and tasks by index, so that every task of a job writes the same
-// bytes. Indices may have gaps: that is the sparse form. Plain data.
+// Roles are sorted by name and tasks by index, so that every task of a job writes the same bytes.
+// Indices may have gaps (the sparse form). A value type.
 class ClusterSpec {
  public:
   using Addresses = std::map<int, std::string>;  // index -> host:port
 
   void Set(const TaskId& task, std::string address);
-  // "" when the cluster does not have that task.
+  // Returns "" if the cluster does not contain the task.
   absl::string_view AddressOf(const TaskId& task) const;
   bool Contains(const TaskId& task) const { return !AddressOf(task).empty(); }
   const std::map<std::string, Addresses>& roles() const { return roles_; }
-  // "a:1,b:2" of a role, in order of index; "" when there is none.
+  // Returns the addresses of a role as "a:1,b:2", ordered by index; "" if it has none.
   std::string Hosts(absl::string_view role) const;
   int size() const;
   bool empty() const { return roles_.empty(); }
   bool operator==(const ClusterSpec&) const = default;
 
-  // The cluster without one role: what the others see of an evaluator.
+  // Returns the cluster without one role. Other tasks do not see the evaluator, for example.
   ClusterSpec Without(absl::string_view role) const;
-  // The sparse form that a task of a job with dynamic workers sees: a ps sees only itself, any
-  // other task every ps, the chief (or worker:0 would take itself for it) and itself.
+  // Returns the sparse view of a task in a job with dynamic workers. A ps sees only itself. Any
+  // other task sees itself, every ps and the chief (without which worker:0 would act as the chief).
   ClusterSpec SparseViewOf(const TaskId& task) const;
 
  private:

@@ -17,28 +17,28 @@ std::string HostOf(absl::string_view address) {
   return parsed ? parsed->host : std::string(address);
 }
 
-// Where a rank stands among the hosts: hosts are numbered as they first appear in order of rank.
-struct Place {
+// The position of a rank on its host. Hosts are numbered by their lowest rank.
+struct LocalRank {
   int local_rank = 0;
   int local_world_size = 0;
   int group_rank = 0;
 };
 
-Place PlaceOf(const ClusterSpec& cluster, const std::vector<TaskId>& ranked, size_t rank) {
+LocalRank LocalRankOf(const ClusterSpec& cluster, const std::vector<TaskId>& ranked, size_t rank) {
   const std::string own_host = HostOf(cluster.AddressOf(ranked[rank]));
-  Place place;
+  LocalRank local;
   std::set<std::string> earlier_hosts;
   for (size_t i = 0; i < ranked.size(); ++i) {
     std::string host = HostOf(cluster.AddressOf(ranked[i]));
     if (host == own_host) {
-      if (i < rank) ++place.local_rank;
-      ++place.local_world_size;
-    } else if (place.local_world_size == 0) {
+      if (i < rank) ++local.local_rank;
+      ++local.local_world_size;
+    } else if (local.local_world_size == 0) {
       earlier_hosts.insert(std::move(host));
     }
   }
-  place.group_rank = static_cast<int>(earlier_hosts.size());
-  return place;
+  local.group_rank = static_cast<int>(earlier_hosts.size());
+  return local;
 }
 
 }  // namespace
@@ -48,14 +48,14 @@ std::vector<TaskId> RankedTasks(const ClusterSpec& cluster) {
   const auto append = [&](const std::string& role, const ClusterSpec::Addresses& addresses) {
     for (const auto& [index, address] : addresses) ranked.push_back({role, index});
   };
-  constexpr absl::string_view kFirst[] = {"chief", "master", "worker"};
-  for (absl::string_view role : kFirst) {
+  constexpr absl::string_view kLeaders[] = {"chief", "master", "worker"};
+  for (absl::string_view role : kLeaders) {
     const auto found = cluster.roles().find(std::string(role));
     if (found != cluster.roles().end()) append(found->first, found->second);
   }
   for (const auto& [role, addresses] : cluster.roles()) {
     if (role == "ps" || role == "evaluator") continue;
-    if (std::find(std::begin(kFirst), std::end(kFirst), role) != std::end(kFirst)) continue;
+    if (std::find(std::begin(kLeaders), std::end(kLeaders), role) != std::end(kLeaders)) continue;
     append(role, addresses);
   }
   return ranked;
@@ -67,15 +67,15 @@ std::map<std::string, std::string> CollectiveVariables(const ClusterSpec& cluste
   const auto self = std::find(ranked.begin(), ranked.end(), task);
   if (self == ranked.end()) return {};
   const size_t rank = static_cast<size_t>(self - ranked.begin());
-  const Place place = PlaceOf(cluster, ranked, rank);
+  const LocalRank local = LocalRankOf(cluster, ranked, rank);
   const absl::string_view leader = cluster.AddressOf(ranked.front());
 
   std::map<std::string, std::string> variables = {
       {"RANK", absl::StrCat(rank)},
       {"WORLD_SIZE", absl::StrCat(ranked.size())},
-      {"LOCAL_RANK", absl::StrCat(place.local_rank)},
-      {"LOCAL_WORLD_SIZE", absl::StrCat(place.local_world_size)},
-      {"GROUP_RANK", absl::StrCat(place.group_rank)},
+      {"LOCAL_RANK", absl::StrCat(local.local_rank)},
+      {"LOCAL_WORLD_SIZE", absl::StrCat(local.local_world_size)},
+      {"GROUP_RANK", absl::StrCat(local.group_rank)},
       {"MASTER_ADDR", HostOf(leader)},
       {"JAX_COORDINATOR_ADDRESS", std::string(leader)},
       {"JAX_NUM_PROCESSES", absl::StrCat(ranked.size())},

@@ -1,4 +1,5 @@
-// The variables by which PyTorch (torchrun's names) and JAX find their peers. Pure.
+// The environment variables for peer discovery in PyTorch (as set by torchrun) and JAX. Pure
+// functions.
 #pragma once
 
 #include <map>
@@ -10,13 +11,13 @@
 
 namespace muster {
 
-// The tasks that take part in collectives, rank 0 first: chief or master, then worker, then the
-// other roles by name. ps and evaluator have no rank.
+// Returns the tasks that take part in collectives, ordered by rank: chief or master, then worker,
+// then the other roles by name. ps and evaluator have no rank.
 std::vector<TaskId> RankedTasks(const ClusterSpec& cluster);
 
-// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT,
-// JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID. A task without a rank gets none of
-// them. Tasks with the same host in their address share a host (LOCAL_RANK counts within it).
+// Returns RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT,
+// JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID of a task; an empty map for a task
+// without a rank. Tasks whose addresses have the same host are on one host (see LOCAL_RANK).
 std::map<std::string, std::string> CollectiveVariables(const ClusterSpec& cluster,
                                                        const TaskId& task);
 

@@ -42,7 +42,7 @@ TEST(RanksTest, VariablesOfAWorker) {
   EXPECT_EQ(last.at("GROUP_RANK"), "0");
 }
 
-TEST(RanksTest, Ipv6LeaderLosesItsBracketsOnlyWhereTheHostStandsAlone) {
+TEST(RanksTest, Ipv6LeaderHasNoBracketsInMasterAddr) {
   ClusterSpec cluster;
   cluster.Set({"worker", 0}, "[::1]:2222");
   const auto variables = CollectiveVariables(cluster, {"worker", 0});

@@ -17,14 +17,13 @@ absl::StatusOr<TaskId> TaskId::Parse(absl::string_view text) {
   bool valid = !role.empty() && std::none_of(role.begin(), role.end(), absl::ascii_isspace);
   if (valid && colon != absl::string_view::npos) {
     const absl::string_view digits = text.substr(colon + 1);
-    // SimpleAtoi alone would also take "+1" and " 1".
+    // SimpleAtoi alone would also accept "+1" and " 1".
     valid = std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit) &&
             absl::SimpleAtoi(digits, &task.index);
   }
   if (!valid) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a task is written role:index, such as worker:1; got '",
-                     Ellipsize(Printable(text), 60), "'"));
+    return absl::InvalidArgumentError(absl::StrCat("invalid task '", Ellipsize(Printable(text), 60),
+                                                   "'; expected role:index, such as worker:1"));
   }
   return task;
 }

@@ -1,4 +1,4 @@
-// A task's name: a role and an index, written "worker:1".
+// The id of a task within its job: a role and an index, written "worker:1".
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@ struct TaskId {
   std::string role;
   int index = 0;
 
-  // Reads "worker:1"; a role alone means index 0.
+  // Parses "worker:1"; a role alone means index 0. Returns InvalidArgument for anything else.
   static absl::StatusOr<TaskId> Parse(absl::string_view text);
   std::string ToString() const;
 

@@ -19,7 +19,7 @@ TEST(TaskIdTest, RoleAloneMeansItsFirstTask) {
   EXPECT_EQ(*TaskId::Parse("chief"), (TaskId{"chief", 0}));
 }
 
-TEST(TaskIdTest, MistakesSayWhatWasExpected) {
+TEST(TaskIdTest, ErrorsShowTheExpectedForm) {
   for (const char* text : {"", ":", ":1", "worker:", "worker:x", "worker:-1", "worker:+1",
                            "worker:1:2", "worker:99999999999", "wor ker:1", "worker: 1"}) {
     const absl::StatusOr<TaskId> task = TaskId::Parse(text);

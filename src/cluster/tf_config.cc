@@ -28,8 +28,8 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", Ellipsize(Printable(text), 60), "\"");
 }
 
-// A value as a message names it. Containers are not printed: they may be large, and printing is
-// recursive while their depth is the writer's choice.
+// Describes a value for messages. Does not print containers: input controls their size and depth,
+// and printing is recursive.
 std::string Describe(const Json& value) {
   if (value.is_string()) return Quoted(value.get_ref<const std::string&>());
   if (value.is_array()) return "a list";
@@ -42,7 +42,7 @@ absl::Status Mistake(absl::string_view where, absl::string_view expected, const 
       absl::StrCat("TF_CONFIG: ", where, " must be ", expected, ", got ", Describe(value)));
 }
 
-// The value of a key; null when it is absent, which TensorFlow treats alike.
+// Returns the value of a key, or null if it is absent: TensorFlow treats both alike.
 const Json& Member(const Json& object, const char* key) {
   static const Json kNull;
   const auto found = object.find(key);
@@ -56,7 +56,7 @@ std::optional<int> ParseIndex(absl::string_view digits) {
   return index;
 }
 
-// TensorFlow passes the index through int(), so scripts that quote it are common.
+// Accepts a quoted index too: TensorFlow passes it through int(), so such scripts are common.
 std::optional<int> ReadIndex(const Json& value) {
   if (value.is_string()) return ParseIndex(value.get_ref<const std::string&>());
   if (!value.is_number_unsigned()) return std::nullopt;
@@ -130,16 +130,16 @@ std::string DescribeIndices(const ClusterSpec::Addresses& addresses) {
   return absl::StrCat(addresses.size(), " tasks, ", first, " to ", last);
 }
 
-// `source` begins the message: where the task was named.
+// `source` starts the message: it names where the task comes from.
 absl::Status CheckTask(const ClusterSpec& cluster, const TaskId& task, absl::string_view source) {
   if (cluster.Contains(task) || task.role == "evaluator") return absl::OkStatus();
   const auto role = cluster.roles().find(task.role);
   if (role != cluster.roles().end()) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": the cluster has no ", task.ToString(),
-                                                   "; of ", task.role, " it has ",
+                                                   "; role ", task.role, " has ",
                                                    DescribeIndices(role->second)));
   }
-  // One process on its own needs no address, whatever training role it plays.
+  // A single training process needs no cluster, whatever its role.
   const bool trains = task.role == "chief" || task.role == "master" || task.role == "worker";
   if (cluster.empty() && trains && task.index == 0) return absl::OkStatus();
   std::string known;
@@ -160,7 +160,7 @@ absl::StatusOr<std::string> ReadModelDir(const Json& value, absl::string_view co
   if (!configured.empty() && given != configured) {
     return absl::InvalidArgumentError(
         absl::StrCat("TF_CONFIG: model_dir is ", Quoted(given), " but the configuration says ",
-                     Quoted(configured), "; give it in one place, or the same in both"));
+                     Quoted(configured), "; remove one, or make them equal"));
   }
   return given;
 }
@@ -195,9 +195,9 @@ nlohmann::ordered_json ClusterToJson(const ClusterSpec& cluster) {
   return json;
 }
 
-// As Kubeflow writes the part of a cluster that a task sees: workers by their index, also the
-// first, and both roles, be they empty. `lists`: its older form, in which other roles are lists
-// whatever the task's own index is; the newer one cannot say so, and TensorFlow needs the index.
+// Writes a partial cluster as Kubeflow does: workers always by index, and both ps and worker
+// present even if empty. `lists` selects the form of sparseCluster, in which the other roles are
+// lists even if indices are missing. The form of cluster keeps the indices, which TensorFlow needs.
 nlohmann::ordered_json SparseToJson(const ClusterSpec& cluster, bool lists) {
   auto json = ClusterToJson(cluster);
   for (const auto& [role, addresses] : cluster.roles()) {
@@ -223,9 +223,9 @@ absl::Status AddHosts(const std::string& role, absl::string_view hosts, ClusterS
   int index = 0;
   for (absl::string_view address : absl::StrSplit(hosts, ',')) {
     if (!ParseAddress(address)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", role, "_hosts must be host:port,host:port,…; its entry ", index,
-                       " is ", Quoted(address)));
+      return absl::InvalidArgumentError(absl::StrCat("--", role,
+                                                     "_hosts must be host:port,host:port,…; entry ",
+                                                     index, " is ", Quoted(address)));
     }
     cluster.Set({role, index++}, std::string(address));
   }
@@ -242,12 +242,12 @@ std::string WriteTfConfig(const TfConfig& config) {
   if (config.task) json["task"] = {{"type", config.task->role}, {"index", config.task->index}};
   if (!config.model_dir.empty()) json["model_dir"] = config.model_dir;
   if (!config.environment.empty()) json["environment"] = config.environment;
-  // Replacing what is not UTF-8 keeps dump() from throwing.
+  // `replace` keeps dump() from throwing on invalid UTF-8.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json, absl::string_view model_dir) {
-  // An empty variable counts as an absent one.
+  // An empty variable counts as unset.
   if (absl::StripAsciiWhitespace(json).empty()) json = "{}";
   const Json document = ParseJson(json);
   if (document.is_discarded()) {

@@ -1,4 +1,4 @@
-// TF_CONFIG in both directions, and the four-flag form that older trainers take. Pure.
+// Reads and writes TF_CONFIG and the four flags of older trainers. Pure functions.
 #pragma once
 
 #include <optional>
@@ -16,26 +16,27 @@ struct TfConfig {
   std::optional<TaskId> task;  // none: a single local process
   std::string model_dir;       // "" = none
   std::string environment;     // "local" (also when absent) or "cloud"
-  bool sparse = false;         // a part of a cluster: Kubeflow's programs look in sparseCluster
+  bool sparse = false;         // a partial cluster; Kubeflow programs read it from sparseCluster
   bool operator==(const TfConfig&) const = default;
 };
 
-// One line of JSON with stable key order: cluster (roles sorted; a list when the indices have no
-// gap, else an object index -> address), task {type, index}, model_dir, environment. A sparse one
-// has the cluster under both names; there the workers are always an object.
+// Returns one line of JSON with a stable key order: cluster (roles sorted; a list if the indices
+// have no gaps, else an object index -> address), task {type, index}, model_dir, environment. A
+// sparse config has both cluster and sparseCluster, with workers always as an object.
 std::string WriteTfConfig(const TfConfig& config);
 
-// TensorFlow's rules: no task type -> a single local process; index defaults to 0; a task that is
-// not in the cluster is an error (an evaluator is never expected there). `model_dir` is the
-// configuration's own, "" = none: a different one in TF_CONFIG is an error. A sparseCluster is
-// taken where there is no cluster. Every error says what was expected.
+// Parses TF_CONFIG by TensorFlow's rules: without a task type the process is single and local; the
+// index defaults to 0; a task must be in the cluster, except for an evaluator, which never is.
+// `model_dir` is the one from the configuration ("" = none); TF_CONFIG must not name a different
+// one. sparseCluster is read only if there is no cluster. Returns InvalidArgument with the expected
+// form.
 absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json, absl::string_view model_dir = "");
 
-// Which task leads: master:0 or chief:0 where the cluster has one, else worker:0; a process without
-// a cluster leads itself.
+// Returns true if the task is the chief: master:0 or chief:0 if the cluster has one, else worker:0.
+// A process without a cluster is its own chief.
 bool IsChief(const TfConfig& config);
 
-// --job_name=… --task_index=… --ps_hosts=… --worker_hosts=…
+// Returns --job_name=… --task_index=… --ps_hosts=… --worker_hosts=…
 std::vector<std::string> WriteTaskFlags(const ClusterSpec& cluster, const TaskId& task);
 
 struct TaskFlags {
@@ -44,6 +45,7 @@ struct TaskFlags {
   std::string ps_hosts;  // host:port,host:port
   std::string worker_hosts;
 };
+// Returns InvalidArgument, with the flag, if the flags are inconsistent.
 absl::StatusOr<TfConfig> ReadTaskFlags(const TaskFlags& flags);
 
 }  // namespace muster

@@ -9,12 +9,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The TF_CONFIG of docs on running by hand: one master, one ps, one worker on three machines.
+// The TF_CONFIG from the documentation on manual runs: a master, a ps and a worker on three
+// machines.
 constexpr char kByHand[] =
     R"({"cluster":{"master":["instance-1:8000"],"ps":["instance-2:8000"],"worker":["instance-3:8000"]},)"
     R"("task":{"type":"worker","index":0},"model_dir":"gs://bucket/your/path","environment":"cloud"})";
 
-// What the TfJob operator gives to worker 1.
+// The TF_CONFIG that the TFJob operator sets for worker 1.
 constexpr char kTfJob[] =
     R"({"cluster":{"master":["distributed-mnist-master-5oz2-0:2222"],)"
     R"("ps":["distributed-mnist-ps-5oz2-0:2222"],)"
@@ -58,7 +59,7 @@ TEST(TfConfigTest, ReadsBothExamplesBack) {
   }
 }
 
-TEST(TfConfigTest, APartOfAClusterHasKubeflowsNameToo) {
+TEST(TfConfigTest, PartialClusterIsAlsoWrittenAsSparseCluster) {
   TfConfig config;
   config.cluster.Set({"ps", 0}, "p0:1");
   config.cluster.Set({"worker", 0}, "w0:1");
@@ -133,9 +134,9 @@ TEST(TfConfigTest, TaskMustBeInTheCluster) {
   EXPECT_EQ(ErrorOf(R"({"cluster":{"worker":["a:1"],"ps":["b:1"]},"task":{"type":"chief"}})"),
             "TF_CONFIG: the task chief:0 is not in the cluster, which has the roles ps, worker");
   EXPECT_EQ(ErrorOf(R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker","index":2}})"),
-            "TF_CONFIG: the cluster has no worker:2; of worker it has 2 tasks, 0 to 1");
+            "TF_CONFIG: the cluster has no worker:2; role worker has 2 tasks, 0 to 1");
   EXPECT_EQ(ErrorOf(R"({"cluster":{"worker":{"1":"a:1"}},"task":{"type":"worker"}})"),
-            "TF_CONFIG: the cluster has no worker:0; of worker it has only 1");
+            "TF_CONFIG: the cluster has no worker:0; role worker has only 1");
 }
 
 TEST(TfConfigTest, ModelDirOfTheConfigurationMustAgree) {
@@ -146,7 +147,7 @@ TEST(TfConfigTest, ModelDirOfTheConfigurationMustAgree) {
               AllOf(HasSubstr("\"gs://a/b\""), HasSubstr("\"/m\"")));
 }
 
-TEST(TfConfigTest, MistakesNameThePlaceAndWhatWasExpected) {
+TEST(TfConfigTest, ErrorsNameTheKeyAndTheExpectedForm) {
   EXPECT_EQ(ErrorOf(R"({"cluster":{"worker":["a:1",5]}})"),
             "TF_CONFIG: cluster.worker[1] must be \"host:port\", got 5");
   EXPECT_EQ(ErrorOf(R"({"cluster":{"worker":["a"]}})"),
@@ -171,7 +172,7 @@ TEST(TfConfigTest, MistakesNameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("{'a': 1}"), "TF_CONFIG is not valid JSON: \"{'a': 1}\"");
 }
 
-TEST(TfConfigTest, IndicesThatAreNoIndicesAreMistakes) {
+TEST(TfConfigTest, InvalidIndicesAreErrors) {
   for (const char* index : {"-1", "1e99", "1.5", "1e400", "99999999999999999999999", "2147483648",
                             "true", "[]", "\"x\"", "\"\"", "\"-1\""}) {
     const std::string text =
@@ -181,7 +182,7 @@ TEST(TfConfigTest, IndicesThatAreNoIndicesAreMistakes) {
   }
 }
 
-TEST(TfConfigTest, HostileTextIsOnlyAnError) {
+TEST(TfConfigTest, HostileInputIsAnError) {
   constexpr size_t kDeep = 200'000;
   EXPECT_THAT(ErrorOf(std::string(kDeep, '[')), HasSubstr("not valid JSON"));
   EXPECT_THAT(ErrorOf(std::string(kDeep, '[') + std::string(kDeep, ']')),
@@ -194,7 +195,7 @@ TEST(TfConfigTest, HostileTextIsOnlyAnError) {
   EXPECT_LT(ErrorOf(R"({"environment":")" + std::string(100'000, 'x') + "\"}").size(), 300);
 }
 
-TEST(TfConfigTest, WritingReplacesWhatIsNotUtf8) {
+TEST(TfConfigTest, WritingReplacesInvalidUtf8) {
   TfConfig config;
   config.model_dir = "/m\xff";
   EXPECT_EQ(WriteTfConfig(config), "{\"cluster\":{},\"model_dir\":\"/m\xEF\xBF\xBD\"}");
@@ -246,12 +247,12 @@ TEST(TaskFlagsTest, NoFlagsAreASingleLocalProcess) {
   EXPECT_TRUE(IsChief(*config));
 }
 
-TEST(TaskFlagsTest, MistakesNameTheFlag) {
+TEST(TaskFlagsTest, ErrorsNameTheFlag) {
   const auto error = [](const TaskFlags& flags) {
     return std::string(ReadTaskFlags(flags).status().message());
   };
   EXPECT_EQ(error({"worker", 0, "p0:2222,", "w0:1"}),
-            "--ps_hosts must be host:port,host:port,…; its entry 1 is \"\"");
+            "--ps_hosts must be host:port,host:port,…; entry 1 is \"\"");
   EXPECT_THAT(error({"worker", -1, "", "w0:1"}), HasSubstr("--task_index must be 0 or more"));
   EXPECT_THAT(error({"worker", 1, "", "w0:1"}), HasSubstr("has no worker:1"));
   EXPECT_THAT(error({"boss", 0, "", "w0:1"}), HasSubstr("the roles worker"));

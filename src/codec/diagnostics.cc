@@ -6,9 +6,10 @@
 #include "base/terminal_text.h"
 
 namespace muster::codec {
+
 std::string Quoted(absl::string_view word) {
   constexpr int kCells = 60;
-  // What lies beyond is cut anyway, and a word may be megabytes long.
+  // Bounds the cost of Printable(): input may be megabytes long, and the rest is cut anyway.
   constexpr size_t kBytes = 16 * kCells;
   return absl::StrCat("'", Ellipsize(Printable(word.substr(0, kBytes)), kCells), "'");
 }
@@ -25,7 +26,7 @@ void Diagnostics::Warn(Mark mark, std::string message) {
   if (!warned_enough()) warnings_.push_back({mark, std::move(message)});
 }
 
-std::string Diagnostics::Place(Mark mark) const {
+std::string Diagnostics::Location(Mark mark) const {
   if (locate_) {
     const std::string path = locate_(mark);
     return path.empty() ? "" : absl::StrCat(path, ": ");
@@ -43,7 +44,7 @@ std::vector<Diagnostics::Item> Diagnostics::Sorted(std::vector<Item> items) {
 std::vector<std::string> Diagnostics::Warnings() const {
   std::vector<std::string> texts;
   for (const Item& item : Sorted(warnings_)) {
-    texts.push_back(absl::StrCat(Place(item.mark), item.message));
+    texts.push_back(absl::StrCat(Location(item.mark), item.message));
   }
   return texts;
 }
@@ -52,10 +53,10 @@ absl::Status Diagnostics::ToStatus() const {
   if (empty()) return absl::OkStatus();
   std::string text;
   for (const Item& item : Sorted(items_)) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", Place(item.mark), item.message);
+    absl::StrAppend(&text, text.empty() ? "" : "\n", Location(item.mark), item.message);
   }
   if (dropped_ > 0) {
-    absl::StrAppend(&text, "\n", Place({}), "and ", dropped_, " more mistake",
+    absl::StrAppend(&text, "\n", Location({}), "and ", dropped_, " more mistake",
                     dropped_ == 1 ? "" : "s");
   }
   return absl::InvalidArgumentError(text);

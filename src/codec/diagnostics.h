@@ -1,4 +1,4 @@
-// Mistakes in a text, with the place of each.
+// Collects the mistakes in a text, each with its position.
 #pragma once
 
 #include <compare>
@@ -13,41 +13,42 @@
 
 namespace muster::codec {
 
-// A place in a text, counted from 1; columns count bytes. {0, 0}: the text as a whole.
+// A position in a text, counted from 1; columns count bytes. {0, 0} stands for the whole text.
 struct Mark {
   int line = 0;
   int column = 0;
   auto operator<=>(const Mark&) const = default;
 };
 
-// A user's word as a message shows it: in quotes, printable, cut when it is long.
+// Returns user input as it is shown in messages: quoted, printable, shortened if long.
 std::string Quoted(absl::string_view word);
 
-// Collects mistakes so that a user sees all of them at once. At most kLimit are kept; the rest are
-// counted.
+// Collects mistakes so that the user gets all of them at once. Keeps at most kLimit and counts the
+// rest. Not thread-safe.
 class Diagnostics {
  public:
   static constexpr size_t kLimit = 100;
   static constexpr size_t kWarningLimit = 20;
-  // Names the place of a mark; "" for the whole text. Must outlive the diagnostics' use.
+  // Returns the name of a position; "" for the whole text. Its captures must outlive the
+  // diagnostics.
   using Locator = std::function<std::string(Mark)>;
 
   explicit Diagnostics(std::string file) : file_(std::move(file)) {}
-  // Of an object that no file holds: places are what `locate` returns.
+  // For an object that comes from no file: `locate` names the positions.
   explicit Diagnostics(Locator locate) : locate_(std::move(locate)) {}
   void Add(Mark mark, std::string message);
-  // For the author's attention; not a mistake. At most kWarningLimit are kept.
+  // Adds a warning, which does not make ToStatus() fail. Keeps at most kWarningLimit.
   void Warn(Mark mark, std::string message);
-  // No more warnings are kept, so that a costly one need not be made.
+  // Returns true if further warnings are dropped, so that callers can skip composing them.
   bool warned_enough() const { return warnings_.size() >= kWarningLimit; }
   bool empty() const { return items_.empty(); }
-  // No more are kept, so that a costly message need not be made.
+  // Returns true if further mistakes are only counted, so that callers can skip composing messages.
   bool full() const { return items_.size() >= kLimit; }
   size_t count() const { return items_.size() + dropped_; }
-  // OK when there are none, else InvalidArgument with one "file:line:column: message" a line, in
-  // order of place.
+  // Returns OK if there are no mistakes, else InvalidArgument with one "file:line:column: message"
+  // per line, ordered by position.
   absl::Status ToStatus() const;
-  // The same form, in order of place.
+  // Returns the warnings in the same form and order.
   std::vector<std::string> Warnings() const;
 
  private:
@@ -55,7 +56,7 @@ class Diagnostics {
     Mark mark;
     std::string message;
   };
-  std::string Place(Mark mark) const;
+  std::string Location(Mark mark) const;
   static std::vector<Item> Sorted(std::vector<Item> items);
 
   std::string file_;

@@ -5,9 +5,9 @@
 namespace muster::codec {
 namespace {
 
-TEST(DiagnosticsTest, NothingWrongIsOk) { EXPECT_TRUE(Diagnostics("job.yaml").ToStatus().ok()); }
+TEST(DiagnosticsTest, NoMistakesIsOk) { EXPECT_TRUE(Diagnostics("job.yaml").ToStatus().ok()); }
 
-TEST(DiagnosticsTest, MistakesComeInOrderOfPlace) {
+TEST(DiagnosticsTest, MistakesAreOrderedByPosition) {
   Diagnostics diagnostics("job.yaml");
   diagnostics.Add({3, 1}, "third");
   diagnostics.Add({1, 12}, "second");

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "base/units.h"
 
 namespace muster::codec {
@@ -30,6 +30,7 @@ const Node* MapReader::Find(absl::string_view key) {
 
 const Node* MapReader::Require(absl::string_view key, absl::string_view expected) {
   const Node* value = Find(key);
+  // The constructor has already reported a node that is not a map.
   const bool is_map = node_.kind == Node::Kind::kMap || node_.kind == Node::Kind::kNull;
   if (value == nullptr && is_map) {
     diagnostics_.Add(node_.mark, absl::StrCat(what_, " lacks '", key, "'; expected ", expected));
@@ -167,7 +168,7 @@ void MapReader::Finish() {
   for (const auto& [key, value] : node_.entries) {
     if (std::find(known_.begin(), known_.end(), key.name) != known_.end()) continue;
     if (diagnostics_.full()) {
-      diagnostics_.Add(key.mark, "");  // counted only
+      diagnostics_.Add(key.mark, "");  // only counted: spares the edit distances
       continue;
     }
     std::string hint = DidYouMean(key.name, known_);

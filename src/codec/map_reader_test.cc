@@ -78,7 +78,7 @@ TEST_F(MapReaderTest, WrongKindsReadAsAbsentAndAreAllReported) {
       "f:11:1: 'n' of the job must be text, not nothing");
 }
 
-TEST_F(MapReaderTest, ValuesWithinListsAndMapsHaveTheirOwnPlace) {
+TEST_F(MapReaderTest, ValuesWithinListsAndMapsHaveTheirOwnPosition) {
   MapReader reader = Read("m: {A: [], B: b}\nl: [a, {}]\n");
   EXPECT_EQ(reader.StringMap("m").size(), 1u);
   EXPECT_EQ(reader.StringList("l").size(), 1u);
@@ -113,7 +113,7 @@ TEST_F(MapReaderTest, RequiredKeys) {
   EXPECT_EQ(Mistakes(), "f:1:1: the job lacks 'name'; expected the job's name");
 }
 
-TEST_F(MapReaderTest, WhatIsNoMapIsOneMistakeNotOnePerKey) {
+TEST_F(MapReaderTest, NonMapIsOneMistakeNotOnePerKey) {
   MapReader reader = Read("[a, b]");
   reader.Require("name", "a name");
   EXPECT_EQ(reader.String("x"), std::nullopt);
@@ -121,7 +121,7 @@ TEST_F(MapReaderTest, WhatIsNoMapIsOneMistakeNotOnePerKey) {
   EXPECT_EQ(Mistakes(), "f:1:1: the job must be a map, not a list");
 }
 
-TEST_F(MapReaderTest, AHundredThousandUnknownKeysCostLittle) {
+TEST_F(MapReaderTest, ManyUnknownKeysAreCheap) {
   std::string text;
   for (int i = 0; i < 90'000; ++i) text += "unknown_key_" + std::to_string(i) + ": 1\n";
   MapReader reader = Read(text);

@@ -43,7 +43,7 @@ bool IsDecimal(absl::string_view text) {
   return !text.empty() && CountDigits(text) == text.size();
 }
 
-// 0x1f and 0o17. nullopt also when it does not fit.
+// Parses 0x1f and 0o17. Returns nullopt for anything else and on overflow.
 std::optional<int64_t> PrefixedInt(absl::string_view text) {
   if (text.size() < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'o')) return std::nullopt;
   const int base = text[1] == 'x' ? 16 : 8;
@@ -79,7 +79,7 @@ std::optional<int64_t> AsInt(const Node& node) {
   if (const auto prefixed = PrefixedInt(node.scalar)) return prefixed;
   if (!IsDecimal(node.scalar)) return std::nullopt;
   if (int64_t value = 0; absl::SimpleAtoi(node.scalar, &value)) return value;
-  // Beyond 2^53 a double no longer tells one integer from the next.
+  // Beyond 2^53 a double cannot represent every integer.
   constexpr double kExact = 9007199254740992.0;
   const auto number = AsNumber(node);
   if (!number || std::abs(*number) > kExact || std::trunc(*number) != *number) return std::nullopt;
@@ -129,7 +129,7 @@ nlohmann::json ToJson(const Node& node) {
       break;
   }
   if (const auto boolean = AsBool(node)) return *boolean;
-  // "2.0" stays a fraction here: JSON keeps the two apart, and so do the readers of a manifest.
+  // "2.0" stays a floating-point number: JSON and the readers of manifests distinguish the two.
   const bool fraction = node.scalar.find_first_of(".eE") != std::string::npos;
   const bool prefixed = PrefixedInt(node.scalar).has_value();
   if (const auto integer = AsInt(node); integer && (prefixed || !fraction)) return *integer;

@@ -1,4 +1,4 @@
-// A document (YAML, and so JSON) as a tree in which every value and every key knows its place.
+// A YAML or JSON document as a tree; every key and value carries its position.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct Node {
   Kind kind = Kind::kNull;
   Mark mark;
   std::string scalar;          // of a kScalar
-  bool quoted = false;         // the scalar was quoted, so it is a string whatever it looks like
+  bool quoted = false;         // the scalar was quoted, so it is always a string
   std::vector<Node> items;     // of a kSequence
   std::vector<Entry> entries;  // of a kMap; names are unique
 
-  // The value of `key`, or null when this is no map or has no such key.
+  // Returns the value of `key`, or null if this is not a map or has no such key. Linear search.
   const Node* Find(absl::string_view key) const;
 };
 
@@ -38,17 +38,17 @@ struct Entry {
   Node value;
 };
 
-// What an unquoted scalar means by YAML 1.2's core schema; nullopt when it means something else. A
-// number without a fraction is an integer however it is written: 2000, 2e3, 0x7d0.
+// Interpret an unquoted scalar by the YAML 1.2 core schema. Return nullopt if the node is anything
+// else. A number without a fractional part is an integer in any notation: 2000, 2e3, 0x7d0.
 std::optional<bool> AsBool(const Node& node);
 std::optional<int64_t> AsInt(const Node& node);
 std::optional<double> AsNumber(const Node& node);
 
-// "a map", "a list", "text 'abc'", "the number 5", "nothing": for messages.
+// Describes a node for messages: "a map", "a list", "text 'abc'", "the number 5", "nothing".
 std::string Describe(const Node& node);
 
-// By YAML 1.2's core schema: an unquoted 5 is a number, true a boolean, null a null. Numbers that
-// JSON has no form for (.inf, .nan) stay text.
+// Converts by the YAML 1.2 core schema: an unquoted 5 becomes a number, true a boolean, null a
+// null. Numbers that JSON cannot express (.inf, .nan) stay text.
 nlohmann::json ToJson(const Node& node);
 
 }  // namespace muster::codec

@@ -10,7 +10,7 @@ Node Scalar(std::string text, bool quoted = false) {
   return {.kind = Node::Kind::kScalar, .scalar = std::move(text), .quoted = quoted};
 }
 
-TEST(NodeTest, IntegersHoweverTheyAreWritten) {
+TEST(NodeTest, IntegersInAnyNotation) {
   EXPECT_EQ(AsInt(Scalar("2000")), 2000);
   EXPECT_EQ(AsInt(Scalar("+7")), 7);
   EXPECT_EQ(AsInt(Scalar("-5")), -5);
@@ -22,7 +22,7 @@ TEST(NodeTest, IntegersHoweverTheyAreWritten) {
   EXPECT_EQ(AsInt(Scalar("9223372036854775807")), INT64_MAX);
 }
 
-TEST(NodeTest, WhatIsNoInteger) {
+TEST(NodeTest, RejectsNonIntegers) {
   for (const char* text : {"", "-", ".", "e5", "1e", "1.5", "1_000", "0x", "0xfffffffffffffffff",
                            "9223372036854775808", "1e400", "nan", ".inf", "2 ", "0o8", "one"}) {
     EXPECT_EQ(AsInt(Scalar(text)), std::nullopt) << text;

@@ -9,7 +9,7 @@
 namespace muster::codec {
 namespace {
 
-// A longer one is shortened, as other texts in messages are.
+// Longer keys are quoted and shortened like other text in messages.
 constexpr size_t kMaxPlainKey = 60;
 
 bool IsPlainKey(absl::string_view key) {
@@ -20,20 +20,20 @@ bool IsPlainKey(absl::string_view key) {
 
 }  // namespace
 
-Mark ObjectNodes::MarkOf(const Place& place) {
-  places_.push_back(place);
-  return {.line = static_cast<int>(places_.size()), .column = 1};
+Mark ObjectNodes::MarkOf(const Step& step) {
+  steps_.push_back(step);
+  return {.line = static_cast<int>(steps_.size()), .column = 1};
 }
 
-bool ObjectNodes::Add(const nlohmann::json& value, Place place, int depth, Node& node) {
+bool ObjectNodes::Add(const nlohmann::json& value, Step step, int depth, Node& node) {
   if (depth > limits_.depth) exceeded_ = absl::StrCat("nested deeper than ", limits_.depth);
-  // With its members: a wide list takes no memory before it is refused.
+  // Counts the members up front, so that a wide list is rejected before it takes memory.
   const size_t members = value.is_structured() ? value.size() : 0;
-  if (static_cast<int64_t>(places_.size() + members) >= limits_.nodes) {
+  if (static_cast<int64_t>(steps_.size() + members) >= limits_.nodes) {
     exceeded_ = absl::StrCat("larger than ", limits_.nodes, " values");
   }
   if (!exceeded_.empty()) return false;
-  node.mark = MarkOf(place);
+  node.mark = MarkOf(step);
   const int line = node.mark.line;
   if (value.is_object()) {
     node.kind = Node::Kind::kMap;
@@ -72,18 +72,18 @@ Node ObjectNodes::Build(const ParseLimits& limits, Diagnostics& diagnostics) {
 
 std::string ObjectNodes::PathOf(Mark mark) const {
   std::string path;
-  for (int line = mark.line; line > 1 && line <= static_cast<int>(places_.size());) {
-    const Place& place = places_[static_cast<size_t>(line - 1)];
-    std::string step;
-    if (place.key == nullptr) {
-      step = absl::StrCat("[", place.index, "]");
-    } else if (IsPlainKey(*place.key)) {
-      step = absl::StrCat(".", *place.key);
+  for (int line = mark.line; line > 1 && line <= static_cast<int>(steps_.size());) {
+    const Step& step = steps_[static_cast<size_t>(line - 1)];
+    std::string text;
+    if (step.key == nullptr) {
+      text = absl::StrCat("[", step.index, "]");
+    } else if (IsPlainKey(*step.key)) {
+      text = absl::StrCat(".", *step.key);
     } else {
-      step = absl::StrCat("[", Quoted(*place.key), "]");
+      text = absl::StrCat("[", Quoted(*step.key), "]");
     }
-    path.insert(0, step);
-    line = place.parent;
+    path.insert(0, text);
+    line = step.parent;
   }
   return path.substr(path.empty() || path[0] != '.' ? 0 : 1);
 }

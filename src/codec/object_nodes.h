@@ -1,4 +1,4 @@
-// A JSON object as Nodes: for objects that come from an API and have no text to point into.
+// Converts a JSON object from an API, which has no text positions, to Nodes.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,37 @@
 
 namespace muster::codec {
 
-// Marks of the nodes stand for field paths, such as spec.containers[0].env, in document order.
+// Assigns each node a Mark that PathOf() maps to its field path, such as spec.containers[0].env.
+// Marks are in document order. Not thread-safe.
 class ObjectNodes {
  public:
-  // `object` must outlive this.
+  // `object` must outlive this ObjectNodes.
   explicit ObjectNodes(const nlohmann::json& object) : object_(object) {}
   ObjectNodes(const ObjectNodes&) = delete;
   ObjectNodes& operator=(const ObjectNodes&) = delete;
 
-  // The tree of the object. An object beyond the limits is a diagnostic, and the result is null.
+  // Returns the tree. Adds a diagnostic and returns a null node if the object exceeds the limits.
+  // Call once.
   Node Build(const ParseLimits& limits, Diagnostics& diagnostics);
 
-  // The path of a mark; "" for the object itself.
+  // Returns the field path of a mark; "" for the object itself.
   std::string PathOf(Mark mark) const;
 
  private:
-  struct Place {
-    int parent = 0;                    // its line; 0: none
+  // One step of a field path.
+  struct Step {
+    int parent = 0;                    // line of the parent; 0: none
     const std::string* key = nullptr;  // null: an item of a list
     size_t index = 0;
   };
 
-  bool Add(const nlohmann::json& value, Place place, int depth, Node& node);
-  Mark MarkOf(const Place& place);
+  bool Add(const nlohmann::json& value, Step step, int depth, Node& node);
+  Mark MarkOf(const Step& step);
 
   const nlohmann::json& object_;
-  std::vector<Place> places_;  // of line n at n - 1
+  std::vector<Step> steps_;  // the step of line n is at n - 1
   ParseLimits limits_;
-  std::string exceeded_;  // the limit
+  std::string exceeded_;  // the exceeded limit; "": none
 };
 
 }  // namespace muster::codec

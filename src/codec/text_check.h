@@ -1,4 +1,4 @@
-// What must hold of a text before a YAML scanner may see it.
+// Validates text before it reaches the YAML scanner.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -6,11 +6,11 @@
 
 namespace muster::codec {
 
-// True when `text` is UTF-8 without control characters but tab and line ends. Otherwise the first
-// offence is a diagnostic. `text` is without a byte order mark.
+// Returns true if `text` is UTF-8 without control characters other than tab and line ends.
+// Otherwise reports the first violation. REQUIRES: `text` has no byte order mark.
 bool CheckText(absl::string_view text, Diagnostics& diagnostics);
 
-// Takes a UTF-8 byte order mark off `text`.
+// Returns `text` without a leading UTF-8 byte order mark.
 absl::string_view WithoutByteOrderMark(absl::string_view text);
 
 }  // namespace muster::codec

@@ -29,7 +29,7 @@ Mark ToMark(const YAML::Mark& mark) {
   return {mark.line + 1, mark.column + 1};
 }
 
-// yaml-cpp's words name what its parser missed; these name what the writer of the file can do.
+// Replaces yaml-cpp's messages, which describe its parser, by messages that name the remedy.
 std::string Explain(const std::string& message) {
   static const std::unordered_map<std::string, const char*> explanations = {
       {YAML::ErrorMsg::MAP_VALUE,
@@ -40,7 +40,7 @@ std::string Explain(const std::string& message) {
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, "expected ',' or ']' here"},
       {YAML::ErrorMsg::FLOW_END, "a closing bracket without its opening one"},
       {YAML::ErrorMsg::UNKNOWN_TOKEN, "text cannot begin with this character; quote it"},
-      {YAML::ErrorMsg::UNKNOWN_ANCHOR, "the alias names no anchor (&name) that stands before it"},
+      {YAML::ErrorMsg::UNKNOWN_ANCHOR, "the alias refers to no earlier anchor (&name)"},
   };
   const auto found = explanations.find(message);
   return absl::StrCat("not valid YAML: ", found == explanations.end() ? message : found->second);
@@ -50,15 +50,15 @@ bool IsUnclosedQuote(const std::string& message) {
   return message == YAML::ErrorMsg::DOC_IN_SCALAR || message == YAML::ErrorMsg::EOF_IN_SCALAR;
 }
 
-// yaml-cpp takes the end of the text for the end of a quoted scalar. A document end marker on the
-// last line, which no scalar may contain, makes it see a quote that was never closed.
+// yaml-cpp accepts the end of the text as the end of a quoted scalar. A document end marker on the
+// last line, which no scalar may contain, makes it report the unclosed quote.
 std::string WithEndMarker(absl::string_view text) {
   return absl::StrCat(text, absl::EndsWith(text, "\n") ? "" : "\n", "...\n");
 }
 
 // yaml-cpp keeps every token of a flow collection (`[a, b]`) until it ends, at a cost of hundreds
-// of bytes each. True when there are no more of the characters that make tokens than a text of
-// `limits.nodes` values has use for.
+// of bytes each. Returns true if the text has no more token characters than `limits.nodes` values
+// can need.
 bool FitsScanner(absl::string_view text, const ParseLimits& limits) {
   constexpr int64_t kTokensPerNode = 5;
   const auto makes_token = [](char c) { return c == '[' || c == '{' || c == ',' || c == ':'; };
@@ -90,14 +90,14 @@ Size Measure(const Node& node) {
   return size;
 }
 
-// Builds the tree from yaml-cpp's events, which come in the order of the text.
+// Builds the tree from yaml-cpp's events, which arrive in document order.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   TreeBuilder(const ParseLimits& limits, Diagnostics& diagnostics)
       : limits_(limits), diagnostics_(diagnostics) {}
 
   std::vector<Node> TakeDocuments() { return std::move(documents_); }
-  // Of the last value that was whole.
+  // The position of the last complete value.
   Mark last_mark() const { return last_mark_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -117,7 +117,7 @@ class TreeBuilder final : public YAML::EventHandler {
                 const std::string& value) override {
     CheckTag(mark, tag);
     CheckEscapes(mark, value);
-    // yaml-cpp says "!" of a quoted scalar and "?" of a plain one.
+    // yaml-cpp passes the tag "!" for a quoted scalar and "?" for a plain one.
     const bool quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
     Finish({.kind = Node::Kind::kScalar, .mark = ToMark(mark), .scalar = value, .quoted = quoted},
            anchor);
@@ -152,13 +152,13 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
  private:
-  // A sequence or map whose end has not come yet.
+  // A sequence or map that is still open.
   struct Frame {
     Node node;
     YAML::anchor_t anchor = 0;
-    std::optional<Key> key;  // of the value that comes next
+    std::optional<Key> key;  // of the next value
     bool merge = false;      // that key is `<<`
-    std::unordered_map<std::string, Mark> seen;
+    std::unordered_map<std::string, Mark> key_marks;
     std::vector<Node> merged;  // the values of `<<`
   };
 
@@ -176,11 +176,11 @@ class TreeBuilder final : public YAML::EventHandler {
     Abandon(ToMark(mark), absl::StrCat("the tag ", Quoted(tag), " is not supported; leave it out"));
   }
 
-  // Escapes can make what CheckText kept out of the text: "\0", and bytes that are no UTF-8, which
-  // yaml-cpp makes of "\N" and "\_". No command, variable or path can hold either.
+  // Escapes can produce what CheckText rejects in the text itself: "\0", and the invalid UTF-8 that
+  // yaml-cpp makes of "\N" and "\_". No command, variable or path can contain either.
   void CheckEscapes(const YAML::Mark& mark, const std::string& value) {
     if (value.find('\0') == std::string::npos && IsUtf8(value)) return;
-    Abandon(ToMark(mark), "an escape in this text stands for a character that is not supported");
+    Abandon(ToMark(mark), "an escape in this text produces a character that is not supported");
   }
 
   void Charge(const Size& size, Mark mark) {
@@ -222,8 +222,8 @@ class TreeBuilder final : public YAML::EventHandler {
     Attach(std::move(node));
   }
 
-  // Keeps a copy for the aliases to come. It is charged like one of them: anchors within anchors
-  // would otherwise multiply unpaid.
+  // Keeps a copy for later aliases, and charges it like an alias: nested anchors would otherwise
+  // multiply for free.
   void Remember(const Node& node, YAML::anchor_t anchor) {
     if (anchor == 0) return;
     const Size size = Measure(node);
@@ -233,7 +233,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void Attach(Node node) {
     if (frames_.empty()) {
-      // What stands between two `---` may be nothing but comments.
+      // There may be only comments between two `---`.
       if (node.kind != Node::Kind::kNull) documents_.push_back(std::move(node));
       return;
     }
@@ -257,13 +257,12 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void SetValue(Frame& frame, Node node) {
     Key key = *std::exchange(frame.key, std::nullopt);
-    // The place of a value that was left out is the key's: the scanner has moved on to the next
-    // line.
+    // An omitted value takes the position of its key: the scanner is already on the next line.
     if (node.kind == Node::Kind::kNull) node.mark = key.mark;
-    const auto [seen, added] = frame.seen.emplace(key.name, key.mark);
+    const auto [first, added] = frame.key_marks.emplace(key.name, key.mark);
     if (!added) {
       diagnostics_.Add(key.mark, absl::StrCat("the key ", Quoted(key.name), " is already set at ",
-                                              seen->second.line, ":", seen->second.column));
+                                              first->second.line, ":", first->second.column));
     } else if (frame.merge) {
       frame.merged.push_back(std::move(node));
     } else {
@@ -271,8 +270,8 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  // `<<: *defaults` and `<<: [*first, *second]`: keys of the map itself win, then the earlier
-  // map's.
+  // Resolves `<<: *defaults` and `<<: [*first, *second]`: keys of the map itself take precedence,
+  // then those of the earlier map.
   void Merge(Frame& frame) {
     for (Node& merged : frame.merged) {
       if (merged.kind == Node::Kind::kSequence) {
@@ -289,7 +288,7 @@ class TreeBuilder final : public YAML::EventHandler {
               absl::StrCat("'<<' takes a map or a list of maps, not ", Describe(source)));
     }
     for (auto& [key, value] : source.entries) {
-      if (!frame.seen.emplace(key.name, key.mark).second) continue;
+      if (!frame.key_marks.emplace(key.name, key.mark).second) continue;
       frame.node.entries.push_back({std::move(key), std::move(value)});
     }
   }
@@ -297,7 +296,7 @@ class TreeBuilder final : public YAML::EventHandler {
   const ParseLimits& limits_;
   Diagnostics& diagnostics_;
   std::vector<Node> documents_;
-  int started_ = 0;  // documents, the empty ones too
+  int started_ = 0;  // documents, including empty ones
   std::vector<Frame> frames_;
   std::unordered_map<YAML::anchor_t, std::pair<Node, Size>> anchors_;
   Size spent_;

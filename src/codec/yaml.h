@@ -1,4 +1,4 @@
-// Text -> Node. The only file that knows yaml-cpp.
+// Parses YAML (and so JSON) text into Nodes. The only user of yaml-cpp.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace muster::codec {
 
-// What a hostile text may cost. Aliases count as often as they are used.
+// Bounds the cost of parsing hostile text. An alias counts each time it is used.
 struct ParseLimits {
   int64_t bytes = 4 << 20;
   int depth = 64;
@@ -18,9 +18,9 @@ struct ParseLimits {
   int documents = 64;
 };
 
-// Every document of the text that is not empty. Merge keys (`<<`) are resolved. Syntax errors,
-// duplicate keys, keys that are not text and exceeded limits go to `diagnostics`; the result is
-// then empty. Never throws.
+// Returns the documents of the text that are not empty, with merge keys (`<<`) resolved. Reports
+// syntax errors, keys that are not text and exceeded limits to `diagnostics` and then returns an
+// empty vector; reports duplicate keys and continues. Never throws.
 std::vector<Node> ParseYaml(absl::string_view text, const ParseLimits& limits,
                             Diagnostics& diagnostics);
 

@@ -26,13 +26,13 @@ std::string Mistakes(absl::string_view text, const ParseLimits& limits = {}) {
   return std::string(diagnostics.ToStatus().message());
 }
 
-TEST(YamlTest, KeysAndValuesKnowTheirPlace) {
+TEST(YamlTest, KeysAndValuesHavePositions) {
   const Node document = Parse("a: 1\nb:\n  - {c: x}\n  -\nd:\n")[0];
   EXPECT_EQ(document.mark, (Mark{1, 1}));
   EXPECT_EQ(document.entries[1].key.mark, (Mark{2, 1}));
   EXPECT_EQ(document.Find("b")->mark, (Mark{3, 3}));
   EXPECT_EQ(document.Find("b")->items[0].Find("c")->mark, (Mark{3, 9}));
-  // A value that was left out stands where its key does.
+  // An omitted value has the position of its key.
   EXPECT_EQ(document.Find("d")->mark, (Mark{5, 1}));
   EXPECT_EQ(document.Find("absent"), nullptr);
 }
@@ -61,13 +61,13 @@ TEST(YamlTest, DocumentsWithoutContentAreSkipped) {
   EXPECT_EQ(Parse("---\na: 1\n---\n# none\n---\nb: 2\n").size(), 2u);
 }
 
-TEST(YamlTest, DuplicateKeysNameBothPlaces) {
+TEST(YamlTest, DuplicateKeysNameBothPositions) {
   EXPECT_EQ(Mistakes("a: 1\nb: {c: 1, c: 2}\na: 2\n"),
             "f:2:11: the key 'c' is already set at 2:5\n"
             "f:3:1: the key 'a' is already set at 1:1");
 }
 
-TEST(YamlTest, AfterADuplicateKeyTheRestIsStillThere) {
+TEST(YamlTest, DuplicateKeysDoNotStopParsing) {
   Diagnostics diagnostics("f");
   const std::vector<Node> documents = ParseYaml("a: 1\na: 2\nb: 3\n", {}, diagnostics);
   ASSERT_EQ(documents.size(), 1u);
@@ -75,7 +75,7 @@ TEST(YamlTest, AfterADuplicateKeyTheRestIsStillThere) {
   EXPECT_EQ(diagnostics.count(), 1u);
 }
 
-TEST(YamlTest, AfterASyntaxErrorThereIsNothing) {
+TEST(YamlTest, SyntaxErrorsYieldNoDocuments) {
   Diagnostics diagnostics("f");
   EXPECT_TRUE(ParseYaml("a: 1\nb: [\n", {}, diagnostics).empty());
   EXPECT_FALSE(diagnostics.empty());
@@ -84,7 +84,7 @@ TEST(YamlTest, AfterASyntaxErrorThereIsNothing) {
 TEST(YamlTest, AliasesAreCopies) {
   EXPECT_EQ(Json("a: &x {p: 1}\nb: [*x, *x]\n"), R"({"a":{"p":1},"b":[{"p":1},{"p":1}]})");
   EXPECT_EQ(Mistakes("a: *x\n"),
-            "f:1:4: not valid YAML: the alias names no anchor (&name) that stands before it");
+            "f:1:4: not valid YAML: the alias refers to no earlier anchor (&name)");
   EXPECT_EQ(Mistakes("a: &x [*x]\n"), "f:1:8: an alias inside the value that it names");
 }
 
@@ -103,7 +103,7 @@ TEST(YamlTest, KeysMustBeText) {
   EXPECT_EQ(Mistakes("~: b\n"), "f:1:1: a key must be text, not nothing");
 }
 
-TEST(YamlTest, SyntaxErrorsSayWhatToDo) {
+TEST(YamlTest, SyntaxErrorsNameTheRemedy) {
   EXPECT_EQ(
       Mistakes("a: b: c\n"),
       "f:1:5: not valid YAML: ':' is not expected here; indent with spaces, and quote text that "
@@ -126,7 +126,7 @@ TEST(YamlTest, AnUnclosedQuoteDoesNotSwallowTheFile) {
   EXPECT_EQ(Mistakes("b: 'text"), "f:1:1: a quoted text that begins after this is never closed");
 }
 
-TEST(YamlTest, BytesThatAreNoText) {
+TEST(YamlTest, RejectsBinaryData) {
   EXPECT_EQ(Mistakes(std::string("a: 1\nb: \0x\n", 11)),
             "f:2:4: the control character 0x00 is not allowed; is this a text file?");
   EXPECT_EQ(Mistakes("a: \x04 b\n"),
@@ -141,10 +141,10 @@ TEST(YamlTest, BytesThatAreNoText) {
   EXPECT_EQ(Json("a: \xE2\x82\xAC \xF0\x9F\x98\x80"), R"({"a":"€ 😀"})");
 }
 
-TEST(YamlTest, EscapesMakeText) {
+TEST(YamlTest, EscapesMustProduceValidText) {
   EXPECT_EQ(Json(R"(a: "\u00e9\x41\t\n")"), R"({"a":"éA\t\n"})");
   for (const char* text : {R"(a: "x\0")", R"("\u0000": 1)", R"(a: "\N")", R"(a: "\_")"}) {
-    EXPECT_THAT(Mistakes(text), testing::HasSubstr("an escape in this text stands for")) << text;
+    EXPECT_THAT(Mistakes(text), testing::HasSubstr("an escape in this text produces")) << text;
   }
 }
 
@@ -170,7 +170,7 @@ TEST(YamlTest, DepthIsLimitedThroughAliasesToo) {
   EXPECT_EQ(Mistakes(text), "f:64:12: nested deeper than 64 levels");
 }
 
-TEST(YamlTest, AliasBombsAreRefused) {
+TEST(YamlTest, AliasBombsAreRejected) {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 20; ++i) {
     const std::vector<std::string> aliases(10, absl::StrCat("*a", i - 1));

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Words that one version or another reads as something else than text.
+// Returns true for words that some YAML version reads as a boolean or null.
 bool IsReserved(absl::string_view text) {
   for (const char* word : {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}) {
     if (absl::EqualsIgnoreCase(text, word)) return true;
@@ -21,7 +21,8 @@ bool IsReserved(absl::string_view text) {
   return false;
 }
 
-// A letter or a slash first, and nothing after it that YAML gives a meaning to.
+// Returns true if the text needs no quotes: it starts with a letter or a slash, and has no
+// character that is special in YAML.
 bool IsPlain(absl::string_view text) {
   if (text.empty() || IsReserved(text)) return false;
   if (!absl::ascii_isalpha(static_cast<unsigned char>(text.front())) && text.front() != '/') {
@@ -33,8 +34,8 @@ bool IsPlain(absl::string_view text) {
          });
 }
 
-// Lines that a literal block keeps as they are: a blank at the begin of the first would be taken
-// for indentation, other control characters are not allowed.
+// Returns true if a literal block preserves the text. A leading blank would be read as indentation,
+// and control characters are not allowed.
 bool FitsBlock(absl::string_view text) {
   return absl::StrContains(text, '\n') && text.front() != ' ' && text.front() != '\n' &&
          std::all_of(text.begin(), text.end(), [](char c) {
@@ -46,7 +47,7 @@ class Writer {
  public:
   std::string Take() && { return std::move(out_); }
 
-  // A value that stands behind "key:" or "-", or alone.
+  // Writes a value after "key:", after "-", or alone.
   void Value(const Json& value, size_t indent, bool in_sequence) {
     if (value.is_object() && !value.empty()) {
       Map(value, indent, in_sequence);
@@ -71,7 +72,7 @@ class Writer {
     return IsPlain(text) ? text : Quoted(text);
   }
 
-  // The first entry follows a dash on its line.
+  // In a sequence, the first entry goes on the line of the dash.
   void Map(const Json& map, size_t indent, bool in_sequence) {
     bool on_line = in_sequence;
     if (!in_sequence && !out_.empty()) out_.push_back('\n');

@@ -1,4 +1,4 @@
-// Writes values as YAML that any reader, of version 1.1 too, reads back as the same.
+// Writes YAML that both YAML 1.1 and 1.2 readers read back unchanged.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace muster::codec {
 
-// In block style, keys in their order. A text that could be taken for anything else (yes, 0042,
-// 1e3,
-// ~) is quoted; one of several lines is a literal block. Texts must be UTF-8.
+// Returns `value` in block style with its key order. Quotes text that a reader could take for
+// another type (yes, 0042, 1e3, ~), and writes text of several lines as a literal block. REQUIRES:
+// text is UTF-8.
 std::string ToYaml(const nlohmann::ordered_json& value);
 
-// The same of several, each a document of its own.
+// Returns several values, each as a document of its own.
 std::string ToYamlDocuments(const std::vector<nlohmann::ordered_json>& values);
 
 }  // namespace muster::codec

@@ -99,7 +99,7 @@ const std::vector<std::string>& Texts() {
   return kTexts;
 }
 
-TEST(YamlWriterTest, WhatIsWrittenIsReadBackAsTheSame) {
+TEST(YamlWriterTest, OutputIsParsedBackUnchanged) {
   for (const std::string& text : Texts()) {
     const Json value = {{"a", text}, {"b", {text, {{"c", text}}}}, {text.empty() ? "e" : text, 1}};
     Diagnostics diagnostics("test");

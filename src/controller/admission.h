@@ -1,13 +1,12 @@
-// Whether a TFJob may be created or changed: what the API server asks before it keeps one.
+// The validating webhook: checks TFJobs before the API server stores them.
 #pragma once
 
 #include "controller/tfjob.h"
 
 namespace muster::controller {
 
-// The answer to an AdmissionReview (admission.k8s.io/v1). What it holds is not trusted; never
-// throws. A job is refused when it has mistakes or when no pod can be made from one of its
-// templates.
+// Returns the response to an AdmissionReview (admission.k8s.io/v1). Rejects a job that is invalid
+// or from whose templates a pod cannot be built. `review` is untrusted input; never throws.
 Json Review(const Json& review, const TfJobOptions& options);
 
 }  // namespace muster::controller

@@ -22,8 +22,8 @@ Json Job(const char* role = "Worker") {
                {{"containers", Json::array({{{"name", "tensorflow"}, {"image", "i"}}})}}}}}}}}}}}};
 }
 
-// "" when it may be.
-std::string Refusal(const char* operation, const Json& job, const Json& before = nullptr) {
+// Returns the message of a rejection, or "".
+std::string Rejection(const char* operation, const Json& job, const Json& before = nullptr) {
   const Json answer =
       Review({{"kind", "AdmissionReview"},
               {"request",
@@ -35,18 +35,18 @@ std::string Refusal(const char* operation, const Json& job, const Json& before =
   return answer["response"]["status"]["message"];
 }
 
-TEST(AdmissionTest, MistakesAreNamed) {
-  EXPECT_EQ(Refusal("CREATE", Job()), "");
-  EXPECT_THAT(Refusal("CREATE", Job("Wroker")), HasSubstr("unknown role 'Wroker'"));
+TEST(AdmissionTest, NamesAllMistakes) {
+  EXPECT_EQ(Rejection("CREATE", Job()), "");
+  EXPECT_THAT(Rejection("CREATE", Job("Wroker")), HasSubstr("unknown role 'Wroker'"));
   Json other = Job();
   other["metadata"]["name"] = "0j";
-  EXPECT_THAT(Refusal("CREATE", other), HasSubstr("begins with a digit"));
+  EXPECT_THAT(Rejection("CREATE", other), HasSubstr("begins with a digit"));
   Json named = Job();
   named["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main";
-  EXPECT_THAT(Refusal("CREATE", named), HasSubstr("tensorflow"));
+  EXPECT_THAT(Rejection("CREATE", named), HasSubstr("tensorflow"));
 }
 
-TEST(AdmissionTest, WhatHasNoEffectIsWarnedOf) {
+TEST(AdmissionTest, WarnsOfFieldsWithoutEffect) {
   const auto warnings = [](const Json& job) {
     const Json review = {{"request", {{"operation", "CREATE"}, {"object", job}}}};
     return Review(review, {})["response"].value("warnings", std::vector<std::string>());
@@ -71,64 +71,64 @@ TEST(AdmissionTest, WhatHasNoEffectIsWarnedOf) {
 }
 
 TEST(AdmissionTest, TypesInTemplatesAreChecked) {
-  const auto refusal = [](const char* path, const Json& value) {
+  const auto rejection = [](const char* path, const Json& value) {
     Json job = Job();
     Json& pod = job["spec"]["tfReplicaSpecs"]["Worker"]["template"];
     pod[Json::json_pointer(path)] = value;
-    return Refusal("CREATE", job);
+    return Rejection("CREATE", job);
   };
   const std::string at = "spec.tfReplicaSpecs.Worker.template.";
-  EXPECT_EQ(refusal("/metadata/annotations", "boom"),
+  EXPECT_EQ(rejection("/metadata/annotations", "boom"),
             at + "metadata.annotations: 'annotations' in the template of 'Worker' must be a map, "
                  "not text 'boom'");
   const std::string container = at + "spec.containers[0].";
-  EXPECT_EQ(refusal("/spec/containers/0/ports", {{{"name", 8080}, {"containerPort", 1}}}),
+  EXPECT_EQ(rejection("/spec/containers/0/ports", {{{"name", 8080}, {"containerPort", 1}}}),
             container +
                 "ports[0].name: 'name' in the template of 'Worker' must be text, not the "
                 "number 8080; put it in quotes");
-  EXPECT_EQ(refusal("/spec/containers/0/env", "x"),
+  EXPECT_EQ(rejection("/spec/containers/0/env", "x"),
             container + "env: 'env' in the template of 'Worker' must be a list, not text 'x'");
-  EXPECT_THAT(refusal("/spec/containers/0/env", {nullptr}), HasSubstr("env[0]: "));
-  EXPECT_THAT(refusal("/spec/containers", {5}), HasSubstr("containers[0]: "));
-  EXPECT_THAT(refusal("/spec/volumes", {{{"name", "v"}, {"emptyDir", 1}}}),
+  EXPECT_THAT(rejection("/spec/containers/0/env", {nullptr}), HasSubstr("env[0]: "));
+  EXPECT_THAT(rejection("/spec/containers", {5}), HasSubstr("containers[0]: "));
+  EXPECT_THAT(rejection("/spec/volumes", {{{"name", "v"}, {"emptyDir", 1}}}),
               HasSubstr(at + "spec.volumes[0].emptyDir: "));
-  EXPECT_THAT(refusal("/spec/nodeSelector", {{"disk", 5}}),
+  EXPECT_THAT(rejection("/spec/nodeSelector", {{"disk", 5}}),
               HasSubstr(at + "spec.nodeSelector.disk: "));
-  EXPECT_THAT(refusal("/spec/containers/0/livenessProbe", {{"httpGet", {{"port", true}}}}),
+  EXPECT_THAT(rejection("/spec/containers/0/livenessProbe", {{"httpGet", {{"port", true}}}}),
               HasSubstr(container + "livenessProbe.httpGet.port: "));
-  EXPECT_EQ(refusal("/spec/containers/0/livenessProbe", {{"httpGet", {{"port", "http"}}}}), "");
-  EXPECT_EQ(refusal("/metadata/creationTimestamp", nullptr), "");
+  EXPECT_EQ(rejection("/spec/containers/0/livenessProbe", {{"httpGet", {{"port", "http"}}}}), "");
+  EXPECT_EQ(rejection("/metadata/creationTimestamp", nullptr), "");
 }
 
-TEST(AdmissionTest, WhoManagesAJobIsForGood) {
+TEST(AdmissionTest, ManagedByIsImmutable) {
   Json managed = Job();
   managed["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue";
-  EXPECT_THAT(Refusal("UPDATE", managed, Job()), HasSubstr("managedBy cannot be changed"));
-  EXPECT_EQ(Refusal("UPDATE", managed, managed), "");
+  EXPECT_THAT(Rejection("UPDATE", managed, Job()), HasSubstr("managedBy cannot be changed"));
+  EXPECT_EQ(Rejection("UPDATE", managed, managed), "");
 }
 
-TEST(AdmissionTest, WhatIsThereAlreadyCanBeLabelledAndDeleted) {
+TEST(AdmissionTest, AnExistingInvalidJobCanBeLabelledAndDeleted) {
   const Json wrong = Job("Wroker");
-  EXPECT_EQ(Refusal("UPDATE", wrong, wrong), "");
-  Json noted = wrong;  // by the operator
+  EXPECT_EQ(Rejection("UPDATE", wrong, wrong), "");
+  Json noted = wrong;  // with the operator's annotation
   noted["metadata"]["annotations"]["muster/status"] = "{}";
-  EXPECT_EQ(Refusal("UPDATE", noted, wrong), "");
+  EXPECT_EQ(Rejection("UPDATE", noted, wrong), "");
   Json going = Job("Wroker");
   going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-  EXPECT_EQ(Refusal("UPDATE", going, Job()), "");
-  EXPECT_EQ(Refusal("DELETE", nullptr, wrong), "");
+  EXPECT_EQ(Rejection("UPDATE", going, Job()), "");
+  EXPECT_EQ(Rejection("DELETE", nullptr, wrong), "");
 }
 
 TEST(AdmissionTest, PoliciesInAnnotationsAreChecked) {
   Json changed = Job();
   changed["metadata"]["annotations"] = {{"muster/update", "sometimes"}};
-  EXPECT_THAT(Refusal("UPDATE", changed, Job()), HasSubstr("recreate | rolling | never"));
-  EXPECT_EQ(Refusal("UPDATE", changed, changed), "");
+  EXPECT_THAT(Rejection("UPDATE", changed, Job()), HasSubstr("recreate | rolling | never"));
+  EXPECT_EQ(Rejection("UPDATE", changed, changed), "");
 }
 
-TEST(AdmissionTest, GarbageIsAnsweredToo) {
+TEST(AdmissionTest, AnswersMalformedReviews) {
   for (const Json& review : {Json(), Json(1), Json::array(), Json{{"request", 1}}}) {
-    EXPECT_EQ(Review(review, {})["response"]["allowed"], true);  // it asks for nothing
+    EXPECT_EQ(Review(review, {})["response"]["allowed"], true);  // no operation to deny
   }
 }
 

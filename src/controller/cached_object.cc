@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "controller/tfjob.h"
-#include "launch/kubernetes/pod_status.h"
+#include "manifest/pod_status.h"
 
 namespace muster::controller {
 namespace {
@@ -13,7 +13,7 @@ void Erase(Json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) object.erase(key);
 }
 
-// Labels and annotations of others go.
+// Keeps the labels or annotations with that prefix.
 void KeepOwn(Json& metadata, const char* key, absl::string_view prefix) {
   const auto found = metadata.find(key);
   if (found == metadata.end() || !found->is_object()) return;
@@ -38,7 +38,7 @@ void ShortenOwners(Json& metadata) {
 
 void ShortenStatus(Json& status) {
   Json conditions = Json::array();
-  for (const char* type : {"Ready", kubernetes::kDisruptionTarget}) {
+  for (const char* type : {"Ready", manifest::kDisruptionTarget}) {
     const Json* condition = k8s::FindTrueCondition(status, type);
     if (condition == nullptr) continue;
     conditions.push_back(*condition);
@@ -55,7 +55,12 @@ void ShortenStatus(Json& status) {
 
 }  // namespace
 
-void KeepWhatCounts(Json& object) {
+void DropManagedFields(Json& object) {
+  const auto metadata = object.find("metadata");
+  if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
+}
+
+void TrimForCache(Json& object) {
   if (!object.is_object()) return;
   Erase(object, {"apiVersion", "kind", "spec"});
   if (const auto metadata = object.find("metadata");

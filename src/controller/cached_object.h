@@ -1,12 +1,15 @@
-// What the operator remembers of the pods and services in a cluster.
+// Trims objects before the operator caches them.
 #pragma once
 
 #include "controller/conditions.h"
 
 namespace muster::controller {
 
-// Drops of a pod or service what no rule asks for: there are many of them. What a pod runs is in
-// its job; of it only what became of it counts.
-void KeepWhatCounts(Json& object);
+// Removes metadata.managedFields, which is about half of an object.
+void DropManagedFields(Json& object);
+
+// Removes all members of a pod or service that no rule reads. A cluster may hold many pods, and
+// only their status and a few labels and annotations matter: the spec is in the job's template.
+void TrimForCache(Json& object);
 
 }  // namespace muster::controller

@@ -5,7 +5,7 @@
 namespace muster::controller {
 namespace {
 
-TEST(CachedObjectTest, WhatRulesAskForStays) {
+TEST(CachedObjectTest, KeepsWhatTheRulesRead) {
   Json pod = Json::parse(R"({"apiVersion": "v1", "kind": "Pod",
     "metadata": {"name": "j-worker-0", "namespace": "n", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "t", "deletionGracePeriodSeconds": 30,
       "labels": {"training.kubeflow.org/operator-name": "tfjob-controller", "training.kubeflow.org/job-name": "j", "team": "a", "muster/role": "worker"},
@@ -15,7 +15,7 @@ TEST(CachedObjectTest, WhatRulesAskForStays) {
     "status": {"phase": "Failed", "reason": "Evicted", "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "t"}, {"type": "PodScheduled", "status": "True"},
         {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "lastTransitionTime": "t"}], "podIP": "10.0.0.1",
       "containerStatuses": [{"name": "tensorflow", "image": "i", "restartCount": 2, "state": {"terminated": {"exitCode": 3}}}]}})");
-  KeepWhatCounts(pod);
+  TrimForCache(pod);
   EXPECT_EQ(pod, Json::parse(R"({
     "metadata": {"name": "j-worker-0", "namespace": "n", "uid": "u", "resourceVersion": "7", "deletionTimestamp": "t", "deletionGracePeriodSeconds": 30,
       "labels": {"training.kubeflow.org/operator-name": "tfjob-controller", "training.kubeflow.org/job-name": "j"},
@@ -24,13 +24,13 @@ TEST(CachedObjectTest, WhatRulesAskForStays) {
       "containerStatuses": [{"name": "tensorflow", "restartCount": 2, "state": {"terminated": {"exitCode": 3}}}]}})"));
 }
 
-TEST(CachedObjectTest, NonsenseIsNoMatter) {
+TEST(CachedObjectTest, AcceptsMalformedObjects) {
   for (const char* text :
        {"null", "1", "[]", "{}", R"({"metadata": 1, "status": []})",
         R"({"metadata": {"labels": 1, "annotations": [], "ownerReferences": {}}})",
         R"({"metadata": {"ownerReferences": [1]}, "status": {"containerStatuses": [1, []]}})"}) {
     Json object = Json::parse(text);
-    KeepWhatCounts(object);
+    TrimForCache(object);
   }
 }
 

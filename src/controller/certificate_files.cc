@@ -12,7 +12,7 @@
 namespace muster::controller {
 namespace {
 
-// Null when they are not what they should be.
+// Returns null if the files are not a certificate chain and its key.
 std::shared_ptr<SSL_CTX> Load(const std::string& certificate, const std::string& key) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   const bool good =
@@ -49,33 +49,33 @@ absl::Status CertificateFiles::Read() {
   std::shared_ptr<SSL_CTX> read = Load(certificate_, key_);
   if (read == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat(certificate_, ", ", key_, ": are no certificate and its key"));
+        absl::StrCat(certificate_, ", ", key_, ": not a certificate and its key"));
   }
-  last_ = std::move(read);
+  last_valid_ = std::move(read);
   return absl::OkStatus();
 }
 
 std::shared_ptr<SSL_CTX> CertificateFiles::Current() {
   absl::ReleasableMutexLock lock(&mutex_);
-  if (stamp_ == Stamp()) return last_;
-  lock.Release();
+  if (stamp_ == Stamp()) return last_valid_;
+  lock.Release();  // Read() takes it
   const absl::Status read = Read();
-  log_(read.ok() ? absl::StrCat(certificate_, ": is new, and used from now on")
-                 : absl::StrCat(read.message(), "; the last good ones stay in use"));
+  log_(read.ok() ? absl::StrCat(certificate_, ": loaded a new certificate")
+                 : absl::StrCat(read.message(), "; keeping the last valid certificate"));
   absl::MutexLock again(&mutex_);
-  return last_;
+  return last_valid_;
 }
 
-int CertificateFiles::Greet(SSL* connection, int* /*alert*/, void* files) {
-  // The connection shares it from then on.
+int CertificateFiles::OnClientHello(SSL* connection, int* /*alert*/, void* files) {
+  // The connection takes a reference to the context, so a later renewal does not affect it.
   const auto current = static_cast<CertificateFiles*>(files)->Current();
   return SSL_set_SSL_CTX(connection, current.get()) == nullptr ? SSL_CLIENT_HELLO_ERROR
                                                                : SSL_CLIENT_HELLO_SUCCESS;
 }
 
-void CertificateFiles::Serve(SSL_CTX* server) {
+void CertificateFiles::Attach(SSL_CTX* server) {
   SSL_CTX_set_min_proto_version(server, TLS1_2_VERSION);
-  SSL_CTX_set_client_hello_cb(server, Greet, this);
+  SSL_CTX_set_client_hello_cb(server, OnClientHello, this);
 }
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// The certificate of a server, as the files have it that somebody else renews.
+// The certificate of a server, read from files that another program renews.
 #pragma once
 
 #include <functional>
@@ -17,27 +17,27 @@ namespace muster::controller {
 // Thread-safe.
 class CertificateFiles {
  public:
-  // tls.crt and tls.key in `folder`. `log` is told when they change.
+  // Uses tls.crt and tls.key in `folder`. `log` is called when they change.
   CertificateFiles(const std::string& folder, std::function<void(const std::string&)> log);
 
-  // Reads them. InvalidArgument when they are no certificate and its key.
+  // Reads the files. Returns InvalidArgument if they are not a certificate and its key.
   absl::Status Read();
-  // Each connection of `server` gets the certificate that the files hold when it begins; the last
-  // good one while they are being replaced. This outlives `server`.
-  void Serve(ssl_ctx_st* server);
+  // Makes each new connection of `server` use the current files, or the last valid ones while the
+  // files are being replaced. This outlives `server`.
+  void Attach(ssl_ctx_st* server);
 
  private:
-  static int Greet(ssl_st* connection, int* alert, void* files);
+  static int OnClientHello(ssl_st* connection, int* alert, void* files);
   std::shared_ptr<ssl_ctx_st> Current();
-  // Which files they are: another text when they have been replaced.
+  // Identifies the versions of the files: inode, size and modification time.
   std::string Stamp() const;
 
   const std::string certificate_;
   const std::string key_;
   const std::function<void(const std::string&)> log_;
   absl::Mutex mutex_;
-  std::string stamp_ ABSL_GUARDED_BY(mutex_);  // of what was last read, good or not
-  std::shared_ptr<ssl_ctx_st> last_ ABSL_GUARDED_BY(mutex_);
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);  // of the files last read, valid or not
+  std::shared_ptr<ssl_ctx_st> last_valid_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::controller

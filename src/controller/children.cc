@@ -1,7 +1,7 @@
 #include "controller/children.h"
 
 #include "job/pod_template.h"
-#include "launch/kubernetes/pod_status.h"
+#include "manifest/pod_status.h"
 
 namespace muster::controller {
 namespace {
@@ -11,7 +11,8 @@ const Json* ListAt(const Json& object, absl::string_view path) {
   return list != nullptr && list->is_array() ? list : nullptr;
 }
 
-// The last known end of the container that counts, now or before its restart.
+// Returns the last known termination of the `tensorflow` container, which may be from before its
+// restart, or null.
 const Json* TerminatedOf(const Json& pod) {
   const Json* containers = ListAt(pod, "/status/containerStatuses");
   if (containers == nullptr) return nullptr;
@@ -27,9 +28,9 @@ const Json* TerminatedOf(const Json& pod) {
 
 }  // namespace
 
-absl::Time Child::gone_by() const {
+absl::Time Child::deletion_deadline() const {
   if (!deleting()) return absl::InfiniteFuture();
-  // The API server has added the grace period to it.
+  // The API server has added the grace period to the timestamp.
   return k8s::TimeAt(*object, "/metadata/deletionTimestamp").value_or(absl::InfinitePast());
 }
 
@@ -61,11 +62,11 @@ std::string Child::reason() const {
   return terminated == nullptr ? "" : k8s::TextAt(*terminated, "/reason");
 }
 
-bool Child::judged() const { return kubernetes::IsJudged(*object); }
+bool Child::judged() const { return manifest::IsJudged(*object); }
 
-std::optional<std::string> Child::why_lost() const { return kubernetes::WhyLost(*object); }
+std::optional<std::string> Child::why_lost() const { return manifest::WhyLost(*object); }
 
-std::string Child::disruption() const { return kubernetes::Disruption(*object); }
+std::string Child::disruption() const { return manifest::Disruption(*object); }
 
 int Child::restarts() const {
   if (deleting()) return 0;
@@ -81,7 +82,7 @@ int Child::restarts() const {
 Claims Claim(const TfJob& job, const std::vector<k8s::Object>& objects) {
   Claims claims;
   for (const k8s::Object& object : objects) {
-    const auto task = kubernetes::TaskOf(*object);
+    const auto task = manifest::TaskOf(*object);
     if (!task) continue;
     const std::string owner = k8s::ControllerOf(*object);
     const Child child{object.get()};

@@ -1,4 +1,4 @@
-// The pods and services that belong to a job, each in the slot of its task.
+// The pods and services that belong to a job, each by its task.
 #pragma once
 
 #include <map>
@@ -20,41 +20,40 @@ struct Child {
   std::string name() const { return k8s::NameOf(*object); }
   std::string uid() const { return k8s::UidOf(*object); }
   bool deleting() const { return k8s::IsBeingDeleted(*object); }
-  // When it should have gone by itself; InfiniteFuture when nobody deletes it.
-  absl::Time gone_by() const;
-  // "" when it has no such annotation.
+  // When the object should be gone; InfiniteFuture unless it is being deleted.
+  absl::Time deletion_deadline() const;
+  // Returns "" if there is no such annotation.
   std::string annotation(const std::string& name) const { return k8s::AnnotationOf(*object, name); }
 
-  // Of a pod:
+  // The following are for pods.
   Phase phase() const;
-  bool ready() const;  // as its probes say
+  bool ready() const;  // the Ready condition
   bool active() const { return !deleting() && phase() == Phase::kRunning; }
-  // How it ended, where that counts: see kubernetes::IsJudged().
+  // The outcome, if it counts: see manifest::IsJudged().
   bool succeeded() const { return phase() == Phase::kSucceeded && judged(); }
   bool failed() const { return phase() == Phase::kFailed && judged(); }
-  // Why the cluster took it away; nullopt when it did not. See kubernetes::WhyLost().
+  // Why the pod was lost; nullopt if it was not. See manifest::WhyLost().
   std::optional<std::string> why_lost() const;
-  std::string disruption() const;  // see kubernetes::Disruption()
-  // Of the container whose exit code counts, or of the pod when it never ran; nullopt when it is
-  // not known.
+  std::string disruption() const;  // see manifest::Disruption()
+  // The exit code of the container `tensorflow`; nullopt if it is unknown.
   std::optional<int> exit_code() const;
-  std::string reason() const;  // "OOMKilled", "Evicted"; "" when there is none
-  int restarts() const;        // of its containers, in place; 0 while it is being deleted
+  std::string reason() const;  // "OOMKilled", "Evicted"; "": none
+  int restarts() const;        // of containers in place; 0 while the pod is being deleted
 
  private:
   bool judged() const;
 };
 
-// By the label of the role and the index; those without a proper one are not in it.
+// Objects by the labels of their role and index. Objects with invalid labels are left out.
 using Slots = std::map<TaskId, Child>;
 
 struct Claims {
   Slots slots;
-  std::vector<Child> orphans;  // have the job's labels and no owner: to be adopted
-  std::vector<Child> foreign;  // have them, and another owner: to be left alone
+  std::vector<Child> orphans;  // with the job's labels and no controller: to be adopted
+  std::vector<Child> foreign;  // with the job's labels and another controller: never changed
 };
 
-// What of `objects`, all of the job's labels, is its own. What another owns is left alone.
+// Sorts `objects`, which all have the job's labels, by their owner.
 Claims Claim(const TfJob& job, const std::vector<k8s::Object>& objects);
 
 }  // namespace muster::controller

@@ -49,6 +49,7 @@ void SetCondition(Json& status, const Condition& condition, absl::Time now) {
         old->value("message", "") == condition.message) {
       return;
     }
+    // The transition time changes with the status only, not with the reason.
     if (same) fresh["lastTransitionTime"] = old->value("lastTransitionTime", k8s::Timestamp(now));
     conditions.erase(conditions.begin() + (old - &conditions[0]));
   }

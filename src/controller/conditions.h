@@ -1,4 +1,4 @@
-// The conditions of a job's status, by the rules that its readers (kubectl, Kueue) count on.
+// The conditions of a job's status, by the rules that kubectl and Kueue rely on.
 #pragma once
 
 #include <string>
@@ -17,16 +17,15 @@ inline constexpr char kRestarting[] = "Restarting";
 inline constexpr char kSucceeded[] = "Succeeded";
 inline constexpr char kSuspended[] = "Suspended";
 inline constexpr char kFailed[] = "Failed";
-// Objects that the job needs cannot be created; as Deployments call it. It is removed, not made
-// False, once they can be: the last condition is the one that is shown.
+// The API server rejects objects of the job; Deployments use the same name. It is removed once the
+// objects exist, rather than set to False, because kubectl shows the last condition.
 inline constexpr char kReplicaFailure[] = "ReplicaFailure";
 
-// Whether the condition of that type is True.
+// Returns whether the condition of that type is True.
 bool IsTrue(const Json& status, absl::string_view type);
-// Succeeded or failed: nothing of it ever changes again.
+// Returns whether the job has succeeded or failed. A finished job never changes its outcome.
 bool IsFinished(const Json& status);
 
-// What a condition says.
 struct Condition {
   std::string type;
   bool value = true;
@@ -34,10 +33,11 @@ struct Condition {
   std::string message;
 };
 
-// Puts the condition last, which is the one that is shown, unless it says nothing new. Running and
-// Restarting exclude each other; a finished job is not running; a finished one is left alone.
+// Sets a condition and moves it to the end, where kubectl shows it. Does nothing if the condition
+// is unchanged or the job is finished. Running and Restarting exclude each other, and a finished
+// job is not Running.
 void SetCondition(Json& status, const Condition& condition, absl::Time now);
-// Unless the job is finished.
+// Removes a condition, unless the job is finished.
 void RemoveCondition(Json& status, absl::string_view type);
 
 }  // namespace muster::controller

@@ -7,7 +7,7 @@ namespace {
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
-TEST(ConditionsTest, TheLastOneIsTheNewest) {
+TEST(ConditionsTest, TheNewestIsLast) {
   Json status = Json::object();
   SetCondition(status, {kCreated, true, "r", "m"}, kNow);
   SetCondition(status, {kRunning, true, "r", "m"}, kNow);
@@ -20,7 +20,7 @@ TEST(ConditionsTest, TheLastOneIsTheNewest) {
   EXPECT_EQ(status["conditions"].size(), 3U);
 }
 
-TEST(ConditionsTest, WhatSaysNothingNewIsNoChange) {
+TEST(ConditionsTest, AnEqualConditionChangesNothing) {
   Json status = Json::object();
   SetCondition(status, {kRunning, true, "r", "m"}, kNow);
   const Json before = status;
@@ -31,7 +31,7 @@ TEST(ConditionsTest, WhatSaysNothingNewIsNoChange) {
   EXPECT_EQ(status["conditions"][0]["lastUpdateTime"], k8s::Timestamp(kNow + absl::Hours(1)));
 }
 
-TEST(ConditionsTest, AConditionThatIsRemovedLeavesTheOneBefore) {
+TEST(ConditionsTest, RemoveUncoversThePreviousCondition) {
   Json status = Json::object();
   RemoveCondition(status, kReplicaFailure);
   EXPECT_EQ(status, Json::object());
@@ -46,7 +46,7 @@ TEST(ConditionsTest, AConditionThatIsRemovedLeavesTheOneBefore) {
   EXPECT_TRUE(IsTrue(status, kReplicaFailure));  // a finished job does not change
 }
 
-TEST(ConditionsTest, TheFirstVerdictStands) {
+TEST(ConditionsTest, TheFirstOutcomeIsFinal) {
   Json status = Json::object();
   SetCondition(status, {kRunning, true, "r", "m"}, kNow);
   SetCondition(status, {kSucceeded, true, "r", "m"}, kNow);

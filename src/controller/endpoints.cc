@@ -13,7 +13,7 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kMaxReview = size_t{8} << 20;  // the API server's objects are smaller
+constexpr size_t kMaxReview = size_t{8} << 20;  // objects in the API server are smaller
 
 HttpResponse NotFound() { return {.status = 404, .body = "not found\n"}; }
 
@@ -22,7 +22,7 @@ HttpResponse Answer(const EndpointOptions& options, const HttpRequest& request) 
   if (request.path == "/healthz") return {.body = "ok\n"};
   if (request.path == "/readyz") {
     const bool ready = options.ready();
-    return {.status = ready ? 200 : 503, .body = ready ? "ok\n" : "not yet\n"};
+    return {.status = ready ? 200 : 503, .body = ready ? "ok\n" : "not ready\n"};
   }
   if (request.path == "/metrics") {
     return {.body = options.metrics(), .type = "text/plain; version=0.0.4"};
@@ -47,7 +47,7 @@ struct Endpoints::Servers {
 
   std::unique_ptr<CertificateFiles> certificate;
   std::unique_ptr<SSL_CTX, Free> tls;
-  // Apart, so that jobs under review never keep a probe waiting.
+  // Separate servers, so that reviews do not delay probes.
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<HttpServer> webhook;
 };
@@ -67,12 +67,13 @@ std::string Metrics(const std::map<std::string, JobCounts>& counts, bool leading
   for (const Counter& counter : kCounters) {
     const std::string name = absl::StrCat("training_operator_jobs_", counter.name, "_total");
     absl::StrAppend(&text, "# HELP ", name, " ", counter.help, ".\n# TYPE ", name, " counter\n");
-    for (const auto& [name_space, own] : counts) {
-      absl::StrAppend(&text, name, "{job_namespace=\"", name_space, "\",framework=\"tensorflow\"} ",
+    for (const auto& [ns, own] : counts) {
+      absl::StrAppend(&text, name, "{job_namespace=\"", ns, "\",framework=\"tensorflow\"} ",
                       own.*counter.value, "\n");
     }
   }
-  absl::StrAppend(&text, "# HELP training_operator_is_leader Whether this one works.\n",
+  absl::StrAppend(&text,
+                  "# HELP training_operator_is_leader Whether this instance is the leader.\n",
                   "# TYPE training_operator_is_leader gauge\ntraining_operator_is_leader ",
                   leading ? 1 : 0, "\n");
   return text;
@@ -96,8 +97,8 @@ absl::StatusOr<std::unique_ptr<Endpoints>> Endpoints::Start(const EndpointOption
         std::make_unique<CertificateFiles>(options.certificate_folder, options.log);
     MUSTER_RETURN_IF_ERROR(servers->certificate->Read());
     servers->tls.reset(SSL_CTX_new(TLS_server_method()));
-    if (servers->tls == nullptr) return absl::InternalError("OpenSSL has no TLS");
-    servers->certificate->Serve(servers->tls.get());
+    if (servers->tls == nullptr) return absl::InternalError("cannot create a TLS context");
+    servers->certificate->Attach(servers->tls.get());
     MUSTER_ASSIGN_OR_RETURN(
         servers->webhook,
         HttpServer::Start({.port = options.webhook_port,

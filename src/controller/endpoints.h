@@ -1,4 +1,4 @@
-// What the operator answers: is it alive, is it ready, what has it done, may this job be.
+// The HTTP endpoints of the operator: health, readiness, metrics and the validating webhook.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,21 @@
 
 namespace muster::controller {
 
-// The counters of TFJobs as Kubeflow's operator calls them, in Prometheus' text format.
+// Returns the job counters in the Prometheus text format, with the names of Kubeflow's operator.
 std::string Metrics(const std::map<std::string, JobCounts>& counts, bool leading);
 
 struct EndpointOptions {
-  int http_port = 0;  // /healthz, /readyz, /metrics; 0: none
+  int http_port = 0;  // /healthz, /readyz, /metrics; 0: disabled
   int webhook_port = 0;
-  std::string certificate_folder;  // tls.crt and tls.key of the webhook; "": none
+  std::string certificate_folder;  // tls.crt and tls.key of the webhook; "": disabled
   std::function<void(const std::string&)> log;
   std::function<bool()> ready;
   std::function<std::string()> metrics;
-  TfJobOptions job;  // by which pods of jobs are tried
+  TfJobOptions job;  // for the pods that the webhook builds as a trial
 };
 
-// Answers in threads of its own while it lives.
+// Serves on its own threads until it is destroyed. The functions in the options are called on those
+// threads.
 class Endpoints {
  public:
   static absl::StatusOr<std::unique_ptr<Endpoints>> Start(const EndpointOptions& options);

@@ -4,12 +4,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
-#include "controller/refusals.h"
+#include "controller/create_failures.h"
 
 namespace muster::controller {
 namespace {
 
-// Versions are numbers that grow, in every server there is.
+// The API documents resourceVersion as opaque, but every server uses growing integers.
 bool IsOlder(const Json& a, const Json& b) {
   uint64_t first = 0, second = 0;
   return absl::SimpleAtoi(k8s::ResourceVersionOf(a), &first) &&
@@ -26,14 +26,14 @@ Json Expectations::Newest(const std::string& key, const Json& cached) {
     return entry.written;
   }
   entry.written = nullptr;
-  if (absl::Now() - entry.since > kForgetAfter) {
+  if (absl::Now() - entry.since > kTimeout) {
     entry.creations.clear();
     entry.deletions.clear();
   }
   return cached;
 }
 
-void Expectations::Written(const std::string& key, Json job) {
+void Expectations::RecordWrite(const std::string& key, Json job) {
   absl::MutexLock lock(&mutex_);
   entries_[key].written = std::move(job);
 }
@@ -55,7 +55,7 @@ ObjectNames Expectations::Creations(const std::string& key) const {
   return entry == entries_.end() ? ObjectNames() : entry->second.creations;
 }
 
-bool Expectations::BeginCreation(const std::string& key, const ObjectName& object) {
+bool Expectations::ExpectCreation(const std::string& key, const ObjectName& object) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[key];
   if (!entry.creations.insert(object).second) return false;
@@ -68,22 +68,22 @@ void Expectations::EndCreation(const std::string& key, const ObjectName& object,
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[key];
   if (existed || !status.ok()) entry.creations.erase(object);
-  if (status.ok()) entry.refused.erase(object);
-  if (!IsRefusal(status)) return;
-  AddRefusal(entry.refused, object, status, absl::Now());
-  entry.refused_anew = true;
+  if (status.ok()) entry.create_failures.erase(object);
+  if (!IsRejected(status)) return;
+  AddCreateFailure(entry.create_failures, object, status, absl::Now());
+  entry.has_new_failures = true;
 }
 
-void Expectations::Appeared(const std::string& key, const ObjectName& object) {
+void Expectations::CreationObserved(const std::string& key, const ObjectName& object) {
   absl::MutexLock lock(&mutex_);
   const auto entry = entries_.find(key);
   if (entry != entries_.end()) entry->second.creations.erase(object);
 }
 
-bool Expectations::BeginDeletion(const std::string& key, const Delete& removal) {
+bool Expectations::ExpectDeletion(const std::string& key, const Delete& removal) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[key];
-  if (!removal.at_once && !entry.deletions.insert(removal.uid).second) return false;
+  if (!removal.immediately && !entry.deletions.insert(removal.uid).second) return false;
   entry.since = absl::Now();
   return true;
 }
@@ -94,23 +94,23 @@ void Expectations::EndDeletion(const std::string& key, const std::string& uid) {
   if (entry != entries_.end()) entry->second.deletions.erase(uid);
 }
 
-Refusals Expectations::RefusedFor(const std::string& key, const Json& job) {
+CreateFailures Expectations::CreateFailuresFor(const std::string& key, const Json& job) {
   const Json* generation = k8s::Find(job, "/metadata/generation");
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[key];
-  // Objects of another spec may be accepted.
+  // A new generation has another spec, whose objects the API server may accept.
   if (generation != nullptr && entry.generation != *generation) {
     entry.generation = *generation;
-    entry.refused.clear();
+    entry.create_failures.clear();
   }
-  return entry.refused;
+  return entry.create_failures;
 }
 
-Refusals Expectations::TakeNewRefusals(const std::string& key) {
+CreateFailures Expectations::TakeNewCreateFailures(const std::string& key) {
   absl::MutexLock lock(&mutex_);
   const auto entry = entries_.find(key);
-  if (entry == entries_.end() || !std::exchange(entry->second.refused_anew, false)) return {};
-  return entry->second.refused;
+  if (entry == entries_.end() || !std::exchange(entry->second.has_new_failures, false)) return {};
+  return entry->second.create_failures;
 }
 
 }  // namespace muster::controller

@@ -1,4 +1,4 @@
-// Creations and deletions that were sent to the API server and may not be in the caches yet.
+// Writes that the caches may not show yet.
 #pragma once
 
 #include <map>
@@ -13,46 +13,49 @@
 
 namespace muster::controller {
 
-// Nothing that was asked for is asked for again until it shows, was answered with an error, or
-// kForgetAfter has passed. Jobs are known by their keys. Thread-safe.
+// Keeps the operator from sending a request twice because the cache lags behind. A creation or
+// deletion is expected from when it is sent until the informer observes it, it fails, or kTimeout
+// has passed. Jobs are named by JobKey(). Thread-safe.
 class Expectations {
  public:
-  static constexpr absl::Duration kForgetAfter = absl::Minutes(2);
+  static constexpr absl::Duration kTimeout = absl::Minutes(2);
 
-  // The newer one of the job as it is in the cache and as it was last written.
+  // Returns the newer one of the cached job and the one last passed to RecordWrite(). Drops
+  // expectations that have timed out.
   Json Newest(const std::string& key, const Json& cached);
-  void Written(const std::string& key, Json job);
-  // Whether nothing was ever asked for.
+  void RecordWrite(const std::string& key, Json job);
+  // Returns whether nothing has ever been requested for the job.
   bool IsNew(const std::string& key) const;
   void Forget(const std::string& key);
 
+  // Returns the creations that are expected.
   ObjectNames Creations(const std::string& key) const;
-  // False when that was asked for already.
-  bool BeginCreation(const std::string& key, const ObjectName& object);
-  // It was answered with `status`; OK and `existed` when there was one of the job's already.
+  // Returns false if that creation is expected already.
+  bool ExpectCreation(const std::string& key, const ObjectName& object);
+  // Records the response. OK with `existed`: the job had that object already.
   void EndCreation(const std::string& key, const ObjectName& object, const absl::Status& status,
                    bool existed);
-  void Appeared(const std::string& key, const ObjectName& object);
+  void CreationObserved(const std::string& key, const ObjectName& object);
 
-  // False when that was asked for already; what goes at once is asked for again.
-  bool BeginDeletion(const std::string& key, const Delete& removal);
-  // It is gone, or its deletion failed.
+  // Returns false if that deletion is expected already. An immediate one may follow a graceful one.
+  bool ExpectDeletion(const std::string& key, const Delete& removal);
+  // The object is gone, or its deletion failed.
   void EndDeletion(const std::string& key, const std::string& uid);
 
-  // The objects that the API server would not create for the job as it is.
-  Refusals RefusedFor(const std::string& key, const Json& job);
-  // The same when there was a refusal since it was last asked; else none.
-  Refusals TakeNewRefusals(const std::string& key);
+  // Returns the objects that the API server has rejected for the current generation of the job.
+  CreateFailures CreateFailuresFor(const std::string& key, const Json& job);
+  // Returns the same if an object has been rejected since the last call, else none.
+  CreateFailures TakeNewCreateFailures(const std::string& key);
 
  private:
   struct Entry {
     ObjectNames creations;
     std::set<std::string> deletions;  // uids
-    Refusals refused;                 // of the job's `generation`
-    bool refused_anew = false;
-    Json generation;
-    Json written;
-    absl::Time since = absl::InfinitePast();  // when something was last asked for
+    CreateFailures create_failures;   // of `generation`
+    bool has_new_failures = false;
+    Json generation;                          // of the job
+    Json written;                             // the job as last written; null once it is cached
+    absl::Time since = absl::InfinitePast();  // the last request
   };
 
   mutable absl::Mutex mutex_;

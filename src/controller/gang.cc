@@ -18,26 +18,27 @@ constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
 constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
 constexpr char kPluginGroup[] = "scheduling.x-k8s.io/pod-group";
 
-// The templates of the tasks that must be able to run together: all that have not succeeded yet,
-// but those that are not made before others run.
-std::vector<const Json*> Members(Pass& pass) {
-  const JobSpec& spec = pass.job().spec();
-  const std::vector<std::string> order = pass.job().start_order();
+// Returns the templates of the tasks that must run together: all that have not succeeded, except
+// those that a start order delays until others run.
+std::vector<const Json*> Members(ReconcileContext& context) {
+  const JobSpec& spec = context.job().spec();
+  const std::vector<std::string> order = context.job().start_order();
   const auto first = std::find_if(order.begin(), order.end(), [&](const std::string& role) {
     return spec.FindRole(role)->replicas > 0;
   });
   std::vector<const Json*> members;
-  for (const RoleSpec* role : pass.job().roles()) {
+  for (const RoleSpec* role : context.job().roles()) {
     const auto place = std::find(order.begin(), order.end(), role->name);
     if (place != order.end() && place != first) continue;
     for (int i = 0; i < role->replicas; ++i) {
-      if (!pass.HasSucceeded({role->name, i})) members.push_back(&role->pod);
+      if (!context.HasSucceeded({role->name, i})) members.push_back(&role->pod);
     }
   }
   return members;
 }
 
-// Adds what a container requests. A limit without a request is one, as the API server has it.
+// Adds the resource requests of a container. A limit without a request counts as the request, as
+// the API server defaults it.
 void AddRequests(const Json& container, std::map<std::string, k8s::Quantity>& sums) {
   const Json& requests = ObjectAt(container, "/resources/requests");
   const auto add = [&sums](const std::string& name, const Json& value) {
@@ -49,7 +50,7 @@ void AddRequests(const Json& container, std::map<std::string, k8s::Quantity>& su
   }
 }
 
-// What the first `count` of the members request together, in the order of the roles.
+// Returns the sum of the requests of the first `count` members, in the order of the roles.
 Json MinResources(const std::vector<const Json*>& members, size_t count) {
   std::map<std::string, k8s::Quantity> sums;
   for (size_t i = 0; i < std::min(count, members.size()); ++i) {
@@ -62,12 +63,12 @@ Json MinResources(const std::vector<const Json*>& members, size_t count) {
   return resources;
 }
 
-Json GroupSpec(Pass& pass) {
+Json GroupSpec(ReconcileContext& context) {
   const auto policy = [&](const char* name) -> const Json* {
-    const Json* policy = k8s::Find(pass.job().object(), "/spec/runPolicy/schedulingPolicy");
+    const Json* policy = k8s::Find(context.job().object(), "/spec/runPolicy/schedulingPolicy");
     return policy == nullptr ? nullptr : k8s::Find(*policy, absl::StrCat("/", name));
   };
-  const std::vector<const Json*> members = Members(pass);
+  const std::vector<const Json*> members = Members(context);
   int least = std::max(1, static_cast<int>(members.size()));
   const Json* wanted = policy("minAvailable");
   if (wanted != nullptr && wanted->is_number_integer() && *wanted > 0) {
@@ -79,8 +80,9 @@ Json GroupSpec(Pass& pass) {
     if (const Json* value = policy(from)) spec[to] = *value;
   };
   take("minResources", "minResources");
-  if (pass.job().options().gang == GangScheduler::kVolcano) {
-    if (pass.pod_group() == nullptr) spec["queue"] = "default";  // a scheduler's own one stays
+  if (context.job().options().gang == GangScheduler::kVolcano) {
+    if (context.pod_group() == nullptr)
+      spec["queue"] = "default";  // on creation only: the scheduler may change it
     take("queue", "queue");
     take("priorityClass", "priorityClassName");
   } else {
@@ -89,8 +91,8 @@ Json GroupSpec(Pass& pass) {
   return spec;
 }
 
-// The merge patch that makes the fields of `wanted` as they are there; null when they are. What a
-// scheduler has added by itself stays.
+// Returns the merge patch that sets the fields of `wanted` in the spec of `there`, or null if they
+// are equal. Fields that the scheduler has added stay.
 Json ChangeOf(const Json& there, const Json& wanted) {
   Json patch;
   for (const auto& [name, value] : wanted.items()) {
@@ -99,13 +101,13 @@ Json ChangeOf(const Json& there, const Json& wanted) {
     patch[name] = value;
     if (old == nullptr || !old->is_object()) continue;
     for (const auto& [member, unused] : old->items()) {
-      if (!value.contains(member)) patch[name][member] = nullptr;
+      if (!value.contains(member)) patch[name][member] = nullptr;  // a merge patch removes nulls
     }
   }
   return patch;
 }
 
-// A job's annotations may be meant for the scheduler.
+// Returns the PodGroup to create. It has the job's annotations, since schedulers read theirs there.
 Json GroupOf(const TfJob& job, const Json& spec) {
   const k8s::ResourceKind& kind = PodGroupKind(job.options().gang);
   Json metadata = {{"name", job.GroupName()},
@@ -122,8 +124,8 @@ Json GroupOf(const TfJob& job, const Json& spec) {
           {"spec", spec}};
 }
 
-// Volcano lets a group in when its queue has room for minResources; pods that are made before that
-// would wait in its place. The scheduler plugins have no such phase.
+// Volcano admits a group when its queue has room for minResources. Pods must not exist before that:
+// they would be pending instead of the group. The scheduler plugins have no such phase.
 bool IsAdmitted(GangScheduler scheduler, const Json& group) {
   if (scheduler != GangScheduler::kVolcano) return true;
   const std::string phase = k8s::TextAt(group, "/status/phase");
@@ -137,49 +139,57 @@ absl::StatusOr<GangScheduler> GangSchedulerFromName(absl::string_view name) {
   if (name == "volcano") return GangScheduler::kVolcano;
   if (name == "scheduler-plugins") return GangScheduler::kSchedulerPlugins;
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", name, "' is no gang scheduler; expected none, volcano or scheduler-plugins"));
+      "'", name, "' is not a gang scheduler; expected none, volcano or scheduler-plugins"));
 }
 
 const k8s::ResourceKind& PodGroupKind(GangScheduler scheduler) {
   return scheduler == GangScheduler::kVolcano ? kVolcanoGroups : kPluginGroups;
 }
 
-bool KeepGang(Pass& pass) {
-  const TfJob& job = pass.job();
+const k8s::ResourceKind& ResourceOf(Kind kind, GangScheduler scheduler) {
+  if (kind == Kind::kPodGroup) return PodGroupKind(scheduler);
+  return kind == Kind::kPod ? k8s::kPods : k8s::kServices;
+}
+
+bool EnsurePodGroup(ReconcileContext& context) {
+  const TfJob& job = context.job();
   const GangScheduler scheduler = job.options().gang;
   if (scheduler == GangScheduler::kNone) return true;
-  const Json* there = pass.pod_group();
-  const Json spec = GroupSpec(pass);
+  const Json* there = context.pod_group();
+  const Json spec = GroupSpec(context);
   if (there == nullptr) {
-    if (pass.IsUnderWay(Kind::kPodGroup, job.GroupName()) ||
-        !pass.MayTry(Kind::kPodGroup, job.GroupName())) {
+    if (context.IsCreationPending(Kind::kPodGroup, job.GroupName()) ||
+        !context.MayRetryCreate(Kind::kPodGroup, job.GroupName())) {
       return false;
     }
-    pass.Do(Create{.kind = Kind::kPodGroup, .name = job.GroupName(), .object = GroupOf(job, spec)});
+    context.AddAction(
+        Create{.kind = Kind::kPodGroup, .name = job.GroupName(), .object = GroupOf(job, spec)});
     return false;
   }
   if (k8s::ControllerOf(*there) != job.uid()) {
-    pass.Tell(true, "FailedCreatePodGroup",
-              absl::StrCat(job.GroupName(),
-                           " is there already and belongs to another; delete or rename one"));
+    context.RecordEvent(
+        true, "FailedCreatePodGroup",
+        absl::StrCat(job.GroupName(),
+                     " already exists and belongs to another owner; delete or rename one of them"));
     return false;
   }
   if (k8s::IsBeingDeleted(*there)) return false;
   if (Json patch = ChangeOf(*there, spec); !patch.is_null()) {
-    pass.Do(Change{Kind::kPodGroup,
-                   job.GroupName(),
-                   {{"metadata", {{"uid", k8s::UidOf(*there)}}}, {"spec", std::move(patch)}}});
+    context.AddAction(
+        Change{Kind::kPodGroup,
+               job.GroupName(),
+               {{"metadata", {{"uid", k8s::UidOf(*there)}}}, {"spec", std::move(patch)}}});
   }
   return IsAdmitted(scheduler, *there);
 }
 
-void RemoveGang(Pass& pass) {
-  const Json* there = pass.pod_group();
-  if (there == nullptr || k8s::ControllerOf(*there) != pass.job().uid()) return;
-  pass.Remove(Kind::kPodGroup, Child{there});
+void RemovePodGroup(ReconcileContext& context) {
+  const Json* there = context.pod_group();
+  if (there == nullptr || k8s::ControllerOf(*there) != context.job().uid()) return;
+  context.Remove(Kind::kPodGroup, Child{there});
 }
 
-void JoinGang(const TfJob& job, const std::string& role, Json& pod) {
+void AddToPodGroup(const TfJob& job, const std::string& role, Json& pod) {
   const TfJobOptions& options = job.options();
   if (options.gang == GangScheduler::kNone) return;
   const bool volcano = options.gang == GangScheduler::kVolcano;
@@ -189,7 +199,7 @@ void JoinGang(const TfJob& job, const std::string& role, Json& pod) {
   } else {
     pod["metadata"]["labels"][kPluginGroup] = job.GroupName();
   }
-  if (pod["spec"].contains("schedulerName")) return;  // the user knows better
+  if (pod["spec"].contains("schedulerName")) return;  // set by the user
   const char* usual = volcano ? "volcano" : "scheduler-plugins-scheduler";
   pod["spec"]["schedulerName"] =
       options.gang_scheduler_name.empty() ? usual : options.gang_scheduler_name;

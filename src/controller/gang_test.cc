@@ -24,14 +24,14 @@ Json GangJob(const Json& policy = nullptr) {
   return Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}}, run_policy);
 }
 
-// Until nothing is left to do, with a scheduler that admits the group.
+// Reconciles until the plan is empty, with a scheduler that admits the group.
 void Settle(World& world, const char* phase = "Inqueue") {
   world.Settle();
   for (auto& [name, group] : world.pod_groups()) group["status"]["phase"] = phase;
   world.Settle();
 }
 
-TEST(GangTest, TheGroupIsAdmittedBeforeThereArePods) {
+TEST(GangTest, PodsWaitForTheAdmissionOfTheGroup) {
   World world(GangJob(), With(GangScheduler::kVolcano));
   world.Settle();
   EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
@@ -40,7 +40,7 @@ TEST(GangTest, TheGroupIsAdmittedBeforeThereArePods) {
   EXPECT_THAT(world.Pods(), IsEmpty());
   Settle(world);
   EXPECT_THAT(world.Pods(), SizeIs(3));
-  // A pod that is made anew waits as little as Kubeflow's.
+  // A replacement waits only while the group is Pending, as in Kubeflow.
   world.pods().erase("j-worker-1");
   Settle(world, "Running");
   EXPECT_THAT(world.Pods(), SizeIs(3));
@@ -62,14 +62,14 @@ TEST(GangTest, TheGroupIsAdmittedBeforeThereArePods) {
 
 TEST(GangTest, TheSchedulerPluginsNeedNoAdmission) {
   World world(GangJob(), With(GangScheduler::kSchedulerPlugins));
-  world.Pass();
+  world.ReconcileOnce();
   EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
   EXPECT_THAT(world.Pods(), IsEmpty());
   world.Settle();
   EXPECT_THAT(world.Pods(), SizeIs(3));
 }
 
-// Containers with these requests and limits.
+// Returns a template of containers with these requests and limits.
 Json Containers(const std::vector<std::pair<Json, Json>>& resources) {
   Json containers = Json::array();
   for (const auto& [requests, limits] : resources) {
@@ -82,7 +82,7 @@ Json Containers(const std::vector<std::pair<Json, Json>>& resources) {
   return containers;
 }
 
-TEST(GangTest, MinResourcesIsTheSumOfWhatPodsRequest) {
+TEST(GangTest, MinResourcesIsTheSumOfPodRequests) {
   for (const GangScheduler scheduler :
        {GangScheduler::kVolcano, GangScheduler::kSchedulerPlugins}) {
     Json job = GangJob();
@@ -95,7 +95,7 @@ TEST(GangTest, MinResourcesIsTheSumOfWhatPodsRequest) {
     Settle(world);
     EXPECT_EQ(world.pod_groups()["j"]["spec"]["minResources"],
               (Json{{"cpu", "2500m"}, {"memory", "1536Mi"}, {"nvidia.com/gpu", "2"}}));
-    // Those of the first replicas when fewer are enough.
+    // With a lower minAvailable only the first replicas count.
     world.job()["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 2;
     Settle(world);
     EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 2);
@@ -104,7 +104,7 @@ TEST(GangTest, MinResourcesIsTheSumOfWhatPodsRequest) {
   }
 }
 
-TEST(GangTest, AnnotationsAreTheGroupsToo) {
+TEST(GangTest, CopiesAnnotationsToTheGroup) {
   Json job = GangJob();
   job["metadata"]["annotations"] = {{"volcano.sh/preemptable", "true"},
                                     {"muster/update", "never"},
@@ -115,11 +115,11 @@ TEST(GangTest, AnnotationsAreTheGroupsToo) {
             (Json{{"volcano.sh/preemptable", "true"}}));
 }
 
-TEST(GangTest, AGroupThatIsUnderWayIsNotMadeAgain) {
+TEST(GangTest, APendingGroupIsNotCreatedAgain) {
   Json job = GangJob();
   job["metadata"]["uid"] = "uid-job";
   job["metadata"]["namespace"] = "default";
-  const Plan plan = Reconcile({.job = job, .under_way = {{Kind::kPodGroup, "j"}}},
+  const Plan plan = Reconcile({.job = job, .pending_creations = {{Kind::kPodGroup, "j"}}},
                               With(GangScheduler::kVolcano), absl::Now());
   EXPECT_THAT(plan.actions, SizeIs(3));
   for (const Action& action : plan.actions) {
@@ -127,7 +127,7 @@ TEST(GangTest, AGroupThatIsUnderWayIsNotMadeAgain) {
   }
 }
 
-TEST(GangTest, WhatThePolicySaysGoesThere) {
+TEST(GangTest, AppliesTheSchedulingPolicy) {
   const Json policy = {{"minAvailable", 2},
                        {"queue", "q"},
                        {"priorityClass", "high"},
@@ -150,7 +150,7 @@ TEST(GangTest, WhatThePolicySaysGoesThere) {
   EXPECT_EQ(pod["spec"]["schedulerName"], "scheduler-plugins-scheduler");
 }
 
-TEST(GangTest, TheSchedulerOfATemplateStays) {
+TEST(GangTest, KeepsTheSchedulerOfATemplate) {
   Json job = GangJob();
   job["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulerName"] = "own";
   World world(job, With(GangScheduler::kSchedulerPlugins, "gangs"));
@@ -163,20 +163,20 @@ TEST(GangTest, TheGroupFollowsTheJob) {
   World world(GangJob({{"minResources", {{"cpu", 2}, {"memory", "1Gi"}}}}),
               With(GangScheduler::kVolcano));
   Settle(world);
-  world.pod_groups()["j"]["spec"]["queue"] = "default";  // the scheduler's own doing
+  world.pod_groups()["j"]["spec"]["queue"] = "default";  // set by the scheduler
   world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 4;
   world.job()["spec"]["runPolicy"]["schedulingPolicy"]["minResources"] = {{"cpu", 3}};
   Settle(world);
   EXPECT_EQ(world.pod_groups()["j"]["spec"],
             (Json{{"minMember", 5}, {"minResources", {{"cpu", 3}}}, {"queue", "default"}}));
-  // One that is made anew must not wait for one that has succeeded.
+  // A replacement must not wait for a task that has succeeded.
   world.SetAll("Running");
   world.SetPhase("j-worker-3", "Succeeded");
   Settle(world);
   EXPECT_EQ(world.pod_groups()["j"]["spec"]["minMember"], 4);
 }
 
-TEST(GangTest, WhatStartsLaterIsNotWaitedFor) {
+TEST(GangTest, RolesThatStartLaterAreNotMembers) {
   Json job = GangJob();
   job["metadata"]["annotations"]["muster/start-order"] = "ps,worker";
   World world(job, With(GangScheduler::kVolcano));
@@ -198,7 +198,7 @@ TEST(GangTest, AJobWithoutPodsHasNoGroup) {
   EXPECT_THAT(world.PodGroups(), IsEmpty());
 }
 
-TEST(GangTest, AnothersGroupIsLeftAlone) {
+TEST(GangTest, AGroupOfAnotherOwnerIsUnchanged) {
   World world(GangJob(), With(GangScheduler::kVolcano));
   world.pod_groups()["j"] = {{"metadata", {{"name", "j"}, {"uid", "u"}}}, {"spec", {}}};
   world.Settle();
@@ -209,7 +209,7 @@ TEST(GangTest, AnothersGroupIsLeftAlone) {
   EXPECT_THAT(world.PodGroups(), ElementsAre("j"));
 }
 
-TEST(GangTest, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(GangTest, SameEndWhereverInterrupted) {
   for (const GangScheduler scheduler :
        {GangScheduler::kVolcano, GangScheduler::kSchedulerPlugins}) {
     ExpectSameEndWhereverInterrupted([&] { return World(GangJob(), With(scheduler)); },

@@ -15,13 +15,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "controller/guard.h"
+#include "controller/catch_exceptions.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr size_t kMaxHead = size_t{16} << 10;
-constexpr size_t kPiece = size_t{64} << 10;
+constexpr size_t kReadBytes = size_t{64} << 10;
 
 struct Head {
   std::string method;
@@ -29,7 +29,7 @@ struct Head {
   size_t body = 0;
   bool keep = true;
   bool expects_continue = false;
-  int error = 0;  // the status to answer with; 0: none
+  int error = 0;  // HTTP status of the response; 0: none
 };
 
 const char* PhraseOf(int status) {
@@ -69,6 +69,7 @@ Head ReadHead(absl::string_view text) {
     return head;
   }
   head.method = std::string(words[0]);
+  // The query is dropped: no endpoint has one.
   head.path = std::string(words[1].substr(0, words[1].find('?')));
   head.keep = words[2] != "HTTP/1.0";
   for (size_t i = 1; i < lines.size(); ++i) ReadField(lines[i], head);
@@ -106,7 +107,7 @@ HttpConnection::Io HttpConnection::Wait(int result) {
   }
 }
 
-HttpConnection::Io HttpConnection::Shake() {
+HttpConnection::Io HttpConnection::Handshake() {
   if (ssl_ == nullptr) return Io::kClosed;
   const int result = SSL_accept(ssl_.get());
   return result == 1 ? Io::kDone : Wait(result);
@@ -114,15 +115,15 @@ HttpConnection::Io HttpConnection::Shake() {
 
 HttpConnection::Io HttpConnection::Read() {
   const size_t before = in_.size();
-  in_.resize(before + kPiece);
+  in_.resize(before + kReadBytes);
   wants_ = POLLIN;
   ssize_t count = 0;
   Io io = Io::kDone;
   if (ssl_ != nullptr) {
-    count = SSL_read(ssl_.get(), in_.data() + before, kPiece);
+    count = SSL_read(ssl_.get(), in_.data() + before, kReadBytes);
     if (count <= 0) io = Wait(static_cast<int>(count));
   } else {
-    count = ::recv(fd_.get(), in_.data() + before, kPiece, 0);
+    count = ::recv(fd_.get(), in_.data() + before, kReadBytes, 0);
     if (count <= 0) io = count < 0 && errno == EAGAIN ? Io::kWait : Io::kClosed;
   }
   in_.resize(before + static_cast<size_t>(std::max<ssize_t>(count, 0)));
@@ -174,7 +175,7 @@ bool HttpConnection::Serve() {
     if (!head.expects_continue || std::exchange(continued_, true)) return false;
     out_ = "HTTP/1.1 100 Continue\r\n\r\n";
     sent_ = 0;
-    return Write() == Io::kClosed;  // so short that it fits into any buffer
+    return Write() == Io::kClosed;  // short enough for any socket buffer
   }
   const HttpRequest request{.method = std::move(head.method),
                             .path = std::move(head.path),
@@ -183,7 +184,7 @@ bool HttpConnection::Serve() {
   in_.shrink_to_fit();
   continued_ = false;
   HttpResponse response;
-  const absl::Status handled = Guarded([&] {
+  const absl::Status handled = CatchExceptions([&] {
     response = options_.handle(request);
     return absl::OkStatus();
   });
@@ -195,10 +196,10 @@ bool HttpConnection::Serve() {
 bool HttpConnection::Advance(absl::Time now) {
   has_more_ = false;
   for (;;) {
-    ERR_clear_error();
+    ERR_clear_error();  // SSL_get_error() reads the queue of this thread
     Io io = Io::kDone;
     if (state_ == State::kHandshake) {
-      io = Shake();
+      io = Handshake();
       if (io == Io::kDone) state_ = State::kReading;
     } else if (state_ == State::kReading) {
       if (Serve()) continue;
@@ -215,7 +216,7 @@ bool HttpConnection::Advance(absl::Time now) {
         wants_ = POLLIN;
         BeginRequest(now, in_.empty() ? options_.idle_time : options_.request_time);
         has_more_ = !in_.empty() || (ssl_ != nullptr && SSL_pending(ssl_.get()) > 0);
-        return true;  // others have their turn before the next request
+        return true;  // other connections are served before its next request
       }
     }
     if (io != Io::kDone) return io == Io::kWait;

@@ -1,4 +1,4 @@
-// One client of HttpServer.
+// One connection of HttpServer.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,9 @@ namespace muster::controller {
 
 //   handshake ──> reading ──────────> writing
 //                    ^   a request       │
-//                    └───────────────────┘ sent, and the client keeps the connection
+//                    └───────────────────┘ sent, and the connection is kept alive
+//
+// Not thread-safe: used by the server's thread only.
 class HttpConnection {
  public:
   HttpConnection(UniqueFd fd, const HttpServerOptions& options, absl::Time now);
@@ -21,14 +23,15 @@ class HttpConnection {
   int fd() const { return fd_.get(); }
   short wants() const { return wants_; }  // POLLIN or POLLOUT
   absl::Time deadline() const { return deadline_; }
-  // Since when it has been waited for; connections between requests come first.
+  // Sorts connections by which to close first: idle ones, then those waiting for longest.
   std::pair<bool, absl::Time> rank() const { return {!idle(), since_}; }
   size_t buffered() const { return in_.size(); }
 
-  // Whether bytes of the next request were read with the last one: poll() does not tell.
+  // Whether bytes of the next request were read with the last one. poll() does not report them.
   bool has_more() const { return has_more_; }
 
-  // Goes on as far as it can without waiting, for one request at most. False: it is over.
+  // Proceeds as far as possible without blocking, for one request at most. Returns false if the
+  // connection is to be closed.
   bool Advance(absl::Time now);
 
  private:
@@ -36,12 +39,12 @@ class HttpConnection {
   enum class Io { kDone, kWait, kClosed };
 
   bool idle() const { return state_ == State::kReading && in_.empty() && served_; }
-  Io Shake();
+  Io Handshake();
   Io Read();
   Io Write();
-  // What a call of OpenSSL that returned `result` asks for.
+  // Translates the result of an OpenSSL call, and sets wants_.
   Io Wait(int result);
-  // Answers the first request that is there whole. False: there is none yet.
+  // Handles the first request in the buffer. Returns false if none is complete.
   bool Serve();
   void Respond(const HttpResponse& response, bool keep, bool head_only = false);
   void BeginRequest(absl::Time now, absl::Duration time);
@@ -52,7 +55,7 @@ class HttpConnection {
 
   const HttpServerOptions& options_;
   UniqueFd fd_;
-  std::unique_ptr<SSL, SslFree> ssl_;  // null: without TLS
+  std::unique_ptr<SSL, SslFree> ssl_;  // null: plain HTTP
   State state_;
   short wants_;
   absl::Time since_;
@@ -61,9 +64,9 @@ class HttpConnection {
   std::string out_;
   size_t sent_ = 0;
   bool keep_ = false;
-  bool served_ = false;  // a request, before
+  bool served_ = false;  // at least one request
   bool has_more_ = false;
-  bool continued_ = false;  // "100 Continue" was sent for the request that is being read
+  bool continued_ = false;  // sent "100 Continue" for the current request
 };
 
 }  // namespace muster::controller

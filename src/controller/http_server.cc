@@ -23,9 +23,9 @@
 namespace muster::controller {
 namespace {
 
-// Of requests that are not there whole, all connections together.
+// Limit of the bytes of incomplete requests of all connections.
 constexpr size_t kMaxBuffered = size_t{32} << 20;
-constexpr absl::Duration kRecover = absl::Milliseconds(100);
+constexpr absl::Duration kFdRetryDelay = absl::Milliseconds(100);
 
 absl::StatusOr<UniqueFd> Listen(int port) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -37,8 +37,7 @@ absl::StatusOr<UniqueFd> Listen(int port) {
   if (!fd.valid() || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
       ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
       ::listen(fd.get(), SOMAXCONN) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("port ", port, " cannot be listened on; is it in use?"));
+    return absl::UnavailableError(absl::StrCat("cannot listen on port ", port, "; is it in use?"));
   }
   return fd;
 }
@@ -62,14 +61,14 @@ class HttpServer::Loop {
 
  private:
   void Run() {
-    // OpenSSL writes to connections that the client may have closed.
+    // OpenSSL writes without MSG_NOSIGNAL to connections that the client may have closed.
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
     while (Wait()) {
       const absl::Time now = Clock::Real().Now();
-      size_t i = 2;
+      size_t i = 2;  // polled_ has the connections in this order after wake_ and listener_
       for (auto it = connections_.begin(); it != connections_.end(); ++i) {
         const bool ready = polled_[i].revents != 0 || it->has_more();
         const bool stays = it->deadline() > now && (!ready || it->Advance(now));
@@ -81,7 +80,8 @@ class HttpServer::Loop {
     connections_.clear();
   }
 
-  // False: the server is to end.
+  // Blocks until a descriptor is ready or a deadline passes. Returns false if the server is to
+  // stop.
   bool Wait() {
     polled_ = {{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     const absl::Time now = Clock::Real().Now();
@@ -93,7 +93,7 @@ class HttpServer::Loop {
     const int64_t timeout =
         next <= now ? 0 : absl::ToInt64Milliseconds(absl::Ceil(next - now, absl::Milliseconds(1)));
     if (::poll(polled_.data(), polled_.size(), static_cast<int>(timeout)) < 0) {
-      for (pollfd& one : polled_) one.revents = 0;  // EINTR
+      for (pollfd& one : polled_) one.revents = 0;  // EINTR: nothing is ready
     }
     return polled_[0].revents == 0;
   }
@@ -115,7 +115,7 @@ class HttpServer::Loop {
   // Out of file descriptors: closes the oldest connection, or waits for others to be released.
   void Recover() {
     if (connections_.empty()) {
-      absl::SleepFor(kRecover);
+      absl::SleepFor(kFdRetryDelay);
     } else {
       DropOldest();
     }
@@ -127,6 +127,7 @@ class HttpServer::Loop {
         [](const HttpConnection& a, const HttpConnection& b) { return a.rank() < b.rank(); }));
   }
 
+  // Closes connections until the buffered bytes are within the limit.
   void Shed() {
     for (;;) {
       size_t buffered = 0;

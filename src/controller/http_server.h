@@ -1,4 +1,4 @@
-// A small HTTP/1.1 server that slow or hostile clients cannot keep from answering others.
+// A small HTTP/1.1 server. Slow or hostile clients do not delay others.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -26,23 +26,22 @@ struct HttpResponse {
 };
 
 struct HttpServerOptions {
-  int port = 0;            // 0: any, see port()
-  SSL_CTX* tls = nullptr;  // outlives the server; null: without TLS
+  int port = 0;            // 0: any free port, see port()
+  SSL_CTX* tls = nullptr;  // outlives the server; null: plain HTTP
   size_t max_body = 0;
-  // From the connection, or the first byte of a later request, until the answer is sent.
+  // From the connection, or the first byte of a later request, until the response is sent.
   absl::Duration request_time = absl::Seconds(10);
   absl::Duration idle_time = absl::Minutes(1);  // between requests
-  // With more, the one that has been waited for longest is closed.
+  // Beyond this, the connection that has been idle or waiting for longest is closed.
   size_t max_connections = 256;
-  std::function<HttpResponse(const HttpRequest&)> handle;  // called in the server's one thread
+  std::function<HttpResponse(const HttpRequest&)> handle;  // called on the server's thread
 };
 
-// Connections are served by one thread, which waits for none of them: a client that sends or reads
-// slowly costs a file descriptor until its time is over. Bodies that have not arrived whole take a
-// limited amount of memory, all together.
+// One thread serves all connections with non-blocking I/O. A slow client costs a file descriptor
+// until its deadline. The total memory for incomplete requests is limited.
 class HttpServer {
  public:
-  // Unavailable when the port cannot be listened on.
+  // Returns Unavailable if it cannot listen on the port.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options);
   // Closes all connections.
   ~HttpServer();

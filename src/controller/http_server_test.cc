@@ -46,7 +46,7 @@ void Send(const UniqueFd& fd, absl::string_view text) {
             static_cast<ssize_t>(text.size()));
 }
 
-// All that comes until the server closes.
+// Returns all bytes until the server closes the connection.
 std::string ReadAll(const UniqueFd& fd) {
   std::string text;
   char piece[4096];
@@ -101,7 +101,7 @@ TEST(HttpServerTest, HeadHasNoBody) {
   EXPECT_TRUE(absl::EndsWith(answer, "\r\n\r\n")) << answer;
 }
 
-TEST(HttpServerTest, AHandlerThatThrowsIsAnsweredFor) {
+TEST(HttpServerTest, AHandlerThatThrowsCausesA500) {
   HttpServerOptions options = Options();
   options.handle = [](const HttpRequest& request) -> HttpResponse {
     if (request.path == "/bad") throw std::runtime_error("boom");
@@ -137,8 +137,8 @@ TEST(HttpServerTest, RejectsMalformedRequests) {
   EXPECT_EQ(status(std::string(20'000, 'a')), "HTTP/1.1 400");
 }
 
-// A slow client holds a descriptor until its time is over, and nothing else.
-TEST(HttpServerTest, SlowClientsKeepNobodyWaiting) {
+// A slow client occupies a descriptor until its deadline, and nothing else.
+TEST(HttpServerTest, SlowClientsDoNotDelayOthers) {
   HttpServerOptions options = Options();
   options.max_connections = 64;
   options.request_time = absl::Minutes(5);
@@ -160,7 +160,7 @@ TEST(HttpServerTest, ARequestHasATotalDeadline) {
   const UniqueFd fd = Connect(*server);
   const absl::Time begin = absl::Now();
   char piece = 0;
-  // It sends all the time, and never enough.
+  // The client sends continuously but never completes a request.
   while (::send(fd.get(), "a", 1, MSG_NOSIGNAL) == 1 &&
          ::recv(fd.get(), &piece, 1, MSG_DONTWAIT) != 0 &&
          absl::Now() - begin < absl::Seconds(20)) {
@@ -184,7 +184,7 @@ TEST(HttpServerTest, LimitsMemoryOfPartialBodies) {
       (void)!::send(fd, head.data(), head.size(), MSG_NOSIGNAL);
       for (size_t at = 0; at < most.size();) {
         const ssize_t count = ::send(fd, most.data() + at, most.size() - at, MSG_NOSIGNAL);
-        if (count <= 0) return;  // it was closed
+        if (count <= 0) return;  // the server closed it
         at += static_cast<size_t>(count);
       }
     });
@@ -195,7 +195,7 @@ TEST(HttpServerTest, LimitsMemoryOfPartialBodies) {
     const ssize_t count = ::recv(fd.get(), &piece, 1, MSG_DONTWAIT);
     return count == 0 || (count < 0 && errno != EAGAIN);
   };
-  // The kernel may have taken all before the server has read any of it.
+  // The kernel may buffer everything before the server has read any of it.
   const absl::Time limit = absl::Now() + absl::Minutes(1);
   while (std::count_if(large.begin(), large.end(), is_closed) < 10) {
     ASSERT_LT(absl::Now(), limit);

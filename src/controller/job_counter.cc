@@ -7,12 +7,12 @@ namespace muster::controller {
 
 void JobCounter::Created(const Json& job) {
   absl::MutexLock lock(&mutex_);
-  ++counts_[k8s::KeyOf(job).name_space].created;
+  ++counts_[k8s::KeyOf(job).ns].created;
 }
 
 void JobCounter::Deleted(const Json& job) {
   absl::MutexLock lock(&mutex_);
-  ++counts_[k8s::KeyOf(job).name_space].deleted;
+  ++counts_[k8s::KeyOf(job).ns].deleted;
 }
 
 void JobCounter::Changed(const Json& job, const Json& status) {
@@ -21,7 +21,7 @@ void JobCounter::Changed(const Json& job, const Json& status) {
     return !IsTrue(before, type) && IsTrue(status, type);
   };
   absl::MutexLock lock(&mutex_);
-  JobCounts& counts = counts_[k8s::KeyOf(job).name_space];
+  JobCounts& counts = counts_[k8s::KeyOf(job).ns];
   if (is_new(kSucceeded)) ++counts.succeeded;
   if (is_new(kFailed)) ++counts.failed;
   if (is_new(kRestarting)) ++counts.restarted;

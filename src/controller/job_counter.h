@@ -1,4 +1,4 @@
-// Counts jobs and their verdicts, for metrics.
+// Counts jobs and their outcomes, for metrics.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace muster::controller {
 
-// Since the start.
+// Totals since the operator started.
 struct JobCounts {
   int64_t created = 0;
   int64_t deleted = 0;
@@ -23,10 +23,10 @@ class JobCounter {
  public:
   void Created(const k8s::Json& job);
   void Deleted(const k8s::Json& job);
-  // REQUIRES: `status` was written in place of the one that `job` has.
+  // Counts the transitions from the status of `job` to `status`, which was written.
   void Changed(const k8s::Json& job, const k8s::Json& status);
 
-  // By namespace.
+  // Returns the totals by namespace.
   std::map<std::string, JobCounts> Counts() const;
 
  private:

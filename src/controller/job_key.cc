@@ -2,24 +2,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/tfjob.h"
-#include "launch/kubernetes/pod_status.h"
+#include "manifest/pod_status.h"
 
 namespace muster::controller {
 
-std::string JobKey(const k8s::ResourceKind& kind, const std::string& name_space,
-                   const std::string& name) {
-  return absl::StrCat(kind.group, "/", name_space, "/", name);
+std::string JobKey(const k8s::ResourceKind& kind, const std::string& ns, const std::string& name) {
+  return absl::StrCat(kind.group, "/", ns, "/", name);
 }
 
 std::string KeyOfJob(const Json& job) {
-  return JobKey(JobKindOf(job), k8s::KeyOf(job).name_space, k8s::NameOf(job));
+  return JobKey(JobKindOf(job), k8s::KeyOf(job).ns, k8s::NameOf(job));
 }
 
-std::string JobKeyOf(const Json& object) {
+std::string OwnerKeyOf(const Json& object) {
   const k8s::ResourceKind* kind = OwnerKindOf(object);
-  const std::string name = k8s::LabelOf(object, kubernetes::kTfJobNameLabel);
+  const std::string name = k8s::LabelOf(object, manifest::kTfJobNameLabel);
   if (kind == nullptr || name.empty()) return "";
-  return JobKey(*kind, k8s::KeyOf(object).name_space, name);
+  return JobKey(*kind, k8s::KeyOf(object).ns, name);
 }
 
 }  // namespace muster::controller

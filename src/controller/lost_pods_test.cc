@@ -1,5 +1,5 @@
-// Pods that end by the cluster's doing: lost with their nodes, evicted, deleted. And what a status
-// keeps of them, also where the CRD prunes it.
+// Pods that the cluster ends: lost with their nodes, evicted, deleted. Also the records of them in
+// the status, with a CRD that prunes it.
 #include "absl/strings/str_cat.h"
 #include "controller/restarts.h"
 #include "controller/world_testing.h"
@@ -60,7 +60,7 @@ TEST(LostPodTest, IsReplacedUnderEveryPolicyAndDoesNotCount) {
       if (*one.reason != 0) world.pods()["j-worker-1"]["status"]["reason"] = one.reason;
       if (*one.condition != 0) world.SetCondition("j-worker-1", "DisruptionTarget", one.condition);
       const std::string what = absl::StrCat(one.reason, one.condition, " under ", policy);
-      world.Pass();  // once the others run again, the condition says so
+      world.ReconcileOnce();  // sets Running again once the others run
       EXPECT_THAT(MessageOf(world, kRestarting), HasSubstr("Worker 1 (pod j-worker-1) was lost: "));
       EXPECT_THAT(MessageOf(world, kRestarting),
                   HasSubstr(*one.reason != 0 ? one.reason : one.condition));
@@ -73,7 +73,7 @@ TEST(LostPodTest, IsReplacedUnderEveryPolicyAndDoesNotCount) {
   }
 }
 
-TEST(LostPodTest, FailuresOfTheProgramAreStillJudged) {
+TEST(LostPodTest, FailuresOfTheProgramStillCount) {
   // The deadline of the pod's own template, and an init container that failed.
   for (const bool deadline : {true, false}) {
     World world(Chiefless("ExitCode"));
@@ -89,7 +89,7 @@ TEST(LostPodTest, FailuresOfTheProgramAreStillJudged) {
     world.Settle();
     EXPECT_EQ(world.Conditions(), "Created Failed") << deadline;
   }
-  // A disruption that came too late: it had succeeded.
+  // A disruption after the success changes nothing.
   World world(Chiefless("Never"));
   world.Settle();
   world.SetPhase("j-worker-0", "Succeeded", 0);
@@ -98,7 +98,7 @@ TEST(LostPodTest, FailuresOfTheProgramAreStillJudged) {
   EXPECT_EQ(world.Conditions(), "Created Succeeded");
 }
 
-TEST(LostPodTest, ADynamicWorkerComesBackToo) {
+TEST(LostPodTest, ADynamicWorkerIsReplaced) {
   Json job = Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "Never")}});
   job["spec"]["enableDynamicWorker"] = true;
   World world(job);
@@ -110,7 +110,7 @@ TEST(LostPodTest, ADynamicWorkerComesBackToo) {
   EXPECT_NE(UidOf(world, "j-worker-1"), old);
 }
 
-TEST(LostPodTest, OneThatIsLostAgainAndAgainIsDelayed) {
+TEST(LostPodTest, RepeatedLossesAreDelayed) {
   World world(Chiefless("Never", 1));
   world.Settle();
   const auto lose = [&] {
@@ -119,11 +119,11 @@ TEST(LostPodTest, OneThatIsLostAgainAndAgainIsDelayed) {
     world.Settle();
   };
   lose();
-  EXPECT_THAT(world.Pods(), SizeIs(1));  // at once
+  EXPECT_THAT(world.Pods(), SizeIs(1));  // immediately
   for (const int seconds : {10, 20, 40, 80, 160, 300, 300}) {
     lose();
     EXPECT_THAT(world.Pods(), IsEmpty()) << seconds;
-    EXPECT_EQ(world.wake() - world.now(), absl::Seconds(seconds));
+    EXPECT_EQ(world.requeue_at() - world.now(), absl::Seconds(seconds));
     world.Advance(absl::Seconds(seconds) - absl::Seconds(1));
     world.Settle();
     EXPECT_THAT(world.Pods(), IsEmpty()) << seconds;
@@ -133,7 +133,7 @@ TEST(LostPodTest, OneThatIsLostAgainAndAgainIsDelayed) {
   }
   EXPECT_EQ(world.status()["restarts"]["worker:0"]["lost"], 8);
   EXPECT_FALSE(IsFinished(world.status()));
-  world.Advance(absl::Minutes(10));  // it ran for a while
+  world.Advance(absl::Minutes(10));  // the backoff is reset
   lose();
   EXPECT_THAT(world.Pods(), SizeIs(1));
 }
@@ -145,7 +145,7 @@ Json WholeJob() {
   return job;
 }
 
-TEST(LostPodTest, AJobThatRestartsAsOneDoesSoWithoutCounting) {
+TEST(LostPodTest, AWholeJobRestartIsNotCounted) {
   for (const auto& [deleting, code] : {std::pair(false, 137), {true, 137}, {false, 1}, {true, 1}}) {
     World world(WholeJob());
     world.Settle();
@@ -158,8 +158,8 @@ TEST(LostPodTest, AJobThatRestartsAsOneDoesSoWithoutCounting) {
     } else {
       world.SetPhase("j-worker-1", "Failed");
     }
-    world.SetPhase("j-ps-0", "Failed", code);  // because it lost the worker
-    world.Pass();
+    world.SetPhase("j-ps-0", "Failed", code);  // a consequence of the lost worker
+    world.ReconcileOnce();
     world.Collect();
     world.Settle();
     EXPECT_FALSE(IsFinished(world.status()));
@@ -170,7 +170,7 @@ TEST(LostPodTest, AJobThatRestartsAsOneDoesSoWithoutCounting) {
   }
 }
 
-TEST(LostPodTest, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(LostPodTest, SameEndWhereverInterrupted) {
   for (const bool prunes : {false, true}) {
     ExpectSameEndWhereverInterrupted(
         [&] {
@@ -190,7 +190,7 @@ TEST(LostPodTest, WhereverItIsInterruptedTheEndIsTheSame) {
           world.SetPhase("j-worker-1", "Failed", 139);
           settle();
           EXPECT_EQ(FailuresOf(StatusOf(world.job()), "worker:1"), 1);
-          // The annotation may lack the failure that ended the job: nothing depends on it.
+          // The annotation may lack the failure that ended the job; no rule depends on it.
           if (prunes) return;
           world.SetAll("Running");
           world.SetPhase("j-worker-1", "Failed", 139);
@@ -200,7 +200,7 @@ TEST(LostPodTest, WhereverItIsInterruptedTheEndIsTheSame) {
   }
 }
 
-TEST(DeletedPodTest, IsNotJudgedAndReplacedOnceItIsGone) {
+TEST(DeletedPodTest, HasNoOutcomeAndIsReplacedOnceGone) {
   for (const char* policy : kPolicies) {
     for (const int code : {0, 1, 143}) {
       World world(Job({{"Chief", Replicas(1, policy)}, {"Worker", Replicas(1, policy)}},
@@ -240,7 +240,7 @@ TEST(DeletedPodTest, RestartsInPlaceAreNotCounted) {
   EXPECT_EQ(world.Conditions(), "Created Running");
 }
 
-TEST(DeletedPodTest, AnEndLongBeforeTheDeletionCounts) {
+TEST(DeletedPodTest, ATerminationLongBeforeTheDeletionCounts) {
   for (const int seconds : {-20, 5}) {
     World world(Job({{"Chief", Replicas(1)}, {"Worker", Replicas(1)}}));
     world.Settle();
@@ -284,7 +284,7 @@ TEST(DeletedPodTest, AJobThatNeverRestartsSurvivesItsOwnUpdate) {
   }
 }
 
-TEST(CountTest, FollowsWhatIsThereAfterTheVerdict) {
+TEST(CountTest, FollowsThePodsAfterTheOutcome) {
   World world(Job({{"Chief", Replicas(1)}, {"PS", Replicas(2)}, {"Worker", Replicas(2)}},
                   {{"cleanPodPolicy", "All"}}));
   world.KeepDeleted();
@@ -292,7 +292,7 @@ TEST(CountTest, FollowsWhatIsThereAfterTheVerdict) {
   world.SetAll("Running");
   world.Settle();
   world.SetPhase("j-worker-0", "Failed", 1);
-  world.Pass();
+  world.ReconcileOnce();
   EXPECT_EQ(world.status()["replicaStatuses"]["PS"]["active"], 2);
   world.Settle();
   world.Collect();
@@ -306,7 +306,7 @@ TEST(CountTest, FollowsWhatIsThereAfterTheVerdict) {
   kept.SetAll("Running");
   kept.SetPhase("j-worker-0", "Succeeded", 0);
   kept.Settle();
-  EXPECT_EQ(kept.status()["replicaStatuses"]["PS"]["active"], 2);  // they do run
+  EXPECT_EQ(kept.status()["replicaStatuses"]["PS"]["active"], 2);  // they are still running
   kept.SetPhase("j-ps-1", "Failed", 1);
   kept.Settle();
   EXPECT_EQ(kept.status()["replicaStatuses"]["PS"],
@@ -324,7 +324,7 @@ TEST(BackoffTest, FailsAtTheLimit) {
     }
     EXPECT_TRUE(IsTrue(world.status(), kFailed)) << limit;
     EXPECT_THAT(world.status()["conditions"].back()["message"].get<std::string>(),
-                HasSubstr("back-off limit"));
+                HasSubstr("backoff limit"));
   }
 }
 
@@ -352,7 +352,7 @@ TEST(PrunedStatusTest, RestartsAndSuccessesAreKept) {
   EXPECT_EQ(world.Conditions(), "Created Failed");
 }
 
-TEST(PrunedStatusTest, TheAnnotationOfAnotherJobSaysNothing) {
+TEST(PrunedStatusTest, IgnoresTheAnnotationOfAnotherJob) {
   World world(Job({{"Worker", Replicas(1)}}));
   for (const char* text : {R"({"uid": "another", "succeeded": ["worker:0"]})", "[1]", "{",
                            R"({"uid": "uid-job", "succeeded": 5, "restarts": [1]})"}) {

@@ -1,4 +1,4 @@
-// The policies that a job has in its annotations.
+// The policies in a job's annotations.
 #include "absl/strings/match.h"
 #include "controller/world_testing.h"
 #include "gmock/gmock.h"
@@ -22,7 +22,7 @@ std::map<std::string, std::string> UidsOf(World& world) {
   return uids;
 }
 
-// How many of those pods are still there.
+// Returns how many of those pods still exist.
 int Left(World& world, const std::map<std::string, std::string>& uids) {
   int left = 0;
   for (const auto& [name, uid] : UidsOf(world)) {
@@ -32,7 +32,7 @@ int Left(World& world, const std::map<std::string, std::string>& uids) {
   return left;
 }
 
-// As `muster run` submits one.
+// Returns a native job as `muster run` submits it.
 Json NativeJob(const Json& replicas) {
   Json job = Job(replicas, {{"cleanPodPolicy", "Running"}});
   job["metadata"]["annotations"] = {
@@ -58,7 +58,7 @@ TEST(NativeJobTest, RestartsAreLimitedForEachTask) {
               testing::HasSubstr("worker:1: max_restarts (1) exceeded"));
 }
 
-TEST(NativeJobTest, AfterTheSuccessOthersMayEndByThemselves) {
+TEST(NativeJobTest, TasksMayExitByThemselvesAfterTheSuccess) {
   World world(NativeJob({{"Chief", Replicas(1)}, {"PS", Replicas(1)}}));
   world.Settle();
   world.SetAll("Running");
@@ -66,7 +66,7 @@ TEST(NativeJobTest, AfterTheSuccessOthersMayEndByThemselves) {
   world.Settle();
   EXPECT_EQ(world.Conditions(), "Created Succeeded");
   EXPECT_THAT(world.Pods(), ElementsAre("j-chief-0", "j-ps-0"));
-  EXPECT_EQ(world.wake() - world.now(), absl::Seconds(30));
+  EXPECT_EQ(world.requeue_at() - world.now(), absl::Seconds(30));
   world.Advance(absl::Seconds(30));
   world.Settle();
   EXPECT_THAT(world.Pods(), ElementsAre("j-chief-0"));
@@ -80,19 +80,20 @@ Json WholeJob(int limit) {
               "muster/restart-scope", "job");
 }
 
-TEST(RestartScopeTest, AllPodsComeBackForOneRestart) {
+TEST(RestartScopeTest, OneRestartReplacesAllPods) {
   World world(WholeJob(2));
   world.Settle();
-  EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["restartPolicy"], "Never");  // it fails to be seen
+  // Without restarts in place, the operator sees every failure.
+  EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["restartPolicy"], "Never");
   world.SetAll("Running");
   world.SetPhase("j-worker-0", "Succeeded");
   world.Settle();
   const auto first = UidsOf(world);
   world.SetPhase("j-worker-1", "Failed", 137);
   world.SetPhase("j-ps-0", "Failed", 1);
-  world.Pass();
+  world.ReconcileOnce();
   EXPECT_EQ(world.Conditions(), "Created Restarting");
-  EXPECT_THAT(world.Pods(), IsEmpty());  // none is back before all are gone
+  EXPECT_THAT(world.Pods(), IsEmpty());  // none is created before all are gone
   world.Settle();
   EXPECT_THAT(world.Pods(), SizeIs(4));
   EXPECT_EQ(Left(world, first), 0);
@@ -109,7 +110,7 @@ TEST(RestartScopeTest, AllPodsComeBackForOneRestart) {
   EXPECT_THAT(world.Pods(), SizeIs(4));  // cleanPodPolicy None
 }
 
-TEST(RestartScopeTest, APodThatDoesNotGoKeepsTheOthersWaiting) {
+TEST(RestartScopeTest, ATerminatingPodDelaysTheRestart) {
   World world(WholeJob(3));
   world.Settle();
   world.SetAll("Running");
@@ -124,7 +125,7 @@ TEST(RestartScopeTest, APodThatDoesNotGoKeepsTheOthersWaiting) {
   EXPECT_THAT(world.Pods(), SizeIs(4));
 }
 
-TEST(RestartScopeTest, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(RestartScopeTest, SameEndWhereverInterrupted) {
   ExpectSameEndWhereverInterrupted([] { return World(WholeJob(3)); },
                                    [](World& world, const std::function<void()>& settle) {
                                      settle();
@@ -143,7 +144,7 @@ TEST(RestartScopeTest, WhereverItIsInterruptedTheEndIsTheSame) {
                                    });
 }
 
-TEST(StartOrderTest, RolesWaitForThoseBefore) {
+TEST(StartOrderTest, RolesWaitForEarlierOnes) {
   Json ps = Replicas(2);
   ps["template"]["spec"]["containers"][0]["readinessProbe"] = {{"tcpSocket", {{"port", 2222}}}};
   World world(With(Job({{"Chief", Replicas(1)},
@@ -168,7 +169,7 @@ TEST(StartOrderTest, RolesWaitForThoseBefore) {
   EXPECT_THAT(world.Pods(), SizeIs(5));
 }
 
-TEST(StartOrderTest, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(StartOrderTest, SameEndWhereverInterrupted) {
   const Json job = With(Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}}),
                         "muster/start-order", "ps,worker");
   ExpectSameEndWhereverInterrupted([&] { return World(job); },
@@ -201,7 +202,7 @@ Json UpdatedJob(const char* policy) {
       "muster/update", policy);
 }
 
-TEST(UpdateTest, AllAtOnceUnlessToldOtherwise) {
+TEST(UpdateTest, RecreatesAllByDefault) {
   World world(Job({{"PS", Replicas(1)}, {"Worker", Replicas(3, "ExitCode")}},
                   {{"backoffLimit", 0}, {"cleanPodPolicy", "None"}}));
   world.Settle();
@@ -211,17 +212,17 @@ TEST(UpdateTest, AllAtOnceUnlessToldOtherwise) {
   const auto before = UidsOf(world);
   world.job()["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 4;
   world.Settle();
-  EXPECT_EQ(Left(world, before), 4);  // their number is not part of the template
+  EXPECT_EQ(Left(world, before), 4);  // the number of replicas is not part of the template
   ChangeImage(world, "tf:2");
-  world.Pass();
-  EXPECT_THAT(world.Pods(), ElementsAre("j-worker-2"));  // it is done
+  world.ReconcileOnce();
+  EXPECT_THAT(world.Pods(), ElementsAre("j-worker-2"));  // it has succeeded
   world.Settle();
   EXPECT_EQ(Updated(world, "tf:2"), 4);
   EXPECT_FALSE(world.status().contains("restarts"));
   EXPECT_FALSE(IsFinished(world.status()));
 }
 
-TEST(UpdateTest, OneAfterTheOther) {
+TEST(UpdateTest, RollsOneByOne) {
   World world(UpdatedJob("rolling"));
   world.Settle();
   world.SetAll("Running");
@@ -232,7 +233,7 @@ TEST(UpdateTest, OneAfterTheOther) {
     EXPECT_THAT(world.Pods(), SizeIs(4));
     EXPECT_EQ(Updated(world, "tf:2"), updated);
     world.Settle();
-    EXPECT_EQ(Updated(world, "tf:2"), updated);  // the last one does not run yet
+    EXPECT_EQ(Updated(world, "tf:2"), updated);  // the last replacement does not run yet
     world.SetAll("Running");
   }
   world.Settle();
@@ -240,7 +241,7 @@ TEST(UpdateTest, OneAfterTheOther) {
   EXPECT_FALSE(world.status().contains("restarts"));
 }
 
-TEST(UpdateTest, ATemplateThatDoesNotRunStopsThere) {
+TEST(UpdateTest, ABrokenTemplateStopsTheRollout) {
   World world(UpdatedJob("rolling"));
   world.Settle();
   world.SetAll("Running");
@@ -250,7 +251,7 @@ TEST(UpdateTest, ATemplateThatDoesNotRunStopsThere) {
   world.SetPhase("j-ps-0", "Pending");
   world.Settle();
   EXPECT_EQ(Updated(world, "tf:wrong"), 1);
-  ChangeImage(world, "tf:2");  // and the right one goes there first
+  ChangeImage(world, "tf:2");  // the broken pod is replaced first
   world.Settle();
   EXPECT_EQ(world.pods()["j-ps-0"]["spec"]["containers"][0]["image"], "tf:2");
   EXPECT_EQ(Updated(world, "tf:2"), 1);
@@ -266,7 +267,7 @@ TEST(UpdateTest, Never) {
   EXPECT_EQ(Left(world, before), 4);
 }
 
-TEST(UpdateTest, PodsOfUnknownOriginAreLeftAlone) {
+TEST(UpdateTest, PodsWithoutATemplateHashStay) {
   World world(UpdatedJob("recreate"));
   world.Settle();
   for (auto& [name, pod] : world.pods()) pod["metadata"].erase("annotations");
@@ -276,7 +277,7 @@ TEST(UpdateTest, PodsOfUnknownOriginAreLeftAlone) {
   EXPECT_EQ(Left(world, before), 4);
 }
 
-TEST(UpdateTest, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(UpdateTest, SameEndWhereverInterrupted) {
   for (const char* policy : {"recreate", "rolling"}) {
     ExpectSameEndWhereverInterrupted([&] { return World(UpdatedJob(policy)); },
                                      [](World& world, const std::function<void()>& settle) {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/gang.h"
-#include "controller/pass.h"
+#include "controller/outcome.h"
+#include "controller/reconcile_context.h"
 #include "controller/replicas.h"
-#include "controller/verdict.h"
 #include "job/tfjob_format.h"
 
 namespace muster::controller {
@@ -14,127 +14,129 @@ namespace {
 
 constexpr char kOwnName[] = "kubeflow.org/training-operator";
 
-// What a template says of restarts has no effect, which its author may not know.
-void WarnOfPolicies(Pass& pass) {
-  if (pass.job().is_v1alpha1()) return;  // its templates all had one
-  for (const RoleSpec* role : pass.job().roles()) {
+// Warns that the restartPolicy of a pod template has no effect.
+void WarnOfPolicies(ReconcileContext& context) {
+  if (context.job().is_v1alpha1()) return;  // its templates always set one
+  for (const RoleSpec* role : context.job().roles()) {
     const std::string policy = k8s::TextAt(role->pod, "/spec/restartPolicy");
     if (policy.empty()) continue;
-    pass.Tell(
+    context.RecordEvent(
         true, "SetPodTemplateRestartPolicy",
         absl::StrCat("Restart policy ", policy, " in the pod template of ",
                      TfJobRoleName(role->name), " is overwritten by that of its replica spec"));
   }
 }
 
-bool IsAtWork(const Child& pod) {
+bool IsActive(const Child& pod) {
   return pod.phase() == Phase::kRunning || pod.phase() == Phase::kPending;
 }
 
-// Whether the pod of a job that is over goes, as the user wants it.
-bool Goes(const Pass& pass, const Child& pod) {
-  const std::string policy = pass.job().clean_pod_policy();
-  return policy == "All" || (policy == "Running" && IsAtWork(pod));
+// Returns whether the cleanPodPolicy deletes the pod of a finished job.
+bool IsCleanedUp(const ReconcileContext& context, const Child& pod) {
+  const std::string policy = context.job().clean_pod_policy();
+  return policy == "All" || (policy == "Running" && IsActive(pod));
 }
 
-// Whether tasks of a job that has succeeded may still end by themselves, at the same addresses.
-bool MayFinish(Pass& pass, absl::Time completed) {
-  const absl::Time end = completed + pass.job().finish_grace();
-  const bool any = std::any_of(pass.pods().begin(), pass.pods().end(), [](const auto& slot) {
-    return !IsTensorboard(slot.first) && IsAtWork(slot.second);
+// Returns whether tasks of a succeeded job still have time to exit by themselves. Their services
+// stay until then.
+bool MayFinish(ReconcileContext& context, absl::Time completed) {
+  const absl::Time end = completed + context.job().finish_grace();
+  const bool any = std::any_of(context.pods().begin(), context.pods().end(), [](const auto& slot) {
+    return !IsTensorboard(slot.first) && IsActive(slot.second);
   });
-  if (!any || !IsTrue(pass.status(), kSucceeded) || pass.now() >= end) return false;
-  pass.Wake(end);
+  if (!any || !IsTrue(context.status(), kSucceeded) || context.now() >= end) return false;
+  context.RequeueAt(end);
   return true;
 }
 
-void RemoveWhatIsOver(Pass& pass) {
-  for (const auto& [task, pod] : pass.pods()) {
-    if (!IsTensorboard(task) && Goes(pass, pod)) pass.Remove(Kind::kPod, pod);
+void RemoveFinished(ReconcileContext& context) {
+  for (const auto& [task, pod] : context.pods()) {
+    if (!IsTensorboard(task) && IsCleanedUp(context, pod)) context.Remove(Kind::kPod, pod);
   }
-  for (const auto& [task, service] : pass.services()) {
-    const Child* pod = pass.PodOf(task);
-    const bool goes = pod == nullptr ? pass.job().clean_pod_policy() != "None" : Goes(pass, *pod);
-    if (!IsTensorboard(task) && goes) pass.Remove(Kind::kService, service);
+  for (const auto& [task, service] : context.services()) {
+    const Child* pod = context.PodOf(task);
+    const bool cleaned =
+        pod == nullptr ? context.job().clean_pod_policy() != "None" : IsCleanedUp(context, *pod);
+    if (!IsTensorboard(task) && cleaned) context.Remove(Kind::kService, service);
   }
 }
 
-void CleanUp(Pass& pass) {
+void CleanUp(ReconcileContext& context) {
   const absl::Time completed =
-      k8s::TimeAt(pass.status(), "/completionTime").value_or(absl::InfinitePast());
-  RemoveGang(pass);
-  if (!MayFinish(pass, completed)) RemoveWhatIsOver(pass);
-  KeepTensorboard(pass);
-  pass.Count();
-  if (const auto ttl = pass.job().ttl()) {
+      k8s::TimeAt(context.status(), "/completionTime").value_or(absl::InfinitePast());
+  RemovePodGroup(context);
+  if (!MayFinish(context, completed)) RemoveFinished(context);
+  EnsureTensorboard(context);
+  context.CountReplicas();
+  if (const auto ttl = context.job().ttl()) {
     const absl::Time end = completed + *ttl;
-    if (pass.now() >= end) {
-      pass.Do(DeleteJob{});
+    if (context.now() >= end) {
+      context.AddAction(DeleteJob{});
     } else {
-      pass.Wake(end);
+      context.RequeueAt(end);
     }
   }
 }
 
-void Suspend(Pass& pass) {
-  RemoveGang(pass);
-  RemoveFormer(pass);
-  for (const auto& [task, pod] : pass.pods()) pass.Remove(Kind::kPod, pod);
-  for (const auto& [task, service] : pass.services()) pass.Remove(Kind::kService, service);
-  pass.SetReplicaFailure();
-  if (!IsTrue(pass.status(), kSuspended)) {
-    const std::string message = absl::StrCat("TFJob ", pass.job().name(), " is suspended.");
-    pass.Set({kSuspended, true, "TFJobSuspended", message});
-    pass.Tell(false, "TFJobSuspended", message);
+void Suspend(ReconcileContext& context) {
+  RemovePodGroup(context);
+  RemoveFormer(context);
+  for (const auto& [task, pod] : context.pods()) context.Remove(Kind::kPod, pod);
+  for (const auto& [task, service] : context.services()) context.Remove(Kind::kService, service);
+  context.SetReplicaFailure();
+  if (!IsTrue(context.status(), kSuspended)) {
+    const std::string message = absl::StrCat("TFJob ", context.job().name(), " is suspended.");
+    context.Set({kSuspended, true, "TFJobSuspended", message});
+    context.RecordEvent(false, "TFJobSuspended", message);
   }
-  pass.Count();
-  pass.status().erase("succeeded");  // once resumed, all begin anew
+  context.CountReplicas();
+  context.status().erase("succeeded");  // after a resume all tasks run again
 }
 
-// The chief is at work; without one, a worker.
-bool IsUp(const Pass& pass) {
-  const auto chief = ChiefTask(pass.job().spec());
-  if (chief && (IsChiefRole(chief->role) || pass.job().spec().policies.chief)) {
-    const Child* pod = pass.PodOf(*chief);
+// Returns whether the chief is running, or any worker if the job has no chief.
+bool IsUp(const ReconcileContext& context) {
+  const auto chief = ChiefTask(context.job().spec());
+  if (chief && (IsChiefRole(chief->role) || context.job().spec().policies.chief)) {
+    const Child* pod = context.PodOf(*chief);
     return pod != nullptr && pod->active();
   }
-  return std::any_of(pass.pods().begin(), pass.pods().end(), [](const auto& slot) {
+  return std::any_of(context.pods().begin(), context.pods().end(), [](const auto& slot) {
     return slot.first.role == "worker" && slot.second.active();
   });
 }
 
-void Work(Pass& pass) {
-  const std::string name = absl::StrCat("TFJob ", pass.job().name());
-  if (IsTrue(pass.status(), kSuspended)) {
-    pass.Set({kSuspended, false, "TFJobResumed", absl::StrCat(name, " is resumed.")});
-    pass.Tell(false, "TFJobResumed", absl::StrCat(name, " is resumed."));
-    pass.status().erase("startTime");  // its deadline counts anew
+void RunJob(ReconcileContext& context) {
+  const std::string name = absl::StrCat("TFJob ", context.job().name());
+  if (IsTrue(context.status(), kSuspended)) {
+    context.Set({kSuspended, false, "TFJobResumed", absl::StrCat(name, " is resumed.")});
+    context.RecordEvent(false, "TFJobResumed", absl::StrCat(name, " is resumed."));
+    context.status().erase("startTime");  // the deadline starts again
   }
-  if (!pass.status().contains("startTime")) {
-    pass.status()["startTime"] = k8s::Timestamp(pass.now());
+  if (!context.status().contains("startTime")) {
+    context.status()["startTime"] = k8s::Timestamp(context.now());
   }
-  pass.AdoptOrphans();
-  const bool over = Judge(pass);
-  pass.Count();
+  context.AdoptOrphans();
+  const bool over = EvaluateOutcome(context);
+  context.CountReplicas();
   if (over) return;
-  FillRoles(pass);
-  KeepTensorboard(pass);
-  pass.SetReplicaFailure();
-  if (!pass.restarted.empty()) {
-    pass.Set({kRestarting, true, "TFJobRestarting",
-              absl::StrCat(name, " is restarting: ", pass.restarted)});
-  } else if (IsUp(pass)) {
-    pass.Set({kRunning, true, "TFJobRunning", absl::StrCat(name, " is running.")});
+  ReconcileReplicas(context);
+  EnsureTensorboard(context);
+  context.SetReplicaFailure();
+  if (!context.restart_reason.empty()) {
+    context.Set({kRestarting, true, "TFJobRestarting",
+                 absl::StrCat(name, " is restarting: ", context.restart_reason)});
+  } else if (IsUp(context)) {
+    context.Set({kRunning, true, "TFJobRunning", absl::StrCat(name, " is running.")});
   }
 }
 
-// What scripts of v1alpha1's time look for.
-void SetOldPhase(Pass& pass) {
-  Json& status = pass.status();
+// Sets the status fields that clients of v1alpha1 read.
+void SetV1Alpha1Phase(ReconcileContext& context) {
+  Json& status = context.status();
   if (IsFinished(status)) {
-    const bool cleaning = std::any_of(pass.pods().begin(), pass.pods().end(), [&](const auto& s) {
-      return !IsTensorboard(s.first) && Goes(pass, s.second);
-    });
+    const bool cleaning = std::any_of(
+        context.pods().begin(), context.pods().end(),
+        [&](const auto& s) { return !IsTensorboard(s.first) && IsCleanedUp(context, s.second); });
     status["phase"] = cleaning ? "CleanUp" : "Done";
     status["state"] = IsTrue(status, kSucceeded) ? "Succeeded" : "Failed";
   } else {
@@ -144,25 +146,25 @@ void SetOldPhase(Pass& pass) {
   }
 }
 
-Plan Run(Pass& pass) {
-  if (!IsTrue(pass.status(), kCreated)) {
-    pass.Set({kCreated, true, "TFJobCreated",
-              absl::StrCat("TFJob ", pass.job().name(), " is created.")});
-    WarnOfPolicies(pass);
+Plan Run(ReconcileContext& context) {
+  if (!IsTrue(context.status(), kCreated)) {
+    context.Set({kCreated, true, "TFJobCreated",
+                 absl::StrCat("TFJob ", context.job().name(), " is created.")});
+    WarnOfPolicies(context);
   }
-  if (IsFinished(pass.status())) {
-    CleanUp(pass);
-  } else if (pass.job().suspended()) {
-    Suspend(pass);
+  if (IsFinished(context.status())) {
+    CleanUp(context);
+  } else if (context.job().suspended()) {
+    Suspend(context);
   } else {
-    Work(pass);
+    RunJob(context);
   }
-  if (pass.job().is_v1alpha1()) SetOldPhase(pass);
-  return pass.Take();
+  if (context.job().is_v1alpha1()) SetV1Alpha1Phase(context);
+  return context.TakePlan();
 }
 
-// managedBy is immutable, which only the webhook enforces: an operator that has created pods of a
-// job keeps running it.
+// Returns whether the operator has created pods of the job. It then keeps managing the job,
+// whatever managedBy is set to later: only the webhook enforces that the field is immutable.
 bool HasPods(const Observed& observed) {
   return std::any_of(observed.pods.begin(), observed.pods.end(), [&](const k8s::Object& pod) {
     return k8s::ControllerOf(*pod) == k8s::UidOf(observed.job);
@@ -175,13 +177,13 @@ absl::StatusOr<Json> Build(const TfJob& job, const Create& create) {
   if (create.kind == Kind::kPodGroup) return create.object;
   if (create.kind == Kind::kService) return job.ServiceOf(create.task);
   absl::StatusOr<Json> pod = job.PodOf(create.task);
-  if (pod.ok() && create.life > 0) {
-    (*pod)["metadata"]["annotations"][kLife] = absl::StrCat(create.life);
+  if (pod.ok() && create.incarnation > 0) {
+    (*pod)["metadata"]["annotations"][kIncarnation] = absl::StrCat(create.incarnation);
   }
   return pod;
 }
 
-Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time now) {
+Plan FailJob(const Observed& observed, const absl::Status& mistakes, absl::Time now) {
   Plan plan{.status = StatusOf(observed.job)};
   const Json before = plan.status;
   if (!IsFinished(plan.status)) {
@@ -191,7 +193,7 @@ Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time n
                now);
   if (plan.status != before) {
     plan.status["completionTime"] = k8s::Timestamp(now);
-    if (&JobKindOf(observed.job) == &kOldTfJobs) {
+    if (&JobKindOf(observed.job) == &kTfJobsV1Alpha1) {
       plan.status.update({{"phase", "Failed"}, {"state", "Failed"}});
     }
   }
@@ -199,27 +201,27 @@ Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time n
   return plan;
 }
 
-const char* WordOf(Kind kind) {
+const char* KindName(Kind kind) {
   return kind == Kind::kPod ? "Pod" : kind == Kind::kService ? "Service" : "PodGroup";
 }
 
 Plan Reconcile(const Observed& observed, const TfJobOptions& options, absl::Time now) {
   const std::string manager = k8s::TextAt(observed.job, "/spec/runPolicy/managedBy");
-  const bool others = !manager.empty() && manager != kOwnName && !HasPods(observed);
-  // What is going takes what it owns along.
-  if (k8s::IsBeingDeleted(observed.job) || others) return {.status = StatusOf(observed.job)};
+  const bool foreign = !manager.empty() && manager != kOwnName && !HasPods(observed);
+  // The garbage collector deletes the objects of a job that is being deleted.
+  if (k8s::IsBeingDeleted(observed.job) || foreign) return {.status = StatusOf(observed.job)};
   std::shared_ptr<const JobSpec> spec = observed.spec;
   if (spec == nullptr) {
     auto read = TfJob::ReadSpec(observed.job);
-    if (!read.ok()) return Refuse(observed, read.status(), now);
+    if (!read.ok()) return FailJob(observed, read.status(), now);
     spec = std::make_shared<const JobSpec>(*std::move(read));
   }
   const TfJob job(observed.job, std::move(spec), options);
   if (observed.spec == nullptr) {
-    if (const absl::Status good = job.CheckPods(); !good.ok()) return Refuse(observed, good, now);
+    if (const absl::Status good = job.CheckPods(); !good.ok()) return FailJob(observed, good, now);
   }
-  Pass pass(job, observed, now);
-  return Run(pass);
+  ReconcileContext context(job, observed, now);
+  return Run(context);
 }
 
 }  // namespace muster::controller

@@ -1,4 +1,5 @@
-// What is to be done for a job: from what is there to what should be. Pure, and safe to ask twice.
+// The rules of the operator: from the observed state of a job to a plan. Pure and level-based: the
+// result depends on the current state only, not on the events that led to it.
 #pragma once
 
 #include <map>
@@ -16,52 +17,55 @@
 namespace muster::controller {
 
 enum class Kind { kPod, kService, kPodGroup };
-const char* WordOf(Kind kind);  // "Pod"
-// Objects of a job, by their names.
+const char* KindName(Kind kind);  // "Pod"
+
+// An object of a job.
 using ObjectName = std::pair<Kind, std::string>;
 using ObjectNames = std::set<ObjectName>;
 
-// An object that the API server would not create.
-struct Refusal {
+// An object that the API server has rejected.
+struct CreateFailure {
   int times = 0;
-  absl::Time next;  // when it is tried again
+  absl::Time next;  // retry
   std::string message;
 };
-using Refusals = std::map<ObjectName, Refusal>;
+using CreateFailures = std::map<ObjectName, CreateFailure>;
 
-// All that is known of a job, at one time.
+// A snapshot of a job and its objects.
 struct Observed {
   Json job;
-  std::shared_ptr<const JobSpec> spec = nullptr;  // what it says, when that was read before
-  std::vector<k8s::Object> pods;                  // with the job's labels
-  std::vector<k8s::Object> services;              // the same
-  std::vector<k8s::Object> pod_groups = {};       // the same
-  ObjectNames under_way = {};  // what has been asked for and may not show yet: it is not made again
-  Refusals refused = {};
+  std::shared_ptr<const JobSpec> spec = nullptr;  // of `job`; null: not parsed yet
+  // All objects with the job's labels, which need not be its own.
+  std::vector<k8s::Object> pods;
+  std::vector<k8s::Object> services;
+  std::vector<k8s::Object> pod_groups = {};
+  ObjectNames pending_creations = {};  // requested, but perhaps not in the lists above yet
+  CreateFailures create_failures = {};
 };
 
-// Pods are large, and a job may have thousands: what is to be created is built when it is sent, by
-// Build().
+// Creates an object, which Build() makes right before it is sent: pods are large, and a job may
+// have thousands.
 struct Create {
   Kind kind = Kind::kPod;
   std::string name;
-  TaskId task = {};       // whose pod or service it is
-  int life = 0;           // of the pod, see kLife
-  Json object = nullptr;  // of a pod group, which is small
+  TaskId task = {};       // owner of the pod or service
+  int incarnation = 0;    // of a pod: see kIncarnation
+  Json object = nullptr;  // a PodGroup, which is small
 };
-// Of the object with that uid only: another of its name is another's.
+// Deletes the object if it still has that uid.
 struct Delete {
   Kind kind = Kind::kPod;
   std::string name;
   std::string uid;
-  bool at_once = false;  // its node does not answer: without waiting for it
-  std::string why = {};  // for who wonders; "": that is clear
+  bool immediately = false;  // without a grace period: the pod's node does not respond
+  std::string reason = {};   // for the event; "": none
 };
+// Patches an object.
 struct Change {
   Kind kind = Kind::kPod;
   std::string name;
-  Json patch;  // a JSON merge patch, unless:
-  // Lists are merged by their keys, owners by their uid: none is lost. Not for custom resources.
+  Json patch;  // a JSON merge patch, or if `strategic` a strategic one
+  // Merges lists by key, so that ownerReferences of others stay. Not for custom resources.
   bool strategic = false;
 };
 struct DeleteJob {};
@@ -73,25 +77,28 @@ struct Event {
   std::string message;
 };
 
-// In this order: the status is written, and only then the rest is done. What is counted is counted
-// before the pod is gone, and a verdict stands before anything is cleaned up: whoever is killed in
-// between and starts again comes to the same end. Only a new job, of which nothing is to be
-// counted, may get its objects first: should it be gone meanwhile, they go with it.
+// The status is written before the actions are executed. A restart is thus counted before its pod
+// is deleted, and the outcome is stored before anything is cleaned up, so an operator that is
+// killed in between reaches the same end after its restart. Only a new job, which has nothing to
+// count, may get its objects first: if the job is deleted meanwhile, they are garbage-collected
+// with it.
 struct Plan {
-  Json status;  // as it should be
+  Json status;  // to be written if `status_changed`
   bool status_changed = false;
   std::vector<Event> events;
   std::vector<Action> actions;
-  // When time alone makes a difference: ask again then. InfiniteFuture: it does not.
-  absl::Time wake = absl::InfiniteFuture();
+  // When to reconcile again without an event. InfiniteFuture: never.
+  absl::Time requeue_at = absl::InfiniteFuture();
 };
 
-// The object to create, of a job that was not changed since.
+// Returns the object to create. REQUIRES: `job` is the one that the plan was made for.
 absl::StatusOr<Json> Build(const TfJob& job, const Create& create);
 
-// The job has Failed because of `mistakes`, and stays as it is.
-Plan Refuse(const Observed& observed, const absl::Status& mistakes, absl::Time now);
+// Returns a plan that sets the job to Failed because of `mistakes` and leaves its objects.
+Plan FailJob(const Observed& observed, const absl::Status& mistakes, absl::Time now);
 
+// Returns the plan for the job at time `now`. Safe to call again at any time, also if the last plan
+// was executed partly.
 Plan Reconcile(const Observed& observed, const TfJobOptions& options, absl::Time now);
 
 }  // namespace muster::controller

@@ -22,14 +22,14 @@ TEST(CreationTest, OneWorkerHasNoTfConfig) {
   EXPECT_EQ(world.Conditions(), "Created");
 }
 
-TEST(CreationTest, WhatIsMissingIsMade) {
+TEST(CreationTest, CreatesMissingObjects) {
   World world(Job({{"Worker", Replicas(4)}, {"PS", Replicas(2)}}));
   world.Settle();
   EXPECT_THAT(world.Pods(), SizeIs(6));
   EXPECT_THAT(world.Services(), SizeIs(6));
   const int writes = world.writes();
   world.Settle();
-  EXPECT_EQ(world.writes(), writes);  // all pending: nothing to do
+  EXPECT_EQ(world.writes(), writes);  // all pods are pending
   world.pods().erase("j-worker-2");
   world.services().erase("j-ps-1");
   world.Settle();
@@ -38,13 +38,14 @@ TEST(CreationTest, WhatIsMissingIsMade) {
   EXPECT_EQ(world.writes(), writes + 2);
 }
 
-TEST(CreationTest, WhatIsUnderWayIsNotMadeAgain) {
+TEST(CreationTest, PendingCreationsAreNotRepeated) {
   Json job = Job({{"Worker", Replicas(2)}});
   job["metadata"]["uid"] = "uid-job";
   job["metadata"]["namespace"] = "default";
-  const Plan plan = Reconcile(
-      {.job = job, .under_way = {{Kind::kPod, "j-worker-0"}, {Kind::kService, "j-worker-1"}}},
-      World::DefaultOptions(), absl::Now());
+  const Plan plan =
+      Reconcile({.job = job,
+                 .pending_creations = {{Kind::kPod, "j-worker-0"}, {Kind::kService, "j-worker-1"}}},
+                World::DefaultOptions(), absl::Now());
   std::vector<std::pair<Kind, std::string>> made;
   for (const Action& action : plan.actions) {
     const auto& create = std::get<Create>(action);
@@ -133,7 +134,7 @@ TEST(StatusTest, TheChiefDecides) {
     world.Settle();
     EXPECT_EQ(world.Conditions(), "Created Succeeded");
     EXPECT_TRUE(world.HasEvent("TFJobSucceeded"));
-    world.SetPhase("j-worker-0", "Failed", 1);  // the first verdict stands
+    world.SetPhase("j-worker-0", "Failed", 1);  // the first outcome is final
     world.Settle();
     EXPECT_EQ(world.Conditions(), "Created Succeeded");
   }
@@ -152,7 +153,7 @@ TEST(StatusTest, WithoutAChiefTheFirstWorkerOrAllDecide) {
     if (!all) continue;
     EXPECT_EQ(world.status()["replicaStatuses"]["Worker"],
               (Json{{"active", 3}, {"succeeded", 1}, {"failed", 0}}));
-    world.pods().erase("j-worker-0");  // collected: it does not run again
+    world.pods().erase("j-worker-0");  // garbage-collected; the task does not run again
     world.Settle();
     EXPECT_THAT(world.Pods(), SizeIs(3));
     world.SetAll("Succeeded");
@@ -161,7 +162,7 @@ TEST(StatusTest, WithoutAChiefTheFirstWorkerOrAllDecide) {
   }
 }
 
-TEST(StatusTest, APermanentFailureOfAnyRoleIsTheJobs) {
+TEST(StatusTest, APermanentFailureOfAnyRoleFailsTheJob) {
   for (const char* role : {"PS", "Worker", "Evaluator"}) {
     World world(Job({{"Chief", Replicas(1)},
                      {"PS", Replicas(1)},
@@ -187,7 +188,7 @@ TEST(RestartTest, ByExitCode) {
   world.Settle();
   const Json old = world.pods()["j-worker-0"]["metadata"]["uid"];
   world.SetPhase("j-worker-0", "Failed", 130);
-  world.Pass();
+  world.ReconcileOnce();
   EXPECT_EQ(world.Conditions(), "Created Restarting");
   world.Settle();
   EXPECT_NE(world.pods()["j-worker-0"]["metadata"]["uid"], old);
@@ -201,7 +202,7 @@ TEST(RestartTest, ByExitCode) {
   EXPECT_EQ(world.Conditions(), "Created Failed");
 }
 
-TEST(RestartTest, APolicyOfTheTemplateIsWarnedOf) {
+TEST(RestartTest, WarnsOfARestartPolicyInTheTemplate) {
   Json worker = Replicas(1, "OnFailure");
   worker["template"]["spec"]["restartPolicy"] = "Always";
   World world(Job({{"Worker", worker}}));
@@ -228,7 +229,7 @@ TEST(RestartTest, ByPolicy) {
   EXPECT_EQ(never.Conditions(), "Created Failed");
 }
 
-TEST(RestartTest, WhatIsLostWithItsNodeComesBack) {
+TEST(RestartTest, ReplacesAPodLostWithItsNode) {
   World world(Job({{"Worker", Replicas(1)}}));
   world.Settle();
   world.SetPhase("j-worker-0", "Failed");
@@ -236,13 +237,13 @@ TEST(RestartTest, WhatIsLostWithItsNodeComesBack) {
   world.Settle();
   EXPECT_THAT(world.Conditions(), HasSubstr("Restarting"));
   EXPECT_EQ(world.pods()["j-worker-0"].value("status", Json()), Json());
-  // A pod that does not go, because its node does not answer, is taken off the books in the end.
+  // A pod that stays because its node does not respond is deleted immediately in the end.
   const absl::Time gone = world.now() + absl::Seconds(30);
   world.pods()["j-worker-0"]["metadata"]["deletionTimestamp"] = k8s::Timestamp(gone);
   const Json old = world.pods()["j-worker-0"]["metadata"]["uid"];
   world.Settle();
   EXPECT_EQ(world.pods()["j-worker-0"]["metadata"]["uid"], old);
-  EXPECT_EQ(world.wake(), gone + absl::Minutes(1));
+  EXPECT_EQ(world.requeue_at(), gone + absl::Minutes(1));
   world.Advance(absl::Seconds(90));
   world.Settle();
   EXPECT_NE(world.pods()["j-worker-0"]["metadata"]["uid"], old);
@@ -284,10 +285,10 @@ TEST(PolicyTest, CleaningUp) {
   }
 }
 
-TEST(PolicyTest, TheDeadlineNeedsNoEvent) {
+TEST(PolicyTest, TheDeadlineHasATimer) {
   World world(Job({{"Worker", Replicas(1)}}, {{"activeDeadlineSeconds", 60}}));
   world.Settle();
-  EXPECT_EQ(world.wake(), world.now() + absl::Seconds(60));
+  EXPECT_EQ(world.requeue_at(), world.now() + absl::Seconds(60));
   world.Advance(absl::Seconds(59));
   world.Settle();
   EXPECT_EQ(world.Conditions(), "Created");
@@ -304,9 +305,9 @@ TEST(PolicyTest, ATimeToLive) {
     world.SetPhase("j-worker-0", "Succeeded");
     world.Settle();
     EXPECT_EQ(world.deleted(), seconds == 0);
-    EXPECT_EQ(world.wake() == world.now() + absl::Seconds(3), seconds == 3);
+    EXPECT_EQ(world.requeue_at() == world.now() + absl::Seconds(3), seconds == 3);
     world.Advance(absl::Seconds(3));
-    world.Pass();
+    world.ReconcileOnce();
     EXPECT_TRUE(world.deleted());
   }
 }
@@ -332,20 +333,20 @@ TEST(PolicyTest, SuspendedAndResumed) {
   EXPECT_THAT(world.Services(), IsEmpty());
   EXPECT_EQ(world.Conditions(), "Created Suspended");
   EXPECT_EQ(world.status()["replicaStatuses"]["Worker"]["active"], 0);
-  // As Kubeflow's: it stays while the job is suspended, and counts anew from its resumption.
+  // As in Kubeflow, startTime stays while the job is suspended and is reset when it resumes.
   EXPECT_EQ(world.status()["startTime"], k8s::Timestamp(world.now() - absl::Seconds(10)));
   world.job()["spec"]["runPolicy"]["suspend"] = false;
   world.Settle();
   EXPECT_EQ(world.status()["startTime"], k8s::Timestamp(world.now()));
 }
 
-TEST(PolicyTest, WhatAnotherManagesIsLeftAlone) {
+TEST(PolicyTest, IgnoresJobsOfOtherManagers) {
   World world(Job({{"Worker", Replicas(1)}}, {{"managedBy", "kueue.x-k8s.io/multikueue"}}));
   world.Settle();
   EXPECT_EQ(world.writes(), 0);
 }
 
-// The API server lets it be changed where there is no webhook.
+// Without the webhook, the API server allows the change.
 TEST(PolicyTest, KeepsRunningAJobWhoseManagerChanges) {
   World world(Job({{"Worker", Replicas(1)}}));
   world.Settle();
@@ -355,8 +356,8 @@ TEST(PolicyTest, KeepsRunningAJobWhoseManagerChanges) {
   EXPECT_EQ(world.Conditions(), "Created Succeeded");
 }
 
-// Whatever somebody has written there.
-TEST(OtherTest, AMalformedStatusIsReadAsFarAsItCanBe) {
+// Other clients may write anything to the status.
+TEST(OtherTest, DropsMalformedMembersOfTheStatus) {
   for (const Json& status :
        {Json("x"), Json{{"conditions", "x"}}, Json{{"conditions", {5, nullptr}}},
         Json{{"conditions", {{{"type", 5}, {"status", true}}}}}, Json{{"restarts", {{"job", "x"}}}},
@@ -378,7 +379,7 @@ TEST(OtherTest, AMalformedStatusIsReadAsFarAsItCanBe) {
   }
 }
 
-TEST(OtherTest, ServersAloneAreAJob) {
+TEST(OtherTest, AJobMayHaveParameterServersOnly) {
   World world(Job({{"PS", Replicas(2)}}));
   world.Settle();
   EXPECT_THAT(world.Pods(), ElementsAre("j-ps-0", "j-ps-1"));
@@ -439,7 +440,7 @@ TEST(OtherTest, OrphansAndForeigners) {
   EXPECT_EQ(world.writes(), writes);
 }
 
-TEST(OtherTest, AJobWithMistakesSaysSo) {
+TEST(OtherTest, AnInvalidJobFailsWithItsMistakes) {
   World world(Job({{"Wroker", Replicas(1)}}));
   world.Settle();
   EXPECT_EQ(world.Conditions(), "Failed");
@@ -448,8 +449,7 @@ TEST(OtherTest, AJobWithMistakesSaysSo) {
   EXPECT_THAT(world.Pods(), IsEmpty());
 }
 
-// Killed between any two writes, and started again: the same end.
-TEST(OtherTest, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(OtherTest, SameEndWhereverInterrupted) {
   const Json job = Job({{"PS", Replicas(1)}, {"Worker", Replicas(2, "ExitCode")}},
                        {{"backoffLimit", 3}, {"cleanPodPolicy", "Running"}});
   ExpectSameEndWhereverInterrupted([&] { return World(job); },

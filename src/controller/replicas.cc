@@ -4,54 +4,54 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/gang.h"
+#include "controller/outcome.h"
 #include "controller/restarts.h"
-#include "controller/verdict.h"
 
 namespace muster::controller {
 namespace {
 
-void RemoveUnwanted(Pass& pass, const RoleSpec& role) {
-  for (const auto& [task, pod] : pass.pods()) {
+void RemoveUnwanted(ReconcileContext& context, const RoleSpec& role) {
+  for (const auto& [task, pod] : context.pods()) {
     if (task.role != role.name) continue;
-    if (task.index >= role.replicas || pod.deleting() || IsReplaced(pass, role, task, pod)) {
-      pass.Remove(Kind::kPod, pod);
+    if (task.index >= role.replicas || pod.deleting() || IsReplaced(context, role, task, pod)) {
+      context.Remove(Kind::kPod, pod);
     }
   }
-  for (const auto& [task, service] : pass.services()) {
+  for (const auto& [task, service] : context.services()) {
     if (task.role == role.name && task.index >= role.replicas) {
-      pass.Remove(Kind::kService, service);
+      context.Remove(Kind::kService, service);
     }
   }
 }
 
-// Whether the pod of a task may be made: those that are lost in a row are delayed.
-bool MayReplace(Pass& pass, const TaskId& task) {
-  if (pass.PodOf(task) != nullptr) return true;
-  const absl::Time next = NextReplacement(pass.status(), pass.RestartRecord(task));
-  if (pass.now() >= next) return true;
-  pass.Wake(next);
+// Returns whether the pod of a task may be created now. Pods that are lost in a row are delayed.
+bool MayReplace(ReconcileContext& context, const TaskId& task) {
+  if (context.PodOf(task) != nullptr) return true;
+  const absl::Time next = NextReplacement(context.status(), context.RestartRecord(task));
+  if (context.now() >= next) return true;
+  context.RequeueAt(next);
   return false;
 }
 
-void MakeMissing(Pass& pass, const RoleSpec& role, bool may_start) {
+void CreateMissingReplicas(ReconcileContext& context, const RoleSpec& role, bool may_start) {
   for (int i = 0; i < role.replicas; ++i) {
     const TaskId task{role.name, i};
-    pass.Make(Kind::kService, task);
-    if (may_start && !pass.HasSucceeded(task) && MayReplace(pass, task)) {
-      pass.Make(Kind::kPod, task);
+    context.CreateMissing(Kind::kService, task);
+    if (may_start && !context.HasSucceeded(task) && MayReplace(context, task)) {
+      context.CreateMissing(Kind::kPod, task);
     }
   }
 }
 
-// Whether all pods of the roles before this one in the start order run.
-bool MayStart(Pass& pass, const RoleSpec& role) {
-  const std::vector<std::string> order = pass.job().start_order();
+// Returns whether all pods of the earlier roles in the start order run.
+bool MayStart(ReconcileContext& context, const RoleSpec& role) {
+  const std::vector<std::string> order = context.job().start_order();
   const auto own = std::find(order.begin(), order.end(), role.name);
   if (own == order.end()) return true;
   return std::all_of(order.begin(), own, [&](const std::string& earlier) {
-    for (int i = 0; i < pass.job().spec().FindRole(earlier)->replicas; ++i) {
+    for (int i = 0; i < context.job().spec().FindRole(earlier)->replicas; ++i) {
       const TaskId task{earlier, i};
-      if (!pass.IsUp(task) && !pass.HasSucceeded(task)) return false;
+      if (!context.IsUp(task) && !context.HasSucceeded(task)) return false;
     }
     return true;
   });
@@ -62,72 +62,75 @@ bool IsOutdated(const Child& pod, const std::string& current) {
   return !hash.empty() && hash != current;
 }
 
-// The tasks whose pods are to be replaced now, because their templates have changed.
-std::vector<TaskId> OutdatedTasks(Pass& pass) {
-  const bool rolling = pass.job().update_policy() == UpdatePolicy::kRolling;
+// Returns the tasks whose pods are to be replaced now because their templates have changed.
+std::vector<TaskId> OutdatedTasks(ReconcileContext& context) {
+  const bool rolling = context.job().update_policy() == UpdatePolicy::kRolling;
   std::vector<TaskId> outdated;
-  for (const RoleSpec* role : pass.job().roles()) {
-    const std::string current = pass.job().TemplateHash(*role);
+  for (const RoleSpec* role : context.job().roles()) {
+    const std::string current = context.job().TemplateHash(*role);
     for (int i = 0; i < role->replicas; ++i) {
       const TaskId task{role->name, i};
-      if (pass.HasSucceeded(task)) continue;
-      const Child* pod = pass.PodOf(task);
-      const bool stays = pod != nullptr && !pod->deleting() && !IsReplaced(pass, *role, task, *pod);
+      if (context.HasSucceeded(task)) continue;
+      const Child* pod = context.PodOf(task);
+      const bool stays =
+          pod != nullptr && !pod->deleting() && !IsReplaced(context, *role, task, *pod);
       if (stays && IsOutdated(*pod, current)) {
         outdated.push_back(task);
-      } else if (rolling && !pass.IsUp(task)) {
-        return {};  // first the last one that was replaced must run again
+      } else if (rolling && !context.IsUp(task)) {
+        return {};  // the pod that was replaced last does not run yet
       }
     }
   }
   if (!rolling || outdated.size() < 2) return outdated;
-  // One that does not run anyway goes first.
+  // A rolling update replaces one pod at a time, first one that does not run.
   const auto idle = std::find_if(outdated.begin(), outdated.end(),
-                                 [&](const TaskId& task) { return !pass.IsUp(task); });
+                                 [&](const TaskId& task) { return !context.IsUp(task); });
   return {idle == outdated.end() ? outdated.front() : *idle};
 }
 
-void ReplaceOutdated(Pass& pass) {
-  if (pass.job().update_policy() == UpdatePolicy::kNever) return;
-  for (const TaskId& task : OutdatedTasks(pass)) {
-    pass.Remove(Kind::kPod, *pass.PodOf(task), "its template has changed");
+void ReplaceOutdated(ReconcileContext& context) {
+  if (context.job().update_policy() == UpdatePolicy::kNever) return;
+  for (const TaskId& task : OutdatedTasks(context)) {
+    context.Remove(Kind::kPod, *context.PodOf(task), "its template has changed");
   }
 }
 
 }  // namespace
 
-void RemoveFormer(Pass& pass) {
-  for (const Child& pod : pass.former()) pass.Remove(Kind::kPod, pod, "the whole job restarts");
+void RemoveFormer(ReconcileContext& context) {
+  for (const Child& pod : context.former())
+    context.Remove(Kind::kPod, pod, "the whole job restarts");
 }
 
-void FillRoles(Pass& pass) {
-  RemoveFormer(pass);
-  ReplaceOutdated(pass);
-  const bool together = KeepGang(pass) && pass.former().empty();
-  for (const RoleSpec* role : pass.job().roles()) {
-    RemoveUnwanted(pass, *role);
-    MakeMissing(pass, *role, together && MayStart(pass, *role));
+void ReconcileReplicas(ReconcileContext& context) {
+  RemoveFormer(context);
+  ReplaceOutdated(context);
+  const bool together = EnsurePodGroup(context) && context.former().empty();
+  for (const RoleSpec* role : context.job().roles()) {
+    RemoveUnwanted(context, *role);
+    CreateMissingReplicas(context, *role, together && MayStart(context, *role));
   }
 }
 
 bool IsTensorboard(const TaskId& task) { return task.role == kTensorboard; }
 
-void KeepTensorboard(Pass& pass) {
+void EnsureTensorboard(ReconcileContext& context) {
   const TaskId task{kTensorboard, 0};
-  const TfJob& job = pass.job();
+  const TfJob& job = context.job();
   const bool wanted = job.tensorboard() != nullptr;
-  if (const Child* pod = pass.PodOf(task)) {
+  if (const Child* pod = context.PodOf(task)) {
     const bool over = pod->phase() == Phase::kFailed || pod->phase() == Phase::kSucceeded;
     if (over && wanted && !pod->deleting()) {
-      RecordLoss(pass.status(), pass.RestartRecord(task), pod->uid(), pass.now());
+      RecordLoss(context.status(), context.RestartRecord(task), pod->uid(), context.now());
     }
-    if (over || !wanted || pod->deleting()) pass.Remove(Kind::kPod, *pod);
+    if (over || !wanted || pod->deleting()) context.Remove(Kind::kPod, *pod);
   }
   if (wanted) {
-    pass.Make(Kind::kService, task);
-    if (MayReplace(pass, task)) pass.Make(Kind::kPod, task);
-  } else if (const auto service = pass.services().find(task); service != pass.services().end()) {
-    pass.Remove(Kind::kService, service->second);
+    context.CreateMissing(Kind::kService, task);
+    if (MayReplace(context, task)) context.CreateMissing(Kind::kPod, task);
+  } else if (const auto service = context.services().find(task);
+             service != context.services().end()) {
+    context.Remove(Kind::kService, service->second);
   }
 }
 

@@ -1,18 +1,18 @@
-// The pods and services of a job that is at work.
+// The pods and services of a job that is running.
 #pragma once
 
-#include "controller/pass.h"
+#include "controller/reconcile_context.h"
 
 namespace muster::controller {
 
-// Makes what the job lacks, and removes what it has too much or must be made anew.
-void FillRoles(Pass& pass);
+// Creates missing pods and services, and deletes those that are superfluous or to be replaced.
+void ReconcileReplicas(ReconcileContext& context);
 
-// Removes what is left of the time before all of the job began anew.
-void RemoveFormer(Pass& pass);
+// Deletes the pods from before the last restart of the whole job.
+void RemoveFormer(ReconcileContext& context);
 
-// Whether it belongs to what shows the job's logs, which lives as long as the job is there.
+// Returns whether the task is TensorBoard, which lives as long as the TFJob object.
 bool IsTensorboard(const TaskId& task);
-void KeepTensorboard(Pass& pass);
+void EnsureTensorboard(ReconcileContext& context);
 
 }  // namespace muster::controller

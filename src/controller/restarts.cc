@@ -8,10 +8,11 @@
 namespace muster::controller {
 namespace {
 
-// As kubelets delay containers that crash, and how long one must run for the delay to begin anew.
+// The delays of a kubelet for containers that crash, and the time without a loss after which the
+// delay starts over.
 constexpr absl::Duration kFirstDelay = absl::Seconds(10);
 constexpr absl::Duration kMaxDelay = absl::Minutes(5);
-constexpr absl::Duration kRowEnds = absl::Minutes(10);
+constexpr absl::Duration kBackoffReset = absl::Minutes(10);
 
 const Json* FindRecord(const Json& status, const std::string& record) {
   const Json* all = k8s::Find(status, "/restarts");
@@ -24,8 +25,8 @@ int Number(const Json* record, absl::string_view path) {
   return record == nullptr ? 0 : k8s::CountAt(*record, path);
 }
 
-// The record, to be written to; null when it was of that pod already.
-Json* Begin(Json& status, const std::string& record, const std::string& pod_uid) {
+// Returns the record to update, or null if it already counts that pod.
+Json* BeginUpdate(Json& status, const std::string& record, const std::string& pod_uid) {
   const Json* known = FindRecord(status, record);
   if (known != nullptr && k8s::TextAt(*known, "/lastPod") == pod_uid) return nullptr;
   Json& all = status["restarts"];
@@ -39,7 +40,7 @@ Json* Begin(Json& status, const std::string& record, const std::string& pod_uid)
 }  // namespace
 
 bool CountFailure(Json& status, const std::string& record, const std::string& pod_uid) {
-  Json* own = Begin(status, record, pod_uid);
+  Json* own = BeginUpdate(status, record, pod_uid);
   if (own == nullptr) return false;
   (*own)["count"] = Number(own, "/count") + 1;
   return true;
@@ -47,10 +48,10 @@ bool CountFailure(Json& status, const std::string& record, const std::string& po
 
 bool RecordLoss(Json& status, const std::string& record, const std::string& pod_uid,
                 absl::Time now) {
-  Json* own = Begin(status, record, pod_uid);
+  Json* own = BeginUpdate(status, record, pod_uid);
   if (own == nullptr) return false;
   const auto last = k8s::TimeAt(*own, "/lastLost");
-  const bool in_a_row = last && now - *last < kRowEnds;
+  const bool in_a_row = last && now - *last < kBackoffReset;
   (*own)["count"] = Number(own, "/count");
   (*own)["lost"] = Number(own, "/lost") + 1;
   (*own)["lostInARow"] = in_a_row ? Number(own, "/lostInARow") + 1 : 1;

@@ -1,5 +1,5 @@
-// The restarts of a job's tasks, as its status records them: how many count against its limits, and
-// how many pods were lost. Each pod is recorded once, by its uid, before it is replaced.
+// The restart counts in a job's status: failures, which count against its limits, and lost pods,
+// which do not. Each pod is recorded once, by its uid, before it is replaced.
 #pragma once
 
 #include <string>
@@ -9,23 +9,25 @@
 
 namespace muster::controller {
 
-// The record of a job that restarts as one; else a record is called after its task.
+// The record of a job with restart scope `job`. Other records are named after their task.
 inline constexpr char kWholeJob[] = "job";
 
-// Records the failure of a pod that is to be replaced. False when that was done before.
+// Records the failure of a pod that will be replaced. Returns false if it is recorded already.
 bool CountFailure(Json& status, const std::string& record, const std::string& pod_uid);
-// The same of a pod that was lost, which counts against no limit.
+// Records the loss of a pod, which counts against no limit. Returns false if it is recorded
+// already.
 bool RecordLoss(Json& status, const std::string& record, const std::string& pod_uid,
                 absl::Time now);
 
-// Failures that count, of one record and of all.
+// Return the failures of one record, and of all records.
 int FailuresOf(const Json& status, const std::string& record);
 int Failures(const Json& status);
-// Both failures and losses.
+// Returns failures plus losses.
 int Replacements(const Json& status, const std::string& record);
 
-// When the next pod may be made: the first that is lost is replaced at once, others in a row with
-// growing delay, so that a pod that no node keeps does not spin. InfinitePast: now.
+// Returns when the next pod may be created. The first lost pod is replaced immediately; further
+// ones in a row are delayed exponentially, so that a pod that no node keeps does not cause a busy
+// loop. InfinitePast: now.
 absl::Time NextReplacement(const Json& status, const std::string& record);
 
 }  // namespace muster::controller

@@ -5,10 +5,10 @@
 namespace muster::controller {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{8} << 20;  // of jobs as text; in memory a few times that
+constexpr size_t kMaxBytes = size_t{8} << 20;  // of JSON; parsed specs take a few times as much
 constexpr size_t kMaxEntries = 64;
 
-// About as much as its text; the depth of a job that was read is limited.
+// Returns about the length of the JSON text. The recursion is bounded: parsing limits the depth.
 size_t SizeOf(const Json& value) {
   constexpr size_t kEach = 16;
   if (value.is_string()) return kEach + value.get_ref<const std::string&>().size();
@@ -33,6 +33,7 @@ std::shared_ptr<const JobSpec> SpecCache::Get(const std::string& key, const Json
       return known->second.spec;
     }
   }
+  // Parsing runs without the lock; two workers never have the same key.
   auto spec = TfJob::ReadSpec(job);
   if (!spec.ok()) return nullptr;
   entry.spec = std::make_shared<const JobSpec>(*std::move(spec));
@@ -40,7 +41,7 @@ std::shared_ptr<const JobSpec> SpecCache::Get(const std::string& key, const Json
   entry.bytes = SizeOf(job);
   absl::MutexLock lock(&mutex_);
   if (bytes_ + entry.bytes > kMaxBytes || entries_.size() >= kMaxEntries) {
-    entries_.clear();  // those that matter are soon back
+    entries_.clear();  // active jobs are parsed again soon
     bytes_ = 0;
   }
   bytes_ += entry.bytes;

@@ -1,4 +1,4 @@
-// What jobs say, as it was last read.
+// Parsed job specs.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace muster::controller {
 
-// Most passes find a job's spec unchanged. Thread-safe.
+// Saves parsing a job whose spec has not changed since it was last reconciled. Thread-safe.
 class SpecCache {
  public:
-  // `options` must outlive it.
+  // `options` outlives the cache.
   explicit SpecCache(const TfJobOptions& options) : options_(options) {}
 
-  // The spec of the job `key` names; null when it has mistakes.
+  // Returns the spec of `job`, which has that key, or null if the job is invalid.
   std::shared_ptr<const JobSpec> Get(const std::string& key, const Json& job);
   void Forget(const std::string& key);
 
  private:
   struct Entry {
     std::string uid;
-    Json generation;  // counts the changes of the spec
+    Json generation;  // the API server increments it when the spec changes
     Json annotations;
     size_t bytes = 0;
     std::shared_ptr<const JobSpec> spec;

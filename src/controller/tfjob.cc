@@ -10,31 +10,31 @@
 #include "base/status_macros.h"
 #include "controller/gang.h"
 #include "job/parse.h"
-#include "launch/kubernetes/kept_status.h"
-#include "launch/kubernetes/names.h"
-#include "launch/kubernetes/pod_status.h"
-#include "launch/kubernetes/pods.h"
+#include "manifest/kept_status.h"
+#include "manifest/pod_status.h"
+#include "manifest/pods.h"
 
 namespace muster::controller {
 namespace {
 
 constexpr char kOperatorName[] = "tfjob-controller";
-// Another, so that services of a TFJob do not select the pods of a TfJob of the same name.
-constexpr char kOldOperatorName[] = "tfjob-v1alpha1-controller";
-constexpr size_t kNamePrefix = 40;  // so much of a job's name v1alpha1 had in those of its pods
+// A value of its own keeps services of a TFJob from selecting the pods of a TfJob with the same
+// name.
+constexpr char kV1Alpha1OperatorName[] = "tfjob-v1alpha1-controller";
+constexpr size_t kNamePrefix = 40;  // length of the job's name in pod names of v1alpha1
 constexpr int kTensorboardPort = 6006;
 
 std::string Label(absl::string_view name) { return absl::StrCat(kLabelPrefix, name); }
 
 const char* RestartPolicyOf(const JobSpec& spec, const RoleSpec& role) {
-  // What fails is not tried again alone, in its pod.
+  // The operator must see the failure: a restart in place would restart one task alone.
   if (spec.policies.restart_scope == RestartScope::kJob) return "Never";
   return role.restart == RestartPolicy::kOnFailure ? "OnFailure"
          : role.restart == RestartPolicy::kAlways  ? "Always"
                                                    : "Never";
 }
 
-// Both are called with what a status may hold, which is anything.
+// Both accept any JSON value, since a status may hold anything.
 template <typename Check>
 bool IsListOf(const Json& value, Check check) {
   return value.is_array() && std::all_of(value.begin(), value.end(), [&](const Json& item) {
@@ -66,16 +66,20 @@ bool IsRestart(const Json& value) {
 }  // namespace
 
 const k8s::ResourceKind& JobKindOf(const Json& job) {
-  return k8s::TextAt(job, "/apiVersion") == kOldTfJobs.ApiVersion() ? kOldTfJobs : kTfJobs;
+  return k8s::TextAt(job, "/apiVersion") == kTfJobsV1Alpha1.ApiVersion() ? kTfJobsV1Alpha1
+                                                                         : manifest::kTfJobs;
 }
 
 std::string OwnedSelector() {
-  return absl::StrCat(Label("operator-name"), " in (", kOperatorName, ",", kOldOperatorName, ")");
+  return absl::StrCat(Label("operator-name"), " in (", kOperatorName, ",", kV1Alpha1OperatorName,
+                      ")");
 }
 
 const k8s::ResourceKind* OwnerKindOf(const Json& object) {
   const std::string name = k8s::LabelOf(object, Label("operator-name"));
-  return name == kOperatorName ? &kTfJobs : name == kOldOperatorName ? &kOldTfJobs : nullptr;
+  return name == kOperatorName           ? &manifest::kTfJobs
+         : name == kV1Alpha1OperatorName ? &kTfJobsV1Alpha1
+                                         : nullptr;
 }
 
 const Json& ObjectAt(const Json& object, absl::string_view path) {
@@ -85,7 +89,7 @@ const Json& ObjectAt(const Json& object, absl::string_view path) {
 }
 
 Json StatusOf(const Json& object) {
-  Json status = kubernetes::KeptStatus(object);
+  Json status = manifest::KeptStatus(object);
   const auto keep = [&status](const char* name, bool (*is_good)(const Json&)) {
     if (status.contains(name) && !is_good(status[name])) status.erase(name);
   };
@@ -119,7 +123,7 @@ bool TfJob::suspended() const {
 std::string TfJob::clean_pod_policy() const {
   const std::string policy = k8s::TextAt(*object_, "/spec/runPolicy/cleanPodPolicy");
   if (!policy.empty()) return policy;
-  // There it could not be said, and servers ran on for days.
+  // v1alpha1 has no such field, and its parameter servers never exit.
   return is_v1alpha1() ? "Running" : "None";
 }
 
@@ -165,13 +169,14 @@ std::vector<std::string> TfJob::start_order() const {
 
 std::string TfJob::TemplateHash(const RoleSpec& role) const {
   constexpr size_t kDigits = 16;
-  const Json hashed = {{"template", role.pod}, {"port", kubernetes::PortOf(role)}};
+  const Json hashed = {{"template", role.pod}, {"port", manifest::PortOf(role)}};
   return Sha256Hex(hashed.dump(-1, ' ', false, Json::error_handler_t::replace)).substr(0, kDigits);
 }
 
 const Json* TfJob::tensorboard() const { return k8s::Find(spec_->kubernetes, "/tensorboard"); }
 
-// That of the spec; else one that is always the same for this job, without a write to its spec.
+// Returns the id of the spec, or one derived from the uid, which is stable without a write to the
+// spec.
 std::string TfJob::RuntimeId() const {
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
   std::string id = k8s::TextAt(spec_->kubernetes, "/runtimeId");
@@ -181,7 +186,7 @@ std::string TfJob::RuntimeId() const {
 }
 
 std::string TfJob::NameOf(const TaskId& task) const {
-  if (!is_v1alpha1()) return kubernetes::TaskName(*spec_, task);
+  if (!is_v1alpha1()) return manifest::TaskName(*spec_, task);
   return absl::StrCat(name().substr(0, kNamePrefix), "-", task.role, "-", RuntimeId(),
                       task.role == kTensorboard ? "" : absl::StrCat("-", task.index));
 }
@@ -191,14 +196,14 @@ const ClusterSpec& TfJob::Cluster() const {
   return cluster_->addresses;
 }
 
-// v1alpha1 had the service's name alone.
+// Addresses of v1alpha1 are the service's name without a domain.
 ClusterSpec TfJob::Addresses() const {
   if (!is_v1alpha1()) {
-    return kubernetes::Addresses(*spec_, kubernetes_namespace(), options_->domain);
+    return manifest::Addresses(*spec_, kubernetes_namespace(), options_->domain);
   }
   ClusterSpec cluster;
   for (const TaskId& task : spec_->Tasks()) {
-    const int port = kubernetes::PortOf(*spec_->FindRole(task.role));
+    const int port = manifest::PortOf(*spec_->FindRole(task.role));
     cluster.Set(task, absl::StrCat(NameOf(task), ":", port));
   }
   return cluster;
@@ -219,20 +224,20 @@ Json TfJob::OwnerReference() const {
 }
 
 Json TfJob::Labels() const {
-  return {{Label("operator-name"), is_v1alpha1() ? kOldOperatorName : kOperatorName},
-          {kubernetes::kTfJobNameLabel, name()}};
+  return {{Label("operator-name"), is_v1alpha1() ? kV1Alpha1OperatorName : kOperatorName},
+          {manifest::kTfJobNameLabel, name()}};
 }
 
 Json TfJob::LabelsOf(const TaskId& task) const {
   Json labels = Labels();
-  labels[kubernetes::kReplicaTypeLabel] = task.role;
-  labels[kubernetes::kReplicaIndexLabel] = absl::StrCat(task.index);
+  labels[manifest::kReplicaTypeLabel] = task.role;
+  labels[manifest::kReplicaIndexLabel] = absl::StrCat(task.index);
   return labels;
 }
 
 Json TfJob::MetadataOf(const TaskId& task) const {
   Json labels = LabelsOf(task);
-  if (is_v1alpha1()) {  // what scripts of its time select by
+  if (is_v1alpha1()) {  // labels that clients of v1alpha1 select by
     labels["tensorflow.org"] = "";
     labels["tf_job_name"] = name();
     labels["job_type"] = absl::AsciiStrToUpper(task.role);
@@ -249,9 +254,9 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   if (task.role == kTensorboard) return TensorboardPod();
   const RoleSpec& role = *spec_->FindRole(task.role);
   MUSTER_ASSIGN_OR_RETURN(
-      const kubernetes::Object made,
-      kubernetes::PodTemplate(*spec_, Cluster(), task,
-                              {.job_id = name(), .trainer_image = options_->trainer_image}));
+      const manifest::Object made,
+      manifest::PodTemplate(*spec_, Cluster(), task,
+                            {.job_id = name(), .trainer_image = options_->trainer_image}));
   Json pod = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", MetadataOf(task)}};
   const Json metadata = made["metadata"];
   if (const Json* annotations = k8s::Find(metadata, "/annotations")) {
@@ -266,13 +271,13 @@ absl::StatusOr<Json> TfJob::PodOf(const TaskId& task) const {
   }
   pod["spec"] = made["spec"];
   pod["spec"]["restartPolicy"] = RestartPolicyOf(*spec_, role);
-  JoinGang(*this, task.role, pod);
+  AddToPodGroup(*this, task.role, pod);
   return pod;
 }
 
 Json TfJob::ServiceOf(const TaskId& task) const {
   if (task.role == kTensorboard) return TensorboardService();
-  const int port = kubernetes::PortOf(*spec_->FindRole(task.role));
+  const int port = manifest::PortOf(*spec_->FindRole(task.role));
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
           {"metadata", MetadataOf(task)},
@@ -280,7 +285,7 @@ Json TfJob::ServiceOf(const TaskId& task) const {
            {{"clusterIP", "None"},
             {"publishNotReadyAddresses", true},
             {"selector", LabelsOf(task)},
-            {"ports", Json::array({{{"name", kubernetes::PortName(*spec_)}, {"port", port}}})}}}};
+            {"ports", Json::array({{{"name", manifest::PortName(*spec_)}, {"port", port}}})}}}};
 }
 
 Json TfJob::TensorboardPod() const {

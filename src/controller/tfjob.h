@@ -1,5 +1,5 @@
-// A TFJob as the API server has it, and the pods and services that it stands for. Its first form,
-// v1alpha1, is the same job spelled otherwise; what differs between the two is said here.
+// A TFJob of the API server, and the pods and services that belong to it. v1alpha1 is an older
+// format of the same job; this file holds all differences between the two.
 #pragma once
 
 #include <memory>
@@ -12,105 +12,107 @@
 #include "cluster/cluster_spec.h"
 #include "controller/conditions.h"
 #include "job/job_spec.h"
+#include "manifest/names.h"
 
 namespace muster::controller {
 
-inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
-inline constexpr k8s::ResourceKind kOldTfJobs{"tensorflow.org", "v1alpha1", "tfjobs", "TfJob"};
-// The one of both that an object is.
+inline constexpr k8s::ResourceKind kTfJobsV1Alpha1{"tensorflow.org", "v1alpha1", "tfjobs", "TfJob"};
+// Returns the kind of a job object: manifest::kTfJobs or kTfJobsV1Alpha1.
 const k8s::ResourceKind& JobKindOf(const Json& job);
 
 inline constexpr char kLabelPrefix[] = "training.kubeflow.org/";
-// The replica type of what shows a job's logs, beside its roles.
+// The replica type of the TensorBoard of a v1alpha1 job, beside its roles.
 inline constexpr char kTensorboard[] = "tensorboard";
-// Of a pod: the digest of the template that it was made from.
+// Annotation of a pod: the digest of the template that it was created from.
 inline constexpr char kTemplateHash[] = "muster/template-hash";
-// Of a pod: how many times all of the job had begun anew when it was made; absent: never.
-inline constexpr char kLife[] = "muster/life";
-// What happens to pods whose template has changed: all are made anew at once, one after the other,
-// or none.
+// Annotation of a pod: how many times the whole job had restarted when the pod was created. Absent:
+// never.
+inline constexpr char kIncarnation[] = "muster/life";
+// How pods with a changed template are replaced: all at the same time, one after the other, or not
+// at all.
 enum class UpdatePolicy { kRecreate, kRolling, kNever };
 
-// Selects all that the operator has made.
+// Returns the label selector for all objects that the operator has created.
 std::string OwnedSelector();
-// The object there; an empty one when there is none.
+// Returns the JSON object at `path`, or an empty one.
 const Json& ObjectAt(const Json& object, absl::string_view path);
-// The kind of the job that an object belongs to, by its labels; null when it belongs to none.
+// Returns the kind of the job that an object belongs to by its labels, or null.
 const k8s::ResourceKind* OwnerKindOf(const Json& object);
 
-// The status that an object has, to be changed; {} when it has none. Anybody with the right to may
-// have written it: members that the operator reads and that are not as it writes them are left out.
+// Returns a copy of the status of a job, or {}. Other clients may have written it, so members that
+// the operator reads are dropped if they do not have the types that the operator writes.
 Json StatusOf(const Json& object);
 
-// Who starts all pods of a job or none.
+// The scheduler that starts all pods of a job or none.
 enum class GangScheduler { kNone, kVolcano, kSchedulerPlugins };
 
 struct TfJobOptions {
-  std::string domain;  // of the cluster; "" when pods need not say it
+  std::string domain;  // of the cluster, for the addresses of tasks; "": relative names
   std::string trainer_image;
-  std::string tensorboard_image;  // for jobs that name none
+  std::string tensorboard_image;  // for jobs without an image
   GangScheduler gang = GangScheduler::kNone;
-  std::string gang_scheduler_name;  // which pods ask for; "": what it is usually called
-  // After its time, a pod whose node does not answer is taken from the API server's books.
+  std::string gang_scheduler_name;  // schedulerName of pods; "": the scheduler's default name
+  // Time after the deletion deadline when a pod whose node does not respond is deleted immediately.
   absl::Duration lost_after = absl::Minutes(1);
 };
 
 // Thread-safe.
 class TfJob {
  public:
-  // What a job says. InvalidArgument when it has mistakes, with all of them. `warnings` receives
-  // what is none and may not be meant.
+  // Parses a job. Returns InvalidArgument with all mistakes if it is invalid. `warnings` receives
+  // findings that are valid but probably not intended.
   static absl::StatusOr<JobSpec> ReadSpec(const Json& object,
                                           std::vector<std::string>* warnings = nullptr);
 
-  // `object`, of which `spec` is, and `options` outlive this.
+  // `object` and `options` outlive this. REQUIRES: `spec` was parsed from `object`.
   TfJob(const Json& object, std::shared_ptr<const JobSpec> spec, const TfJobOptions& options)
       : object_(&object), spec_(std::move(spec)), options_(&options) {}
 
   const Json& object() const { return *object_; }
   const JobSpec& spec() const { return *spec_; }
   const TfJobOptions& options() const { return *options_; }
-  bool is_v1alpha1() const { return &JobKindOf(*object_) == &kOldTfJobs; }
+  bool is_v1alpha1() const { return &JobKindOf(*object_) == &kTfJobsV1Alpha1; }
   std::string name() const { return k8s::NameOf(*object_); }
-  std::string kubernetes_namespace() const { return k8s::KeyOf(*object_).name_space; }
+  std::string kubernetes_namespace() const { return k8s::KeyOf(*object_).ns; }
   std::string uid() const { return k8s::UidOf(*object_); }
   bool suspended() const;
   std::string clean_pod_policy() const;  // None, Running or All
   std::optional<absl::Duration> ttl() const;
-  // Of all tasks together; absent: no limit.
+  // Limit of the failures of all tasks together; nullopt: none.
   std::optional<int> backoff_limit() const;
-  // Of each task, or of the whole job when it restarts as one; of a native job only.
+  // Limit of the failures of each task, or of the whole job with restart scope `job`. Only native
+  // jobs have one.
   std::optional<int> max_restarts() const;
-  // For tasks of a job that has succeeded to end by themselves; of a native job only.
+  // Time that tasks of a succeeded job have to exit by themselves. Zero unless the job is native.
   absl::Duration finish_grace() const;
   absl::Duration lost_after() const { return options_->lost_after; }
 
-  // Chief, Master, PS, Worker, Evaluator, as far as the job has them.
+  // Returns the job's roles in the order Chief, Master, PS, Worker, Evaluator.
   std::vector<const RoleSpec*> roles() const;
   UpdatePolicy update_policy() const;
-  // Roles whose pods are made only when those of the ones before run.
+  // Returns roles whose pods are created only when those of the earlier ones run.
   std::vector<std::string> start_order() const;
-  // What shows its logs; null when it has none.
+  // Returns the TensorBoard section, or null.
   const Json* tensorboard() const;
 
-  // Of the pod and the service of a task, or of {kTensorboard, 0}.
+  // Returns the name of the pod and the service of a task. {kTensorboard, 0} names TensorBoard.
   std::string NameOf(const TaskId& task) const;
-  std::string GroupName() const;  // of its PodGroup
-  Json Labels() const;            // of all that it owns
+  std::string GroupName() const;  // of the PodGroup
+  Json Labels() const;            // of all objects of the job
   Json OwnerReference() const;
   absl::StatusOr<Json> PodOf(const TaskId& task) const;
-  // Whether a pod of each role can be made.
+  // Returns OK if a pod of each role can be built.
   absl::Status CheckPods() const;
   Json ServiceOf(const TaskId& task) const;
-  // Of the role's template, whatever the number of replicas.
+  // Returns a digest of the role's template. It does not depend on the number of replicas.
   std::string TemplateHash(const RoleSpec& role) const;
 
  private:
   std::string RuntimeId() const;
-  // Where tasks find each other: worked out once, for however many pods.
+  // Returns the addresses of all tasks, which are computed once for all pods.
   const ClusterSpec& Cluster() const;
   ClusterSpec Addresses() const;
-  // Those that select what is the task's.
+  // Returns the labels that select the objects of a task.
   Json LabelsOf(const TaskId& task) const;
   Json MetadataOf(const TaskId& task) const;
   Json TensorboardPod() const;

@@ -22,7 +22,7 @@ Json Replica(const char* type, int count) {
               {"restartPolicy", "OnFailure"}}}}}};
 }
 
-// A master, two workers, and a PS that is supplied.
+// Returns a job of a master, two workers and a PS without a template.
 Json OldJob() {
   return {{"apiVersion", "tensorflow.org/v1alpha1"},
           {"kind", "TfJob"},
@@ -57,7 +57,7 @@ TEST(V1Alpha1Test, NamesAddressesAndTfConfig) {
   EXPECT_FALSE(world.HasEvent("SetPodTemplateRestartPolicy"));
 }
 
-TEST(V1Alpha1Test, WithoutAnIdItIsTheSameForTheSameJob) {
+TEST(V1Alpha1Test, TheDefaultRuntimeIdIsStable) {
   Json job = OldJob();
   job["spec"].erase("RuntimeId");
   job["metadata"]["name"] = std::string(50, 'a');
@@ -71,7 +71,7 @@ TEST(V1Alpha1Test, WithoutAnIdItIsTheSameForTheSameJob) {
   EXPECT_EQ(world.job()["spec"], job["spec"]);
 }
 
-TEST(V1Alpha1Test, NeitherKindTakesTheOthersPods) {
+TEST(V1Alpha1Test, KindsDoNotShareLabels) {
   Json job = OldJob();
   World world(job);
   world.Settle();
@@ -85,7 +85,7 @@ TEST(V1Alpha1Test, NeitherKindTakesTheOthersPods) {
   EXPECT_FALSE(selected);
 }
 
-TEST(V1Alpha1Test, TheServerIsSupplied) {
+TEST(V1Alpha1Test, SuppliesTheParameterServer) {
   World world(OldJob());
   world.Settle();
   const Json& container = world.pods()["mnist-ps-5oz2-0"]["spec"]["containers"][0];
@@ -95,7 +95,7 @@ TEST(V1Alpha1Test, TheServerIsSupplied) {
   EXPECT_EQ(world.TfConfigOf("mnist-ps-5oz2-0")["task"], (Json{{"type", "ps"}, {"index", 0}}));
 }
 
-TEST(V1Alpha1Test, PhasesAndWhatIsLeft) {
+TEST(V1Alpha1Test, PhasesAndCleanup) {
   World world(OldJob());
   world.Settle();
   EXPECT_EQ(world.status()["phase"], "Creating");
@@ -105,7 +105,7 @@ TEST(V1Alpha1Test, PhasesAndWhatIsLeft) {
   EXPECT_EQ(world.status()["phase"], "Running");
   EXPECT_EQ(world.status()["state"], "Running");
   world.SetPhase("mnist-master-5oz2-0", "Succeeded");
-  world.Pass();
+  world.ReconcileOnce();
   EXPECT_EQ(world.status()["phase"], "CleanUp");
   EXPECT_EQ(world.status()["state"], "Succeeded");
   world.Settle();
@@ -114,7 +114,7 @@ TEST(V1Alpha1Test, PhasesAndWhatIsLeft) {
   EXPECT_THAT(world.Pods(), ElementsAre("mnist-master-5oz2-0"));
 }
 
-TEST(V1Alpha1Test, WhatFailsForGood) {
+TEST(V1Alpha1Test, PermanentFailures) {
   struct Case {
     int code;
     const char* reason;
@@ -154,7 +154,7 @@ TEST(V1Alpha1Test, TheTerminationPolicyNamesTheChief) {
   EXPECT_EQ(world.Conditions(), "Created Succeeded");
 }
 
-TEST(V1Alpha1Test, TensorboardLivesAsLongAsTheJob) {
+TEST(V1Alpha1Test, TensorboardLivesAsLongAsTheJobObject) {
   Json job = OldJob();
   job["spec"]["tensorboard"] = {{"logDir", "/logs"},
                                 {"serviceType", "LoadBalancer"},
@@ -183,19 +183,19 @@ TEST(V1Alpha1Test, TensorboardLivesAsLongAsTheJob) {
   world.pods()[name]["status"]["reason"] = "Evicted";
   world.Settle();
   EXPECT_NE(world.pods()[name]["metadata"]["uid"], old);
-  EXPECT_EQ(world.Conditions(), "Created Running");  // it is none of the job's tasks
+  EXPECT_EQ(world.Conditions(), "Created Running");  // TensorBoard is not a task of the job
   world.SetPhase(name, "Running");
   world.SetPhase("mnist-master-5oz2-0", "Succeeded");
   world.Settle();
   EXPECT_EQ(world.status()["phase"], "Done");
   EXPECT_THAT(world.Pods(), ElementsAre("mnist-master-5oz2-0", name));
   EXPECT_THAT(world.Services(), ElementsAre("mnist-master-5oz2-0", name));
-  world.pods().erase(name);  // its node is gone
+  world.pods().erase(name);  // lost with its node
   world.Settle();
   EXPECT_THAT(world.Pods(), SizeIs(2));
 }
 
-TEST(V1Alpha1Test, AJobWithMistakesHasFailed) {
+TEST(V1Alpha1Test, AnInvalidJobFails) {
   Json job = OldJob();
   job["spec"]["replicaSpecs"][0].erase("template");
   World world(job);
@@ -207,7 +207,7 @@ TEST(V1Alpha1Test, AJobWithMistakesHasFailed) {
               HasSubstr("the MASTER lacks 'template'"));
 }
 
-TEST(V1Alpha1Test, WhereverItIsInterruptedTheEndIsTheSame) {
+TEST(V1Alpha1Test, SameEndWhereverInterrupted) {
   Json job = OldJob();
   job["spec"]["tensorboard"] = {{"logDir", "/logs"}};
   ExpectSameEndWhereverInterrupted([&] { return World(job); },

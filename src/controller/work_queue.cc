@@ -7,8 +7,9 @@ namespace muster::controller {
 
 void WorkQueue::AddAt(const std::string& key, absl::Time time) {
   absl::MutexLock lock(&mutex_);
-  if (taken_.contains(key)) {
-    const auto [later, is_new] = again_.try_emplace(key, time);
+  // One worker per key: a key in processing is queued again by Done().
+  if (processing_.contains(key)) {
+    const auto [later, is_new] = added_meanwhile_.try_emplace(key, time);
     later->second = std::min(later->second, time);
     return;
   }
@@ -22,7 +23,7 @@ void WorkQueue::AddAt(const std::string& key, absl::Time time) {
   changed_.Signal();
 }
 
-void WorkQueue::AddAfterFailure(const std::string& key) {
+void WorkQueue::AddRateLimited(const std::string& key) {
   int failures = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -42,7 +43,7 @@ absl::Time WorkQueue::Due() const {
   return order_.empty() ? absl::InfiniteFuture() : order_.begin()->first;
 }
 
-std::optional<std::string> WorkQueue::Take() {
+std::optional<std::string> WorkQueue::Get() {
   absl::MutexLock lock(&mutex_);
   for (;;) {
     if (closed_) return std::nullopt;
@@ -54,8 +55,8 @@ std::optional<std::string> WorkQueue::Take() {
   std::string key = order_.begin()->second;
   order_.erase(order_.begin());
   due_.erase(key);
-  taken_.insert(key);
-  if (!order_.empty()) changed_.Signal();  // another one may be due
+  processing_.insert(key);
+  if (!order_.empty()) changed_.Signal();  // wake another worker: more keys may be due
   return key;
 }
 
@@ -63,16 +64,16 @@ void WorkQueue::Done(const std::string& key) {
   std::optional<absl::Time> again;
   {
     absl::MutexLock lock(&mutex_);
-    taken_.erase(key);
-    if (const auto found = again_.find(key); found != again_.end()) {
+    processing_.erase(key);
+    if (const auto found = added_meanwhile_.find(key); found != added_meanwhile_.end()) {
       again = found->second;
-      again_.erase(found);
+      added_meanwhile_.erase(found);
     }
   }
   if (again) AddAt(key, *again);
 }
 
-void WorkQueue::Close() {
+void WorkQueue::ShutDown() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
   changed_.SignalAll();

@@ -1,4 +1,4 @@
-// Keys of what is to be looked at, each by one worker at a time.
+// A queue of keys to reconcile, each by one worker at a time.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,11 @@
 
 namespace muster::controller {
 
-// A key that is added while it waits waits once; one that is added while it is being worked on
-// comes again when that is done. Thread-safe.
+// A key is queued at most once. A key that is added while a worker processes it is queued again
+// after Done(). The names are those of client-go's workqueue. Thread-safe.
+//
+//           Add()           Get()               Done()
+//   absent ───────> queued ───────> processing ────────> absent, or queued if added meanwhile
 class WorkQueue {
  public:
   struct Options {
@@ -26,27 +29,28 @@ class WorkQueue {
   explicit WorkQueue(Options options, const Clock* clock = &Clock::Real())
       : options_(options), clock_(*clock) {}
 
-  // In the order in which they come.
+  // Keys are processed in the order in which they were added.
   void Add(const std::string& key) { AddAfter(key, absl::ZeroDuration()); }
-  // Not earlier; what asks for an earlier time wins.
+  // Adds the key once `delay` has passed. The earliest of several times wins.
   void AddAfter(const std::string& key, absl::Duration delay) {
     AddAt(key, clock_.Now() + std::max(delay, absl::ZeroDuration()));
   }
-  // After a delay that grows each time, until Forget().
-  void AddAfterFailure(const std::string& key);
+  // Adds the key after a delay that doubles with each call until Forget().
+  void AddRateLimited(const std::string& key);
   void Forget(const std::string& key);
 
-  // The next one, which is worked on until Done(). Waits; nullopt after Close().
-  std::optional<std::string> Take();
+  // Blocks until a key is due and returns it, or nullopt after ShutDown(). The caller must call
+  // Done() when it has processed the key.
+  std::optional<std::string> Get();
   void Done(const std::string& key);
-  void Close();
+  void ShutDown();
 
-  int size() const;  // of those that wait, whenever they are due
+  int size() const;  // queued keys, due or not
 
  private:
-  // By this clock, which nobody sets.
+  // `time` is of clock_, which is monotonic.
   void AddAt(const std::string& key, absl::Time time);
-  // When the next one is due.
+  // Returns when the next key is due.
   absl::Time Due() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -54,9 +58,9 @@ class WorkQueue {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::map<std::string, absl::Time> due_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<absl::Time, std::string>> order_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> taken_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, absl::Time> again_ ABSL_GUARDED_BY(mutex_);  // added while taken
+  std::set<std::pair<absl::Time, std::string>> order_ ABSL_GUARDED_BY(mutex_);  // due_, sorted
+  std::set<std::string> processing_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Time> added_meanwhile_ ABSL_GUARDED_BY(mutex_);  // while processing
   std::map<std::string, int> failures_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -8,62 +8,62 @@
 namespace muster::controller {
 namespace {
 
-TEST(WorkQueueTest, AKeyWaitsOnce) {
+TEST(WorkQueueTest, AKeyIsQueuedOnce) {
   WorkQueue queue({});
   queue.Add("a");
   queue.Add("b");
   queue.Add("a");
   EXPECT_EQ(queue.size(), 2);
-  EXPECT_EQ(queue.Take(), "a");
-  EXPECT_EQ(queue.Take(), "b");
+  EXPECT_EQ(queue.Get(), "a");
+  EXPECT_EQ(queue.Get(), "b");
   EXPECT_EQ(queue.size(), 0);
 }
 
-// So that one about which there is always news keeps nobody waiting.
-TEST(WorkQueueTest, InTheOrderInWhichTheyCome) {
+// A key that is added all the time must not starve others.
+TEST(WorkQueueTest, IsFifo) {
   FakeClock clock;
   WorkQueue queue({}, &clock);
   for (const char* key : {"b", "c", "a", "b"}) {
     queue.Add(key);
     clock.Advance(absl::Milliseconds(1));
   }
-  EXPECT_EQ(queue.Take(), "b");
-  EXPECT_EQ(queue.Take(), "c");
-  EXPECT_EQ(queue.Take(), "a");
+  EXPECT_EQ(queue.Get(), "b");
+  EXPECT_EQ(queue.Get(), "c");
+  EXPECT_EQ(queue.Get(), "a");
 }
 
-TEST(WorkQueueTest, WhatIsAddedMeanwhileComesAfterwards) {
+TEST(WorkQueueTest, AKeyAddedWhileProcessingIsQueuedAfterDone) {
   WorkQueue queue({});
   queue.Add("a");
-  ASSERT_EQ(queue.Take(), "a");
+  ASSERT_EQ(queue.Get(), "a");
   queue.Add("a");
   queue.Add("b");
-  EXPECT_EQ(queue.Take(), "b");  // nobody else works on a
+  EXPECT_EQ(queue.Get(), "b");  // "a" is still being processed
   queue.Done("a");
-  EXPECT_EQ(queue.Take(), "a");
+  EXPECT_EQ(queue.Get(), "a");
 }
 
 TEST(WorkQueueTest, TheEarlierTimeWins) {
   WorkQueue queue({});
   queue.AddAfter("a", absl::Hours(1));
   queue.AddAfter("b", absl::Milliseconds(20));
-  EXPECT_EQ(queue.Take(), "b");
+  EXPECT_EQ(queue.Get(), "b");
   queue.Add("a");
-  EXPECT_EQ(queue.Take(), "a");
+  EXPECT_EQ(queue.Get(), "a");
 }
 
-TEST(WorkQueueTest, FailuresAreRepeatedLaterAndLater) {
+TEST(WorkQueueTest, BacksOffExponentially) {
   WorkQueue queue({.first_delay = absl::Milliseconds(20)});
   const absl::Time start = absl::Now();
   for (int i = 0; i < 3; ++i) {
-    queue.AddAfterFailure("a");
-    ASSERT_EQ(queue.Take(), "a");
+    queue.AddRateLimited("a");
+    ASSERT_EQ(queue.Get(), "a");
     queue.Done("a");
   }
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(20 + 40 + 80));
   queue.Forget("a");
-  queue.AddAfterFailure("a");
-  EXPECT_EQ(queue.Take(), "a");
+  queue.AddRateLimited("a");
+  EXPECT_EQ(queue.Get(), "a");
 }
 
 TEST(WorkQueueTest, ManyWorkersNeverShareAKey) {
@@ -74,7 +74,7 @@ TEST(WorkQueueTest, ManyWorkersNeverShareAKey) {
     std::vector<std::jthread> workers;
     for (int i = 0; i < 4; ++i) {
       workers.emplace_back([&] {
-        while (const auto key = queue.Take()) {
+        while (const auto key = queue.Get()) {
           const int mine = (*key)[0] - '0';
           EXPECT_EQ(++at_work[mine], 1);
           std::this_thread::yield();
@@ -86,15 +86,15 @@ TEST(WorkQueueTest, ManyWorkersNeverShareAKey) {
     }
     for (int i = 0; i < 2000; ++i) queue.Add(std::string(1, static_cast<char>('0' + i % 4)));
     while (queue.size() > 0) std::this_thread::yield();
-    queue.Close();
+    queue.ShutDown();
   }
   EXPECT_GE(done, 4);
 }
 
-TEST(WorkQueueTest, ClosingEndsTheWaiting) {
+TEST(WorkQueueTest, ShutDownEndsGet) {
   WorkQueue queue({});
-  std::jthread waiting([&] { EXPECT_EQ(queue.Take(), std::nullopt); });
-  queue.Close();
+  std::jthread waiting([&] { EXPECT_EQ(queue.Get(), std::nullopt); });
+  queue.ShutDown();
 }
 
 }  // namespace

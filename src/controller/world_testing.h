@@ -1,5 +1,5 @@
-// A cluster with one job in it, for tests of the rules: it does what plans say, in their order, and
-// can stop at any point.
+// A simulated cluster with one job, for tests of the rules. It executes plans in order and can stop
+// after any write.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "controller/create_failures.h"
 #include "controller/reconcile.h"
-#include "controller/refusals.h"
 #include "gtest/gtest.h"
-#include "launch/kubernetes/kept_status.h"
+#include "manifest/kept_status.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::controller {
 
-// Of a TFJob.
+// Returns a replica spec of a TFJob.
 inline Json Replicas(int count, const char* restart = nullptr) {
   Json spec = {
       {"replicas", count},
@@ -48,8 +48,8 @@ class World {
     return {.trainer_image = "trainer:1", .tensorboard_image = "board:1"};
   }
 
-  // One pass; at most `steps` of its writes are made. True when all were, and there were none left.
-  bool Pass(int steps = std::numeric_limits<int>::max()) {
+  // Reconciles once and executes at most `steps` writes. Returns true if the plan was empty.
+  bool ReconcileOnce(int steps = std::numeric_limits<int>::max()) {
     if (deleted_) return true;
     Observed observed{.job = job_};
     for (const auto& [name, pod] : pods_) observed.pods.push_back(std::make_shared<Json>(pod));
@@ -57,16 +57,16 @@ class World {
       observed.services.push_back(std::make_shared<Json>(service));
     for (const auto& [name, group] : pod_groups_)
       observed.pod_groups.push_back(std::make_shared<Json>(group));
-    observed.refused = refused_;
+    observed.create_failures = create_failures_;
     const Plan plan = Reconcile(observed, options_, now_);
-    wake_ = plan.wake;
+    requeue_at_ = plan.requeue_at;
     if (plan.status_changed && steps <= 0) return false;
     if (plan.status_changed) {
       --steps;
       ++writes_;
       WriteStatus(plan.status);
       for (const Event& event : plan.events) events_.push_back(event);
-      const Json patch = kubernetes::PatchForPruned(job_, plan.status);
+      const Json patch = manifest::PatchForPruned(job_, plan.status);
       if (!patch.is_null() && steps-- <= 0) return false;
       if (!patch.is_null()) {
         job_.merge_patch(patch);
@@ -81,10 +81,10 @@ class World {
     return !plan.status_changed && plan.actions.empty();
   }
 
-  // Until nothing is left to do.
+  // Reconciles until the plan is empty.
   void Settle() {
     for (int i = 0; i < 20; ++i) {
-      if (Pass()) return;
+      if (ReconcileOnce()) return;
     }
     ADD_FAILURE() << "does not settle";
   }
@@ -97,23 +97,22 @@ class World {
     status["containerStatuses"] =
         Json::array({{{"name", "tensorflow"}, {"state", {{"terminated", {{"exitCode", *code}}}}}}});
   }
-  // The pod as the API server has it when its deletion was requested now, and its node has yet to
-  // end it.
+  // Marks the pod as the API server does when its deletion is requested now.
   void Terminate(const std::string& pod, absl::Duration grace = absl::Seconds(30)) {
     ASSERT_TRUE(pods_.contains(pod)) << pod;
     Json& metadata = pods_[pod]["metadata"];
     metadata["deletionTimestamp"] = k8s::Timestamp(now_ + grace);
     metadata["deletionGracePeriodSeconds"] = absl::ToInt64Seconds(grace);
   }
-  // From now on pods that are deleted stay until Collect(), as those of a node do.
+  // From now on deleted pods terminate gracefully: they stay until Collect().
   void KeepDeleted() { keep_deleted_ = true; }
   void Collect() {
     std::erase_if(pods_, [](const auto& pod) { return k8s::IsBeingDeleted(pod.second); });
   }
-  // From now on the status has only the fields that Kubeflow's CRD has.
+  // From now on the status keeps only the fields of Kubeflow's CRD.
   void Prune() { prunes_ = true; }
-  // From now on no pod can be created, for that reason; OK: they can.
-  void Refuse(const absl::Status& status) { refusal_ = status; }
+  // From now on the API server rejects pods with that status. OK: it accepts them.
+  void RejectPods(const absl::Status& status) { rejection_ = status; }
   void SetCondition(const std::string& pod, const char* type, const char* reason) {
     ASSERT_TRUE(pods_.contains(pod)) << pod;
     pods_[pod]["status"]["conditions"].push_back(
@@ -134,10 +133,10 @@ class World {
   std::vector<std::string> PodGroups() const { return NamesOf(pod_groups_); }
   bool deleted() const { return deleted_; }
   int writes() const { return writes_; }
-  int refusals() const { return refusals_; }
+  int rejections() const { return rejections_; }
   absl::Time now() const { return now_; }
-  absl::Time wake() const { return wake_; }
-  // The types of the conditions that hold, in order.
+  absl::Time requeue_at() const { return requeue_at_; }
+  // Returns the types of the conditions that are True, in order.
   std::string Conditions() const {
     std::string all;
     const Json status = StatusOf(job_);
@@ -199,11 +198,11 @@ class World {
     EXPECT_EQ(name, create.name);
     auto& objects = Of(create.kind);
     if (objects.contains(name)) return;  // 409
-    if (create.kind == Kind::kPod && !refusal_.ok()) {
-      ++refusals_;
-      return AddRefusal(refused_, {create.kind, name}, refusal_, now_);
+    if (create.kind == Kind::kPod && !rejection_.ok()) {
+      ++rejections_;
+      return AddCreateFailure(create_failures_, {create.kind, name}, rejection_, now_);
     }
-    refused_.erase({create.kind, name});
+    create_failures_.erase({create.kind, name});
     objects[name] = *object;
     objects[name]["metadata"]["uid"] = absl::StrCat("uid-", ++uids_);
   }
@@ -211,7 +210,7 @@ class World {
     auto& objects = Of(removal.kind);
     const auto found = objects.find(removal.name);
     if (found == objects.end() || found->second["metadata"]["uid"] != removal.uid) return;
-    if (keep_deleted_ && removal.kind == Kind::kPod && !removal.at_once) {
+    if (keep_deleted_ && removal.kind == Kind::kPod && !removal.immediately) {
       Terminate(removal.name);
     } else {
       objects.erase(found);
@@ -231,7 +230,7 @@ class World {
   void Do(const DeleteJob&) { deleted_ = true; }
 
   Json job_;
-  Json meaning_;  // of which spec_ was read
+  Json meaning_;  // what spec_ was parsed from
   std::shared_ptr<const JobSpec> spec_;
   const TfJobOptions options_;
   std::map<std::string, Json> pods_;
@@ -239,10 +238,10 @@ class World {
   std::map<std::string, Json> pod_groups_;
   std::vector<Event> events_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
-  absl::Time wake_;
-  Refusals refused_;
-  absl::Status refusal_;
-  int refusals_ = 0;
+  absl::Time requeue_at_;
+  CreateFailures create_failures_;
+  absl::Status rejection_;
+  int rejections_ = 0;
   int uids_ = 0;
   int writes_ = 0;
   bool deleted_ = false;
@@ -250,18 +249,19 @@ class World {
   bool prunes_ = false;
 };
 
-// Plays `life` once as it is, and once for each of its writes, killed after it and started again:
-// the same end. `life` calls settle() after each thing that it does to the world.
+// Runs `scenario` once without interruption, and once for each of its writes with an operator that
+// is killed after that write and restarted. Expects the same end. `scenario` calls settle() after
+// each change of the world.
 inline void ExpectSameEndWhereverInterrupted(
     const std::function<World()>& begin,
-    const std::function<void(World& world, const std::function<void()>& settle)>& life) {
+    const std::function<void(World& world, const std::function<void()>& settle)>& scenario) {
   const auto live = [&](World& world, int budget) {
-    life(world, [&] {
+    scenario(world, [&] {
       for (int i = 0; i < 60; ++i) {
         const int before = world.writes();
-        const bool done = world.Pass(budget);
+        const bool done = world.ReconcileOnce(budget);
         budget -= world.writes() - before;
-        if (budget <= 0) budget = std::numeric_limits<int>::max();  // starts again
+        if (budget <= 0) budget = std::numeric_limits<int>::max();  // the operator restarts
         if (done) return;
       }
       ADD_FAILURE() << "does not settle";

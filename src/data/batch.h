@@ -1,4 +1,4 @@
-// One batch of examples, as the trainer takes it.
+// One batch of examples, the trainer's input.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace muster::data {
 
-// What one example has: [] is a scalar.
+// The element type and shape of one example; the shape [] is a scalar.
 struct Feature {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -18,8 +18,8 @@ struct Feature {
   friend bool operator==(const Feature&, const Feature&) = default;
 };
 
-// The values of one feature for all examples of a batch, densely, the batch being the first
-// dimension. The memory begins at a multiple of 64 bytes and moves with the column.
+// The values of one feature for all examples of a batch, dense, with the batch as the first
+// dimension. The memory is aligned to 64 bytes and moves with the column.
 struct Column {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -36,8 +36,8 @@ struct Column {
   }
   int64_t bytes() const { return ElementsOf(shape) * SizeOf(dtype); }
 
-  // Room for `count` examples; the values are not set. What is there is used again when it is large
-  // enough. std::bad_alloc when there is no memory.
+  // Makes room for `count` examples, with undefined values. Reuses the memory if it is large
+  // enough. Throws std::bad_alloc if out of memory.
   void Reset(const Feature& feature, int64_t count);
 
  private:
@@ -50,7 +50,7 @@ struct Column {
 
 struct Batch {
   int64_t size = 0;
-  int64_t position = 0;  // of its first example, counted over all tasks and epochs
+  int64_t position = 0;  // global position of its first example, over all tasks and epochs
   Column inputs;
   Column targets;
 };

@@ -25,7 +25,7 @@ std::string Named(const std::vector<std::string>& names) {
   return Printable(text);
 }
 
-// A line holds one class.
+// kClassesFile has one class per line.
 absl::Status CheckLines(const std::vector<std::string>& classes) {
   for (const std::string& name : classes) {
     if (name.find_first_of("\r\n") == std::string::npos) continue;
@@ -38,9 +38,10 @@ absl::Status CheckLines(const std::vector<std::string>& classes) {
 absl::Status CheckAlike(const std::vector<SplitSource>& sources) {
   for (const SplitSource& source : sources) {
     if (source.examples->class_names() == sources.front().examples->class_names()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the splits ", sources.front().split, " and ", source.split,
-        " have different classes, whose numbers would differ; make folders for all in both"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the splits ", sources.front().split, " and ", source.split,
+                     " have different classes, so their numbers would differ; create a folder per "
+                     "class in both"));
   }
   return absl::OkStatus();
 }
@@ -57,7 +58,7 @@ absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& folder) 
   const std::set<std::string> different(classes.begin(), classes.end());
   if (different.size() == classes.size() && !different.contains("")) return classes;
   return absl::DataLossError(absl::StrCat(
-      path, ": has an empty line or a class twice, so the numbers of labels are not known; ",
+      path, ": has an empty line or a duplicate class, so the numbers of labels are unknown; ",
       "restore it, or convert all splits again into another folder"));
 }
 

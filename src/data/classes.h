@@ -1,4 +1,4 @@
-// The numbers of text labels: the same in all splits of a data set, whenever they were converted.
+// Numbers of text labels. All splits of a data set use the same, also if converted later.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace muster::data {
 
-// In the folder of a converted data set: one class a line, numbered from 0.
+// A file in the folder of a converted data set: one class per line, numbered from 0.
 inline constexpr char kClassesFile[] = "classes.txt";
 
-// The classes of a folder; none when it has no such file. DataLoss for a file that is no list of
-// different names.
+// Returns the classes of a folder; none if it has no kClassesFile. Returns DataLoss if a name is
+// empty or repeated.
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& folder);
 absl::Status WriteClasses(const std::string& folder, const std::vector<std::string>& classes);
 
 struct Numbering {
-  std::vector<std::string> classes;  // empty when labels are numbers
-  std::vector<std::string> added;    // those that `existing` did not have
+  std::vector<std::string> classes;  // empty if labels are numbers
+  std::vector<std::string> added;    // those not in `existing`
 };
 
-// Numbers the labels of all sources alike. `existing` classes keep their numbers, and new ones
-// follow them, sorted; InvalidArgument for new ones unless `add`. Without existing ones all splits
-// must have the same classes.
+// Numbers the labels of all sources consistently. `existing` classes keep their numbers; new ones
+// follow, sorted. Returns InvalidArgument for new classes unless `add`, and, if there are no
+// existing ones, for splits with different classes.
 absl::StatusOr<Numbering> NumberClasses(const std::vector<SplitSource>& sources,
                                         const std::vector<std::string>& existing, bool add);
 

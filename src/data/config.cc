@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A key that is absent leaves `to` as it is.
+// Leaves `to` unchanged if the key is absent.
 template <typename T>
 absl::Status Get(const Json& section, const char* key, T& to) {
   const auto found = section.find(key);

@@ -11,20 +11,20 @@
 
 namespace muster::data {
 
-// What a job says about one feature of its records.
+// The declaration of one feature of a job's records.
 struct RecordFeature {
   std::string type;  // uint8 | float | int64 | jpeg | png
   Shape shape;       // [] is a single value
 };
 
-// 0 and empty mean that a key is absent.
+// A field that is 0 or empty means that its key is absent.
 struct DataConfig {
   std::string format;  // mnist | idx | tfrecord | synthetic
   std::string path;
   std::string split = "train";
-  int64_t examples = 0;  // at most so many
+  int64_t examples = 0;  // upper limit
 
-  // Of synthetic; classes and vocabulary also of tfrecord.
+  // For synthetic; classes and vocabulary also for tfrecord.
   std::string kind;  // images | tabular | tokens | sequence
   int64_t classes = 0;
   int64_t features = 0;
@@ -32,18 +32,17 @@ struct DataConfig {
   int64_t vocabulary = 0;
   Shape shape;
 
-  // Of tfrecord.
+  // For tfrecord.
   std::map<std::string, std::string> paths;  // split -> path, instead of `path`
   std::map<std::string, RecordFeature> record_features;
-  std::string target;       // the feature that is learnt; "" is "label"
+  std::string target;       // the feature to learn; "" means "label"
   std::string on_error;     // fail | skip
-  std::string compression;  // none | gzip | zlib; "": as the content says
-  // For compressed files, all together; beyond that they are decompressed into temporary files.
+  std::string compression;  // none | gzip | zlib; "": detected from the content
+  // Memory for all decompressed files; beyond that, temporary files are used.
   int64_t memory = int64_t{256} << 20;
 };
 
-// From the section as the job's reader leaves it, or as a program has written it. InvalidArgument
-// for a value of the wrong type.
+// Parses the section. Returns InvalidArgument for a value of the wrong type.
 absl::StatusOr<DataConfig> ParseDataConfig(const nlohmann::json& section);
 
 }  // namespace muster::data

@@ -35,7 +35,7 @@ bool IsThere(const std::string& path) {
   return fs::exists(path, error) || fs::exists(path + ".gz", error);
 }
 
-// The names in a folder, sorted.
+// Returns the names in a folder, sorted.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::error_code error;
   std::vector<std::string> names;
@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<SplitSource>> IdxSources(const std::string& folder) {
   return sources;
 }
 
-// The folders in a folder, sorted.
+// Returns the folders in a folder, sorted.
 absl::StatusOr<std::vector<std::string>> FoldersIn(const std::string& folder) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(folder));
   std::error_code error;
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<SplitSource>> ImageSources(const std::string& folder,
 
 struct ExampleRange {
   int64_t first;
-  int64_t last;  // not included
+  int64_t last;  // exclusive
 };
 
 absl::Status WriteShard(ExampleSource& source, ExampleRange range, const std::string& path,
@@ -135,8 +135,8 @@ absl::StatusOr<std::vector<SplitSource>> FindSources(const std::string& from,
   if (!fs::is_directory(from, error)) {
     if (!absl::EndsWithIgnoreCase(from, ".csv")) {
       return absl::InvalidArgumentError(
-          absl::StrCat(from, ": is not a .csv file; name one, or a folder of IDX files, or a ",
-                       "folder with a folder of images for each class"));
+          absl::StrCat(from, ": expected a .csv file, a folder of IDX files, or a folder with a ",
+                       "folder of images for each class"));
     }
     MUSTER_ASSIGN_OR_RETURN(auto source, CsvSource(from, options.label));
     sources.push_back({options.split, std::move(source)});
@@ -181,9 +181,9 @@ bool IsShardOf(absl::string_view name, absl::string_view split) {
 absl::Status WriteShards(ExampleSource& source, const ShardOptions& options,
                          const ConvertProgress& progress) {
   if (options.shards < 1 || options.shards > source.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("there are ", source.size(), " examples of ",
-                                                   options.split, ", which make 1 to ",
-                                                   source.size(), " shards, not ", options.shards));
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", source.size(), " examples of ",
+                                                   options.split, " into ", options.shards,
+                                                   " shards; choose 1 to ", source.size()));
   }
   std::vector<std::string> written;
   for (const std::string& name : ShardNames(options)) {
@@ -194,7 +194,7 @@ absl::Status WriteShards(ExampleSource& source, const ShardOptions& options,
         {source.size() * number / options.shards, source.size() * (number + 1) / options.shards},
         path, options.compression, progress);
     if (!status.ok()) {
-      // Some shards without the others would be taken for the whole.
+      // Readers would take an incomplete set of shards for the whole data set.
       for (const std::string& done : written) ::unlink(done.c_str());
       return status;
     }

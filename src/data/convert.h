@@ -1,4 +1,4 @@
-// Data sets of other formats, written as TFRecord shards.
+// Converts data sets of other formats to TFRecord shards.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,27 @@
 
 namespace muster::data {
 
-// Something that can be written as tf.train.Examples. Used by one thread at a time.
+// A source of tf.train.Examples. Not thread-safe.
 class ExampleSource {
  public:
   virtual ~ExampleSource() = default;
 
   virtual int64_t size() const = 0;
-  // Encoded. Errors name the file and the place in it.
+  // Returns the encoded example. Errors name the file and the position in it.
   virtual absl::StatusOr<std::string> Example(int64_t index) = 0;
-  // What the targets 0, 1, … mean; empty when they are numbers anyway.
+  // Returns the names of the targets 0, 1, …; empty if the labels are numbers.
   virtual std::vector<std::string> class_names() const { return {}; }
-  // The labels, sorted, that are none of these classes, even if they look like numbers; at most
+  // Returns the labels, sorted, that are not in `classes`, even if they look like numbers; at most
   // some thousands.
   virtual std::vector<std::string> LabelsBeyond(const std::vector<std::string>& /*classes*/) const {
     return {};
   }
-  // Numbers the labels by their place in `classes`. REQUIRES: LabelsBeyond(classes) is empty.
+  // Numbers the labels by their index in `classes`. REQUIRES: LabelsBeyond(classes) is empty.
   virtual void UseClasses(const std::vector<std::string>& /*classes*/) {}
-  // The `features` of a job that reads the result; after all examples were asked for.
+  // Returns the `features` of a job that reads the result.
+  // REQUIRES: Example() was called for all examples.
   virtual std::string features() const = 0;
-  // What a user should know of the result, or "".
+  // Returns a remark about the result for the user, or "".
   virtual std::string note() const { return ""; }
 };
 
@@ -43,23 +44,23 @@ struct SplitSource {
 };
 
 struct SourceOptions {
-  std::string split = "train";  // of what has none of its own
-  std::string label;            // the column that is learnt; "": by its name, else the last
+  std::string split = "train";  // for sources without splits
+  std::string label;            // the column to learn; "": one named label, else the last
 };
 
-// What `from` is: a folder of IDX files (MNIST's, or SPLIT-images.idx with SPLIT-labels.idx), a CSV
-// file, or a folder with a folder of JPEG and PNG images for each class, itself in folders named
-// as splits or not. InvalidArgument when it is none of these.
+// Returns the sources at `from`: a folder of IDX files (MNIST's, or SPLIT-images.idx with
+// SPLIT-labels.idx), a CSV file, or a folder with one folder of JPEG and PNG images per class,
+// optionally within folders named after splits. Returns InvalidArgument for anything else.
 absl::StatusOr<std::vector<SplitSource>> FindSources(const std::string& from,
                                                      const SourceOptions& options);
 
-// `images` and `labels` as IdxFile::Open takes them. Features: image, label.
+// `images` and `labels` are paths for IdxFile::Open(). Features: image, label.
 absl::StatusOr<std::unique_ptr<ExampleSource>> IdxSource(const std::string& images,
                                                          const std::string& labels);
-// Features: features (all columns of numbers but the label's), label.
+// Features: features (all columns but the label's), label.
 absl::StatusOr<std::unique_ptr<ExampleSource>> CsvSource(const std::string& path,
                                                          const std::string& label);
-// Features: image (as the file is), label, class (its name), height, width.
+// Features: image (the content of the file), label, class (its name), height, width.
 absl::StatusOr<std::unique_ptr<ExampleSource>> ImageFolderSource(const std::string& folder);
 
 struct SplitShare {
@@ -67,9 +68,9 @@ struct SplitShare {
   double fraction = 0;
 };
 
-// Divides the examples of one source at random, but the same way each time; within a split they
-// keep their order. The fractions are positive and have the sum 1. InvalidArgument when a split
-// would be empty.
+// Divides the examples of one source at random but reproducibly; within a split they keep their
+// order. Returns InvalidArgument if a split would be empty.
+// REQUIRES: the fractions are positive and their sum is 1.
 absl::StatusOr<std::vector<SplitSource>> Divide(std::unique_ptr<ExampleSource> source,
                                                 const std::vector<SplitShare>& shares);
 
@@ -80,18 +81,17 @@ struct ShardOptions {
   Compression compression = Compression::kNone;
 };
 
-// The names of the shards: SPLIT-00000-of-00004.tfrecord, and .gz or .zlib when they are
-// compressed.
+// Returns the names of the shards: SPLIT-00000-of-00004.tfrecord, with .gz or .zlib if compressed.
 std::vector<std::string> ShardNames(const ShardOptions& options);
-// Whether ShardNames gives a split a file of that name, for some number of shards.
+// Returns whether `name` is one of ShardNames() of a split, for any number of shards.
 bool IsShardOf(absl::string_view name, absl::string_view split);
 
-// Returns false to stop.
+// A callback that returns false to stop.
 using ConvertProgress = std::function<bool(int64_t done, int64_t total)>;
 
-// Writes all examples in their order, as many to each shard as to any other. A shard appears under
-// its name when it is whole; when one cannot be written, none is left. Cancelled when `progress`
-// asks to stop.
+// Writes all examples in order, divided equally among the shards. A shard gets its name when it is
+// complete; if one cannot be written, all are removed. Returns Cancelled if `progress` returns
+// false.
 absl::Status WriteShards(ExampleSource& source, const ShardOptions& options,
                          const ConvertProgress& progress);
 

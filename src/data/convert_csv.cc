@@ -1,4 +1,4 @@
-// A table of comma-separated values as examples.
+// Reads a CSV table as examples.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "base/terminal_text.h"
 #include "data/convert.h"
 #include "data/csv.h"
@@ -36,7 +36,7 @@ std::optional<int64_t> AsWhole(absl::string_view cell) {
   return value;
 }
 
-// What the column that is learnt holds.
+// The content of the label's column.
 enum class LabelKind { kWhole, kNumber, kText };
 
 class Csv : public ExampleSource {
@@ -44,13 +44,14 @@ class Csv : public ExampleSource {
   Csv(std::string path, std::vector<CsvRow> rows)
       : path_(std::move(path)), rows_(std::move(rows)) {}
 
-  // Looks at the table: its header, the label's column, what labels are.
+  // Analyzes the table: its header, the label's column, the kind of labels.
   absl::Status Prepare(const std::string& label) {
     if (rows_.empty()) return Mistake(1, "the file has no lines");
     columns_ = rows_[0].cells.size();
     TakeHeader();
-    if (rows_.empty()) return Mistake(1, "there is a header, but no line of values");
-    if (columns_ < 2) return Mistake(1, "there is one column; a label and a feature are two");
+    if (rows_.empty()) return Mistake(1, "there is a header, but no row of values");
+    if (columns_ < 2)
+      return Mistake(1, "there is only one column; expected a label and at least one feature");
     for (const CsvRow& row : rows_) {
       if (row.cells.size() == columns_) continue;
       return Mistake(row.line, absl::StrCat("has ", row.cells.size(),
@@ -88,9 +89,10 @@ class Csv : public ExampleSource {
       if (column == label_) continue;
       const auto value = AsNumber(row.cells[column]);
       if (!value) {
-        return Mistake(row.line, absl::StrCat(NameOf(column), " is '", row.cells[column],
-                                              "', which is not a number; features are numbers: ",
-                                              "remove the column, or write numbers for it"));
+        return Mistake(row.line,
+                       absl::StrCat(NameOf(column), " is '", row.cells[column],
+                                    "', which is not a number; features must be numbers: ",
+                                    "remove the column, or encode it as numbers"));
       }
       values.push_back(*value);
     }
@@ -114,7 +116,7 @@ class Csv : public ExampleSource {
   }
 
  private:
-  // A first line without a number names the columns.
+  // A first line without any number is a header.
   void TakeHeader() {
     const std::vector<std::string>& cells = rows_[0].cells;
     const bool is_header = std::none_of(cells.begin(), cells.end(), [](const std::string& cell) {
@@ -133,8 +135,8 @@ class Csv : public ExampleSource {
       const auto found = std::find(header_.begin(), header_.end(), wanted);
       if (found == header_.end()) {
         return Mistake(1, header_.empty()
-                              ? "the first line does not name the columns, so --label has none to "
-                                "choose from; the last column is taken without it"
+                              ? "the file has no header, so --label cannot select a column; "
+                                "without it the last column is the label"
                               : absl::StrCat("there is no column '", wanted, "'",
                                              DidYouMean(wanted, header_)));
       }
@@ -161,8 +163,8 @@ class Csv : public ExampleSource {
     if (kind_ != LabelKind::kText) return absl::OkStatus();
     if (names.size() > kMaxClassNames) {
       return Mistake(1, absl::StrCat(NameOf(label_), " has more than ", kMaxClassNames,
-                                     " different texts, which are too many for classes; --label "
-                                     "names another column"));
+                                     " different texts, too many for classes; select another "
+                                     "column with --label"));
     }
     UseClasses({names.begin(), names.end()});
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// IDX files as examples.
+// Reads IDX files as examples.
 #include <cstring>
 #include <utility>
 
@@ -17,7 +17,7 @@ std::vector<To> Cast(const std::string& bytes) {
   for (size_t i = 0; i < values.size(); ++i) {
     From value{};
     std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
-    values[i] = static_cast<To>(+value);  // of an int8, its number
+    values[i] = static_cast<To>(+value);  // + promotes int8, which is a character type
   }
   return values;
 }
@@ -103,7 +103,7 @@ absl::StatusOr<std::unique_ptr<ExampleSource>> IdxSource(const std::string& imag
         " has ", label_file->size(), "; both must describe the same examples"));
   }
   if (image_file->size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(image_file->path(), " holds no example"));
+    return absl::InvalidArgumentError(absl::StrCat(image_file->path(), " has no examples"));
   }
   return std::make_unique<Idx>(std::move(image_file), std::move(label_file));
 }

@@ -1,4 +1,4 @@
-// A folder of images for each class, as examples.
+// Reads folders of images, one per class, as examples.
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -26,7 +26,7 @@ bool IsImageName(const fs::path& path) {
 
 struct ImageFile {
   std::string path;
-  size_t folder = 0;  // which one, in the order of their names
+  size_t folder = 0;  // index into folders_
 };
 
 class Images : public ExampleSource {
@@ -119,13 +119,13 @@ absl::StatusOr<std::unique_ptr<ExampleSource>> ImageFolderSource(const std::stri
     if (error) return absl::ErrnoToStatus(error.value(), path);
     if (files.size() == before) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": has no .jpg, .jpeg or .png file; a folder is a class"));
+          absl::StrCat(path, ": has no .jpg, .jpeg or .png file; each folder must be a class"));
     }
   }
   if (error) return absl::ErrnoToStatus(error.value(), folder);
   if (files.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": has no folders; make one for each class, with its images"));
+        absl::StrCat(folder, ": has no folders; create one per class, with its images"));
   }
   std::sort(files.begin(), files.end(), [](const ImageFile& a, const ImageFile& b) {
     return std::tie(a.folder, a.path) < std::tie(b.folder, b.path);

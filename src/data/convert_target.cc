@@ -23,15 +23,16 @@ absl::StatusOr<ConvertTarget> ConvertTarget::Open(const std::string& folder) {
   std::error_code error;
   for (fs::path path = fs::absolute(folder, error).lexically_normal();
        !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
-    if (path.has_filename()) target.made_.insert(target.made_.begin(), path.string());
+    if (path.has_filename()) target.created_.insert(target.created_.begin(), path.string());
   }
   MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
+  // Locks the folder itself, so that no lock file is left in the data set.
   target.lock_ = UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!target.lock_.valid()) return DiskError(errno, folder);
   if (::flock(target.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return DiskError(errno, folder);
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder, ": another process converts into this folder; wait for its end"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, ": another process is converting into this folder; wait until it ends"));
   }
   std::string staging = JoinPath(folder, ".convert-XXXXXX");
   if (::mkdtemp(staging.data()) == nullptr) return DiskError(errno, folder);
@@ -43,13 +44,14 @@ ConvertTarget::ConvertTarget(ConvertTarget&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_(std::move(other.lock_)),
       staging_(std::exchange(other.staging_, "")),
-      made_(std::exchange(other.made_, {})) {}
+      created_(std::exchange(other.created_, {})) {}
 
 ConvertTarget::~ConvertTarget() {
   std::error_code ignored;
   if (!staging_.empty()) fs::remove_all(staging_, ignored);
-  // Those that others have written to meanwhile stay.
-  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) ::rmdir(folder->c_str());
+  // rmdir() fails for folders that are not empty: those stay.
+  for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
+    ::rmdir(folder->c_str());
 }
 
 absl::Status ConvertTarget::Publish(const std::vector<std::string>& names) {

@@ -10,21 +10,21 @@
 
 namespace muster::data {
 
-// Files are written to a folder within it, and appear in it together. Unless they do, everything is
-// as it was before: the destructor removes what was written, and the folders that Open() made.
+// Collects files in a staging folder within the target and publishes them together. Without
+// Publish(), the destructor removes the staged files and the folders that Open() created.
 class ConvertTarget {
  public:
-  // Makes the folder, and those above it, if they are missing. FailedPrecondition while another
-  // process has it open.
+  // Creates the folder and its parents if missing, and locks the folder. Returns
+  // FailedPrecondition if another process has it locked.
   static absl::StatusOr<ConvertTarget> Open(const std::string& folder);
   ConvertTarget(ConvertTarget&& other) noexcept;
   ConvertTarget& operator=(ConvertTarget&&) = delete;
   ~ConvertTarget();
 
-  // Where to write; on the same file system.
+  // Returns the staging folder, which is on the same file system.
   const std::string& staging() const { return staging_; }
-  // Moves files from there to the folder, in place of those of the same names, and waits for the
-  // disk. Called once, last.
+  // Moves staged files to the folder, replacing files of the same names, and flushes to the disk.
+  // REQUIRES: called at most once, last.
   absl::Status Publish(const std::vector<std::string>& names);
 
  private:
@@ -32,8 +32,8 @@ class ConvertTarget {
 
   std::string folder_;
   UniqueFd lock_;
-  std::string staging_;            // "": there is none
-  std::vector<std::string> made_;  // folders, outermost first
+  std::string staging_;               // "" after a move
+  std::vector<std::string> created_;  // folders, outermost first
 };
 
 }  // namespace muster::data

@@ -36,7 +36,7 @@ class ConvertTest : public testing::Test {
     WriteBytes(from_, text);
   }
 
-  // What is wrong with it, when it is looked at or read.
+  // Returns the error of opening or reading the source.
   std::string Mistake(const SourceOptions& options = {}) const {
     const auto sources = FindSources(from_, options);
     if (!sources.ok()) return std::string(sources.status().message());
@@ -71,8 +71,8 @@ TEST_F(ConvertTest, CsvCells) {
   EXPECT_THAT((*rows)[1].cells, ElementsAre("x, \"y\"\n", ""));
   EXPECT_THAT((*rows)[2].cells, ElementsAre("5", "6"));
   EXPECT_EQ((*rows)[2].line, 5);
-  EXPECT_THAT(ParseCsv("a\n\"b").status().message(), HasSubstr("line 2: the quote"));
-  EXPECT_THAT(ParseCsv("\"b\"c").status().message(), HasSubstr("something follows"));
+  EXPECT_THAT(ParseCsv("a\n\"b").status().message(), HasSubstr("line 2: a quoted value"));
+  EXPECT_THAT(ParseCsv("\"b\"c").status().message(), HasSubstr("unexpected text after"));
   EXPECT_TRUE(ParseCsv("")->empty());
 }
 
@@ -106,11 +106,11 @@ TEST_F(ConvertTest, MistakesInACsvNameTheirLine) {
   Csv("a,b\n1,\n");
   EXPECT_THAT(Mistake(), HasSubstr("line 2: 'b' is empty"));
   Csv("a,b\n");
-  EXPECT_THAT(Mistake(), HasSubstr("no line of values"));
+  EXPECT_THAT(Mistake(), HasSubstr("no row of values"));
   Csv("");
   EXPECT_THAT(Mistake(), HasSubstr("has no lines"));
   Csv("1\n2\n");
-  EXPECT_THAT(Mistake(), HasSubstr("there is one column"));
+  EXPECT_THAT(Mistake(), HasSubstr("there is only one column"));
 }
 
 TEST_F(ConvertTest, FoldersOfImages) {
@@ -204,7 +204,7 @@ TEST_F(ConvertTest, StoppingAndWrongNumbersLeaveNothing) {
   std::filesystem::create_directory(Path("out"));
   const auto go_on = [](int64_t, int64_t) { return true; };
   EXPECT_THAT(WriteShards(*sources[0].examples, options, go_on).message(),
-              HasSubstr("make 1 to 2 shards, not 3"));
+              HasSubstr("into 3 shards; choose 1 to 2"));
   options.shards = 1;
   const auto stop = [](int64_t done, int64_t) { return done == 0; };
   EXPECT_EQ(WriteShards(*sources[0].examples, options, stop).code(), absl::StatusCode::kCancelled);
@@ -217,7 +217,7 @@ TEST_F(ConvertTest, WhatCannotBeConverted) {
   EXPECT_THAT(Mistake(), HasSubstr("does not exist"));
   from_ = Path("x.txt");
   WriteBytes(from_, "1,2");
-  EXPECT_THAT(Mistake(), HasSubstr("is not a .csv file"));
+  EXPECT_THAT(Mistake(), HasSubstr("expected a .csv file"));
 }
 
 }  // namespace

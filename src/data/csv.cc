@@ -31,7 +31,7 @@ class Parser {
   }
 
  private:
-  // One cell and what ends it. True when the row goes on.
+  // Reads one cell and its terminator. Returns whether the row continues.
   absl::StatusOr<bool> Cell(std::string& cell) {
     if (!rest_.empty() && rest_[0] == '"') {
       MUSTER_RETURN_IF_ERROR(Quoted(cell));
@@ -57,7 +57,7 @@ class Parser {
       const size_t quote = rest_.find('"');
       if (quote == absl::string_view::npos) {
         return absl::InvalidArgumentError(
-            absl::StrCat("line ", begin, ": the quote that begins a value is not closed"));
+            absl::StrCat("line ", begin, ": a quoted value is not closed"));
       }
       const absl::string_view piece = rest_.substr(0, quote);
       for (const char byte : piece) line_ += byte == '\n' ? 1 : 0;
@@ -70,7 +70,7 @@ class Parser {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("line ", line_, ": something follows the quote that ends a value"));
+        absl::StrCat("line ", line_, ": unexpected text after a quoted value"));
   }
 
   absl::string_view rest_;

@@ -11,12 +11,12 @@
 namespace muster::data {
 
 struct CsvRow {
-  int64_t line = 0;  // where it begins, counted from 1
+  int64_t line = 0;  // its first line, counted from 1
   std::vector<std::string> cells;
 };
 
-// Lines that are empty are passed over; a byte-order mark too. InvalidArgument, with the line, for
-// a quote that is not closed or has something behind it.
+// Skips empty lines and a byte-order mark. Returns InvalidArgument, with the line, for a quote that
+// is not closed or is followed by text.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(absl::string_view text);
 
 }  // namespace muster::data

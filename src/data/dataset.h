@@ -11,10 +11,10 @@
 
 namespace muster::data {
 
-// What one example may take at most; OpenDataset refuses larger ones.
+// The limit for one example; OpenDataset() rejects larger ones.
 constexpr int64_t kMaxFeatureBytes = int64_t{1} << 30;
 
-// Never empty. All methods are const and may be called from several threads at once.
+// Never empty. Immutable, hence thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -22,20 +22,20 @@ class Dataset {
   virtual int64_t size() const = 0;
   virtual Feature inputs() const = 0;
   virtual Feature targets() const = 0;
-  // Targets are whole numbers from 0 to classes() - 1; 0: not a classification.
+  // Targets are whole numbers from 0 to classes() - 1; 0 if this is not a classification.
   virtual int64_t classes() const = 0;
-  // Inputs are ids from 0 to vocabulary() - 1; 0: inputs are no ids.
+  // Inputs are ids from 0 to vocabulary() - 1; 0 if inputs are not ids.
   virtual int64_t vocabulary() const { return 0; }
-  // What a user should be told, such as damage that was left out: a sentence each.
+  // Returns remarks for the user, such as skipped damage: one sentence each.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  // Puts these examples into `out`, in this order; its memory is used again, its position is left
-  // alone. InvalidArgument for an index that is not there, DataLoss or Unavailable when the data
-  // cannot be read; `out` then holds nothing of use.
+  // Reads these examples into `out`, in this order. Reuses its memory and keeps its position.
+  // Returns InvalidArgument for an index out of range, DataLoss or Unavailable if the data cannot
+  // be read; the content of `out` is then undefined.
   virtual absl::Status Read(absl::Span<const int64_t> indices, Batch& out) const = 0;
 
  protected:
-  // The beginning of every Read: checks the indices and makes room for them.
+  // Checks the indices and makes room in `out`. Every Read() begins with it.
   absl::Status Prepare(absl::Span<const int64_t> indices, Batch& out) const;
 };
 

@@ -1,4 +1,4 @@
-// One source divided among several splits.
+// Divides one source among several splits.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace muster::data {
 namespace {
 
-// Which example is in which split depends on their number and the shares alone.
+// The assignment of examples to splits depends only on their number and the shares.
 constexpr uint64_t kSeed = 0x5eed;
 
 class Part : public ExampleSource {
@@ -33,7 +33,7 @@ class Part : public ExampleSource {
  private:
   const std::shared_ptr<ExampleSource> whole_;
   const std::vector<int64_t> indices_;
-  const bool has_note_;  // said once
+  const bool has_note_;  // true for one split, so that the note is printed once
 };
 
 }  // namespace

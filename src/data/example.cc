@@ -10,8 +10,8 @@
 namespace muster::data {
 namespace {
 
-// A list that comes in two pieces, and two lists of which the last would count, are refused: the
-// format allows them, and nobody writes them.
+// Rejects a list that is split in two, and a second list for the same feature. The format allows
+// both, but no writer produces them.
 bool ParseFeature(absl::string_view bytes, FeatureView& feature) {
   WireReader wire(bytes);
   uint32_t field = 0;
@@ -49,7 +49,7 @@ bool ParseEntry(absl::string_view bytes, FeatureView& feature) {
   return true;
 }
 
-// The content of each field 1 of a message, length-delimited, in turn.
+// Iterates over the length-delimited fields 1 of a message.
 template <typename Visit>
 absl::Status VisitMessages(absl::string_view message, Visit visit) {
   WireReader wire(message);

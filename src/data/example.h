@@ -1,9 +1,9 @@
-// tf.train.Example, read from its wire format without an object per record:
+// Reads and writes tf.train.Example in its wire format, without an object per record:
 //
 //   Example  { Features features = 1 }           Features { map<string, Feature> feature = 1 }
 //   Feature  { oneof: BytesList 1, FloatList 2, Int64List 3 }, each { repeated value = 1 }
 //
-// numbers packed or not.
+// Numbers may be packed or not.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +18,44 @@
 namespace muster::data {
 
 enum class ListKind { kNone, kBytes, kFloat, kInt64 };
-// "bytes", "float", "int64", "nothing".
+// Returns "bytes", "float", "int64" or "nothing".
 absl::string_view ToString(ListKind kind);
 
-// One feature, as it lies in the record.
+// One feature; a view into the record.
 struct FeatureView {
   absl::string_view name;
   ListKind kind = ListKind::kNone;
-  absl::string_view list;  // the list's message
+  absl::string_view list;  // the encoded list
 };
 
-// Calls `visit` for each feature as they are written, until it fails. DataLoss when `example` is
-// not an Example; what comes after the mistake is not visited. When a name comes twice, the last
-// one counts.
+// Calls `visit` for each feature in order, until it fails. Returns DataLoss at the first byte that
+// is not part of an Example. If a name occurs twice, the last one counts.
 absl::Status VisitFeatures(absl::string_view example,
                            absl::FunctionRef<absl::Status(const FeatureView&)> visit);
 
-// found[i] becomes the feature of names[i]; one that is absent keeps kNone and an empty name.
+// Sets found[i] to the feature names[i], or to kNone with an empty name if it is absent.
 absl::Status FindFeatures(absl::string_view example, absl::Span<const absl::string_view> names,
                           absl::Span<FeatureView> found);
 
-// The values of a list of that kind: as many as there is room for are stored, and how many there
-// are is returned. DataLoss when the list is damaged.
+// Store as many values of a list as fit into `out`, and return how many the list has. Return
+// DataLoss if the list is damaged.
 absl::StatusOr<int64_t> ReadFloats(absl::string_view list, absl::Span<float> out);
 absl::StatusOr<int64_t> ReadInts(absl::string_view list, absl::Span<int64_t> out);
 absl::StatusOr<int64_t> ReadBytes(absl::string_view list, absl::Span<absl::string_view> out);
-// How many values a feature has.
+// Returns the number of values of a feature.
 absl::StatusOr<int64_t> CountValues(const FeatureView& feature);
 
-// Encodes Examples, the features in the order in which they are added.
+// Encodes Examples. Features keep the order in which they are added.
 class ExampleBuilder {
  public:
   void AddBytes(absl::string_view name, absl::string_view value);
   void AddFloats(absl::string_view name, absl::Span<const float> values);
   void AddInts(absl::string_view name, absl::Span<const int64_t> values);
-  // The Example; the next one begins empty.
+  // Returns the encoded Example and starts a new one.
   std::string Finish();
 
  private:
-  // A feature whose list has `content`, the list's message, as field `field` of Feature.
+  // Adds a feature with the encoded list `content` as field `field` of Feature.
   void Add(absl::string_view name, int field, absl::string_view content);
 
   std::string features_;

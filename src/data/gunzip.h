@@ -1,5 +1,4 @@
-// gzip and zlib, decompressed piece by piece, so that a few bytes can never ask for a lot of
-// memory.
+// Decompresses gzip and zlib data in pieces, so that small input cannot allocate much memory.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +12,10 @@ struct z_stream_s;
 
 namespace muster::data {
 
-// The frame around deflated data: RFC 1952 or RFC 1950.
+// The framing of deflated data: RFC 1952 (gzip) or RFC 1950 (zlib).
 enum class Deflated { kGzip, kZlib };
 
-// `compressed` must outlive it. Members that follow each other are one text, as gzip has it.
+// Concatenates consecutive gzip members, as gzip does. REQUIRES: `compressed` outlives this object.
 class Gunzip {
  public:
   explicit Gunzip(absl::string_view compressed, Deflated frame = Deflated::kGzip);
@@ -24,20 +23,20 @@ class Gunzip {
   Gunzip(const Gunzip&) = delete;
   Gunzip& operator=(const Gunzip&) = delete;
 
-  // Up to `max_bytes` more; fewer only at the end. DataLoss when the data is not in that frame,
-  // damaged or cut off.
+  // Returns up to `max_bytes` more bytes; fewer only at the end. Returns DataLoss if the data has
+  // another framing, is damaged or truncated.
   absl::StatusOr<std::string> Read(int64_t max_bytes);
 
  private:
   absl::Status Inflate();
 
   std::unique_ptr<z_stream_s> stream_;
-  absl::string_view rest_;  // not given to zlib yet, which counts in 32 bits
-  bool ready_ = false;      // zlib has been set up
+  absl::string_view rest_;  // not passed to zlib yet, whose sizes have 32 bits
+  bool ready_ = false;      // zlib is initialized
   bool ended_ = false;
 };
 
-// All of it. OutOfRange when it is more than `max_bytes`.
+// Returns all decompressed data, or OutOfRange if it is larger than `max_bytes`.
 absl::StatusOr<std::string> GunzipAll(absl::string_view compressed, int64_t max_bytes);
 
 }  // namespace muster::data

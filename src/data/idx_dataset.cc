@@ -10,7 +10,7 @@
 namespace muster::data {
 namespace {
 
-// Targets are kept in memory, eight bytes each.
+// Limits the memory for targets, at eight bytes each.
 constexpr int64_t kMaxTargets = int64_t{1} << 30;
 
 Feature InputsOf(const IdxFile& file) {
@@ -23,7 +23,7 @@ Feature InputsOf(const IdxFile& file) {
 
 bool IsFraction(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
 
-// One element of an IDX file, as T.
+// Returns one element of an IDX file as T.
 template <typename T>
 T Element(DType dtype, const char* bytes) {
   const auto as = [bytes]<typename From>(From value) {
@@ -46,7 +46,7 @@ T Element(DType dtype, const char* bytes) {
   }
 }
 
-// The elements of the first `size` examples, a piece of the file at a time.
+// Reads the elements of the first `size` examples in pieces.
 template <typename T>
 absl::StatusOr<std::vector<T>> LoadElements(const IdxFile& file, int64_t size) {
   constexpr int64_t kPiece = 4096;
@@ -90,7 +90,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> IdxDataset::Open(const std::strin
         " has ", label_file->size(), "; both must describe the same examples"));
   }
   if (image_file->size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(image_file->path(), " holds no example"));
+    return absl::InvalidArgumentError(absl::StrCat(image_file->path(), " has no examples"));
   }
   std::shared_ptr<IdxDataset> dataset(
       new IdxDataset(std::move(image_file), std::move(label_file), options));

@@ -1,4 +1,4 @@
-// A pair of IDX files, inputs and targets.
+// A data set of two IDX files: inputs and targets.
 #pragma once
 
 #include <array>
@@ -12,21 +12,21 @@
 
 namespace muster::data {
 
-// Bytes become float32 through a table; other elements stay what they are. What images are made of,
-// [height, width], gets a channel: [1, height, width]. Whole numbers as targets become int64 and
-// must not be negative; fractions become float32, and a single one has the shape [1].
+// Converts bytes to float32 with a table; keeps other element types. An image [height, width]
+// becomes [1, height, width]. Integer targets become int64 and must not be negative;
+// floating-point targets become float32, a single one with the shape [1].
 class IdxDataset : public Dataset {
  public:
   using Table = std::array<float, 256>;
 
   struct Options {
-    Table table;           // what each byte means
-    int64_t examples = 0;  // the first so many at most; 0 = all
-    int64_t classes = 0;   // targets must be below; 0 = one more than the largest
+    Table table;           // the value of each byte
+    int64_t examples = 0;  // upper limit; 0: all
+    int64_t classes = 0;   // exclusive limit of targets; 0: one more than the largest
   };
 
-  // `images` and `labels` without the .gz that they may end in. InvalidArgument when they do not
-  // fit together or hold nothing.
+  // Takes the paths without .gz. Returns InvalidArgument if the files have different numbers of
+  // examples, or none.
   static absl::StatusOr<std::shared_ptr<const Dataset>> Open(const std::string& images,
                                                              const std::string& labels,
                                                              const Options& options);
@@ -45,13 +45,14 @@ class IdxDataset : public Dataset {
   absl::Status ReadInputs(absl::Span<const int64_t> indices, Batch& out) const;
 
   std::unique_ptr<IdxFile> images_;
-  std::unique_ptr<IdxFile> labels_;  // until they are loaded
+  std::unique_ptr<IdxFile> labels_;  // null after LoadTargets()
   Table table_;
   int64_t size_;
   Feature inputs_;
   Feature targets_;
   int64_t classes_;
-  std::vector<int64_t> whole_;  // the targets, one or the other
+  // The targets: one of the two is empty.
+  std::vector<int64_t> whole_;
   std::vector<float> fractions_;
 };
 

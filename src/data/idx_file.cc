@@ -38,8 +38,8 @@ absl::StatusOr<DType> TypeOf(unsigned char code) {
     case 0x0e:
       return DType::kFloat64;
     default:
-      return absl::DataLossError(absl::StrCat("element type 0x", absl::Hex(code, absl::kZeroPad2),
-                                              " is none that IDX has"));
+      return absl::DataLossError(
+          absl::StrCat("element type 0x", absl::Hex(code, absl::kZeroPad2), " is not an IDX type"));
   }
 }
 
@@ -49,7 +49,7 @@ uint32_t BigEndian32(const char* bytes) {
   return value;
 }
 
-// Big-endian to the order of this machine, in place.
+// Converts from big-endian to this machine's byte order, in place.
 void SwapElements(char* bytes, int64_t count, int64_t width) {
   if constexpr (std::endian::native == std::endian::big) return;
   if (width == 1) return;
@@ -85,10 +85,10 @@ absl::Status IdxFile::ParseHeader(absl::string_view bytes) {
   const int rank = static_cast<unsigned char>(bytes[3]);
   if (rank < 1 || rank > kMaxRank) {
     return absl::DataLossError(
-        absl::StrCat("says it has ", rank, " dimensions; Muster reads 1 to ", kMaxRank));
+        absl::StrCat("its header has ", rank, " dimensions; Muster supports 1 to ", kMaxRank));
   }
   if (bytes.size() < 4 + 4 * static_cast<size_t>(rank)) {
-    return absl::DataLossError("is cut off within its header");
+    return absl::DataLossError("its header is truncated");
   }
   size_ = BigEndian32(bytes.data() + 4);
   shape_.clear();
@@ -96,21 +96,21 @@ absl::Status IdxFile::ParseHeader(absl::string_view bytes) {
   for (int i = 1; i < rank; ++i) {
     shape_.push_back(BigEndian32(bytes.data() + 4 + 4 * i));
     if (__builtin_mul_overflow(example, shape_.back(), &example) || example > kMaxFeatureBytes) {
-      return absl::DataLossError("says that one example takes more than 1 GiB");
+      return absl::DataLossError("one example is larger than 1 GiB");
     }
   }
-  if (example == 0) return absl::DataLossError("says that an example has no elements");
+  if (example == 0) return absl::DataLossError("its examples have no elements");
   int64_t payload = 0;
   if (__builtin_mul_overflow(size_, example, &payload) || payload > kMaxPayload) {
-    return absl::DataLossError("says that it has more than 64 TiB of elements");
+    return absl::DataLossError("its elements are larger than 64 TiB");
   }
   return absl::OkStatus();
 }
 
 absl::Status IdxFile::CutOff(int64_t actual) const {
   return absl::DataLossError(absl::StrCat(
-      "its header promises ", size_, " examples of ", example_bytes(), " bytes, ", payload_bytes(),
-      " bytes in all, but ", actual, " follow: the file is damaged; get it again"));
+      "its header announces ", size_, " examples of ", example_bytes(), " bytes, ", payload_bytes(),
+      " bytes in all, but ", actual, " follow: the file is damaged; download it again"));
 }
 
 absl::Status IdxFile::OpenPlain(Limits limits) {
@@ -138,7 +138,7 @@ absl::Status IdxFile::OpenCompressed(Limits limits) {
   if (::stat(path_.c_str(), &info) != 0) return absl::ErrnoToStatus(errno, "cannot be looked at");
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError("is not a regular file");
   MUSTER_ASSIGN_OR_RETURN(const std::string compressed, ReadFile(path_, kMaxCompressed));
-  // Twice from the beginning: the header says how much may follow.
+  // Decompresses twice: the header first, since it limits how much may follow.
   MUSTER_ASSIGN_OR_RETURN(const std::string header, Gunzip(compressed).Read(kLongestHeader));
   MUSTER_RETURN_IF_ERROR(ParseHeader(header));
   if (payload_bytes() > limits.decompressed) {
@@ -152,7 +152,7 @@ absl::Status IdxFile::OpenCompressed(Limits limits) {
   if (actual < payload_bytes()) return CutOff(actual);
   if (actual > payload_bytes()) {
     return absl::DataLossError(absl::StrCat("has more than the ", payload_bytes(),
-                                            " bytes of elements that its header promises"));
+                                            " bytes of elements that its header announces"));
   }
   return absl::OkStatus();
 }

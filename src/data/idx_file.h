@@ -1,6 +1,6 @@
 // One IDX file: an array of examples of one shape, as MNIST is published.
 //
-//   0 0 TYPE RANK | RANK sizes of 4 bytes | the elements, the last dimension the fastest
+//   0 0 TYPE RANK | RANK sizes of 4 bytes | the elements in row-major order
 //
 // TYPE is 08 (uint8), 09 (int8), 0B (int16), 0C (int32), 0D (float32) or 0E (float64). All numbers
 // are big-endian.
@@ -16,30 +16,30 @@
 
 namespace muster::data {
 
-// Reads are thread-safe. A plain file that is not small stays on disk and is read where it is asked
-// for; others are kept in memory.
+// Reads large uncompressed files from disk on demand; keeps others in memory. Read() is
+// thread-safe.
 class IdxFile {
  public:
   struct Limits {
-    int64_t memory = int64_t{256} << 20;      // up to here a plain file is kept in memory
-    int64_t decompressed = int64_t{4} << 30;  // larger ones must be decompressed by the user
+    int64_t memory = int64_t{256} << 20;      // for uncompressed files
+    int64_t decompressed = int64_t{4} << 30;  // for compressed files; larger ones are rejected
   };
 
-  // `path` or `path`.gz, whichever is there. NotFound when neither is; DataLoss when the content is
-  // not what the header promises, before memory is taken for it.
+  // Opens `path` or `path`.gz, whichever exists. Returns NotFound if neither does, DataLoss if the
+  // content does not match the header. Checks the header before allocating memory.
   static absl::StatusOr<std::unique_ptr<IdxFile>> Open(const std::string& path) {
     return Open(path, Limits());
   }
   static absl::StatusOr<std::unique_ptr<IdxFile>> Open(const std::string& path, Limits limits);
 
-  const std::string& path() const { return path_; }  // that was found
+  const std::string& path() const { return path_; }  // with .gz if that was opened
   int64_t size() const { return size_; }             // examples; may be 0
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }  // of one example
   int64_t example_bytes() const { return ElementsOf(shape_) * SizeOf(dtype_); }
 
-  // `count` examples from `first` on, which must be there, in this machine's byte order. `out` has
-  // room for them.
+  // Reads `count` examples from `first` on, in this machine's byte order.
+  // REQUIRES: first + count <= size(); `out` has room for count * example_bytes().
   absl::Status Read(int64_t first, int64_t count, void* out) const;
 
  private:
@@ -56,8 +56,8 @@ class IdxFile {
   int64_t size_ = 0;
   DType dtype_ = DType::kUint8;
   Shape shape_;
-  UniqueFd file_;       // of a file that stays on disk
-  std::string memory_;  // the elements of one that does not
+  UniqueFd file_;       // of a file that is read on demand
+  std::string memory_;  // the elements of a file in memory
 };
 
 }  // namespace muster::data

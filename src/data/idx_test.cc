@@ -34,7 +34,7 @@ class IdxTest : public testing::Test {
   std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
   void Write(const std::string& name, const std::string& bytes) { WriteBytes(Path(name), bytes); }
 
-  // `count` images in which pixel p of image i is i + p, with the label i % 10.
+  // Writes `count` images in which pixel p of image i is i + p, with the label i % 10.
   void WriteMnist(const std::string& part, int count, bool compressed = false) {
     std::string images = Header(8, {static_cast<uint32_t>(count), 28, 28});
     std::string labels = Header(8, {static_cast<uint32_t>(count)});
@@ -175,13 +175,13 @@ TEST_F(IdxTest, HostileHeaders) {
   EXPECT_THAT(Mistake(Header(0x0a, {1})), HasSubstr("element type 0x0a"));
   EXPECT_THAT(Mistake(Header(8, {})), HasSubstr("0 dimensions"));
   EXPECT_THAT(Mistake(Header(8, {1, 1, 1, 1, 1, 1, 1, 1, 1})), HasSubstr("9 dimensions"));
-  EXPECT_THAT(Mistake(Header(8, {1, 2}).substr(0, 10)), HasSubstr("cut off within its header"));
+  EXPECT_THAT(Mistake(Header(8, {1, 2}).substr(0, 10)), HasSubstr("its header is truncated"));
   EXPECT_THAT(Mistake(Header(8, {1, 0})), HasSubstr("no elements"));
   const uint32_t huge = 0xffffffff;
   EXPECT_THAT(Mistake(Header(0x0e, {huge, huge, huge, huge, huge, huge, huge, huge})),
-              HasSubstr("more than 1 GiB"));
-  EXPECT_THAT(Mistake(Header(8, {huge, 1 << 30})), HasSubstr("more than 64 TiB"));
-  EXPECT_THAT(Mistake(Header(8, {huge})), HasSubstr("promises 4294967295 examples of 1 bytes"));
+              HasSubstr("larger than 1 GiB"));
+  EXPECT_THAT(Mistake(Header(8, {huge, 1 << 30})), HasSubstr("larger than 64 TiB"));
+  EXPECT_THAT(Mistake(Header(8, {huge})), HasSubstr("announces 4294967295 examples of 1 bytes"));
   EXPECT_THAT(Mistake(Header(8, {3, 2}) + "12345"), HasSubstr("6 bytes in all, but 5 follow"));
   EXPECT_THAT(Mistake(Header(8, {3, 2}) + "1234567"), HasSubstr("but 7 follow"));
 }
@@ -198,7 +198,7 @@ TEST_F(IdxTest, HostileCompressedFiles) {
   EXPECT_THAT(mistake(Gzip(Header(8, {3, 2}) + "12345")), HasSubstr("but 5 follow"));
   EXPECT_THAT(mistake(Gzip(Header(8, {3, 2}) + "1234567")), HasSubstr("more than the 6 bytes"));
   EXPECT_THAT(mistake(Gzip(Header(8, {0xffffffff, 1000}))), HasSubstr("decompress it with gunzip"));
-  // Takes no more memory than there is data, however much is promised.
+  // Allocates no more memory than there is data, whatever the header announces.
   EXPECT_THAT(mistake(Gzip(Header(8, {4'000'000'000}) + "12")), HasSubstr("but 2 follow"));
 }
 
@@ -221,7 +221,7 @@ TEST_F(IdxTest, ImagesAndLabelsMustFit) {
               HasSubstr("the target of example 19 is 10; targets are whole numbers from 0 to 9"));
   Write("e-images.idx", Header(8, {0, 2}));
   Write("e-labels.idx", Header(8, {0}));
-  EXPECT_THAT(Open("idx", "e").status().message(), HasSubstr("holds no example"));
+  EXPECT_THAT(Open("idx", "e").status().message(), HasSubstr("has no examples"));
   Write("n-images.idx", Header(8, {1, 1}) + "x");
   Write("n-labels.idx", Header(9, {1}) + "\xff");
   EXPECT_THAT(Open("idx", "n").status().message(), HasSubstr("the target of example 0 is -1"));

@@ -3,7 +3,7 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
-// Needs the two before it.
+// Requires the two includes above.
 #include <jerror.h>
 #include <jpeglib.h>
 #include <png.h>
@@ -21,11 +21,11 @@ bool IsPng(absl::string_view bytes) { return absl::StartsWith(bytes, "\x89PNG\r\
 absl::Status CheckSize(int64_t height, int64_t width) {
   if (height > 0 && width > 0 && height <= kMaxPixels / width) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("the image says that it has ", width, " x ", height, " pixels"));
+      absl::StrCat("the image has an invalid size of ", width, " x ", height, " pixels"));
 }
 
-// libjpeg leaves a function that failed by longjmp: between setjmp and the call there is nothing
-// that has a destructor.
+// libjpeg reports errors by longjmp(), so no object with a destructor may live between setjmp() and
+// a call of libjpeg.
 struct Jpeg {
   jpeg_decompress_struct info;
   jpeg_error_mgr errors;
@@ -41,7 +41,7 @@ void Escape(j_common_ptr info) {
   std::longjmp(jpeg->escape, 1);
 }
 
-// Warnings are not printed. Those that say that data is missing count.
+// Does not print warnings, but records those about missing data.
 void NoteWarning(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) {
@@ -93,7 +93,7 @@ class JpegImage {
 
   absl::Status Decode(int64_t channels, uint8_t* out) {
     if (!ok_ || !ReadJpegPixels(jpeg_, channels, out)) return Damage();
-    if (jpeg_.cut_off) return absl::DataLossError("the JPEG image is cut off or damaged");
+    if (jpeg_.cut_off) return absl::DataLossError("the JPEG image is truncated or damaged");
     return absl::OkStatus();
   }
 
@@ -126,7 +126,7 @@ class PngImage {
     if (!ok_) return Damage();
     image_.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
     const png_color black{};
-    // What is transparent is laid over black.
+    // Composes transparent pixels with black.
     const int done = png_image_finish_read(&image_, &black, out, 0, nullptr);
     return done != 0 ? absl::OkStatus() : Damage();
   }
@@ -166,7 +166,7 @@ absl::StatusOr<ImageInfo> ReadImageInfo(absl::string_view bytes) {
 }
 
 absl::Status DecodeImage(absl::string_view bytes, int64_t channels, absl::Span<uint8_t> out) {
-  if (channels != 1 && channels != 3) return absl::InvalidArgumentError("channels are 1 or 3");
+  if (channels != 1 && channels != 3) return absl::InvalidArgumentError("channels must be 1 or 3");
   if (!LooksLikeImage(bytes)) return NoImage();
   return IsJpeg(bytes) ? DecodeAs<JpegImage>(bytes, channels, out)
                        : DecodeAs<PngImage>(bytes, channels, out);

@@ -10,24 +10,25 @@
 
 namespace muster::data {
 
-// What one image may have at most.
+// The limit for one image.
 inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
 struct ImageInfo {
   absl::string_view format;  // "jpeg" or "png"
   int64_t height = 0;
   int64_t width = 0;
-  int64_t channels = 0;  // 1: grey, 3: colour; transparency is not counted
+  int64_t channels = 0;  // 1: gray, 3: color; alpha is not counted
 };
 
-// Whether the bytes begin as one of these formats does.
+// Returns whether the bytes begin with the signature of one of these formats.
 bool LooksLikeImage(absl::string_view bytes);
 
-// From its header. DataLoss when it is none of these formats, or damaged.
+// Parses an image's header. Returns DataLoss if it is damaged or of another format.
 absl::StatusOr<ImageInfo> ReadImageInfo(absl::string_view bytes);
 
-// The pixels of an image, row by row, `channels` bytes each: 1 makes it grey, 3 coloured. `out` has
-// room for exactly height · width · channels. DataLoss when the image is damaged or cut off.
+// Decodes the pixels of an image row by row, `channels` (1 or 3) bytes each, converting to gray or
+// color as needed. Returns DataLoss if the image is damaged or truncated.
+// REQUIRES: out.size() == height * width * channels.
 absl::Status DecodeImage(absl::string_view bytes, int64_t channels, absl::Span<uint8_t> out);
 
 }  // namespace muster::data

@@ -1,10 +1,10 @@
-// Images made for tests.
+// Images for tests.
 #pragma once
 
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-// Needs the two before it.
+// Requires the two includes above.
 #include <jpeglib.h>
 #include <png.h>
 

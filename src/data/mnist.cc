@@ -76,7 +76,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenMnist(const DataConfig& confi
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const DataConfig& config) {
   if (config.split.empty() || config.split.find('/') != std::string::npos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", config.split, "' cannot be a split: it is the beginning of file names"));
+        absl::StrCat("'", config.split, "' cannot be a split: splits are prefixes of file names"));
   }
   Pair files{JoinPath(config.path, absl::StrCat(config.split, "-images.idx")),
              JoinPath(config.path, absl::StrCat(config.split, "-labels.idx"))};

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "data/mnist.h"
 #include "data/synthetic.h"
 #include "data/tfrecord.h"
@@ -27,9 +27,9 @@ absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataConfig& config) {
   }
   if (config.format == "mnist") return OpenMnist(config);
   if (config.format == "idx") return OpenIdx(config);
-  return absl::InvalidArgumentError(absl::StrCat("there is no data format '", config.format, "'",
-                                                 DidYouMean(config.format, formats), "; there are ",
-                                                 absl::StrJoin(formats, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown data format '", config.format, "'", DidYouMean(config.format, formats),
+                   "; expected one of ", absl::StrJoin(formats, ", ")));
 }
 
 }  // namespace

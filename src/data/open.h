@@ -1,4 +1,4 @@
-// Which data set a job's `data` section means.
+// Opens the data set that a job's `data` section describes.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace muster::data {
 
-// NotFound when the files are not there, InvalidArgument for a section that makes no sense,
-// DataLoss for files that are damaged. Every message says what to do.
+// Returns NotFound if files are missing, InvalidArgument for an invalid section, DataLoss for
+// damaged files. Every message names the remedy.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const DataConfig& config);
 
-// The section with paths of this machine alone, as far as its split needs them: files of another
-// storage are copied here, where they have not been. `log` hears of it.
+// Returns the section with local paths only, as far as its split needs them. Copies remote files
+// here (storage/local_copy.h) and calls `log` with progress messages.
 absl::StatusOr<DataConfig> Localized(DataConfig config,
                                      const std::function<void(const std::string&)>& log);
 

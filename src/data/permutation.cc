@@ -7,13 +7,13 @@ namespace {
 
 constexpr uint64_t kRounds = 8;
 
-// The smallest number whose square is at least `size`.
+// Returns the smallest number whose square is at least `size`.
 uint64_t RootUp(uint64_t size) {
   uint64_t low = 1;
   uint64_t high = uint64_t{1} << 32;
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
-    // Not the square itself, which may not fit: middle² >= size is middle >= size / middle, up.
+    // middle² may overflow, so this tests middle >= size / middle, rounded up.
     if (middle >= size / middle + (size % middle != 0)) {
       high = middle;
     } else {

@@ -5,22 +5,22 @@
 
 namespace muster::data {
 
-// A random-looking bijection of 0 … size - 1, chosen by seed and epoch. It is computed for one
-// position at a time and keeps nothing: an epoch begins without a pause, however large the data
-// set, and every position can be asked for at any time, from any thread.
+// A pseudo-random bijection of 0 … size - 1, determined by seed and epoch. Computes one position at
+// a time and stores nothing: an epoch starts without delay however large the data set, and any
+// thread may query any position at any time.
 //
-// How: a number is written as left + rows * right, with rows * columns just above `size`. In eight
-// rounds, left is moved (modulo rows) by a hash of right, then right (modulo columns) by a hash of
-// left. Each round can be undone, so all of them together are a bijection of rows * columns
-// numbers; one that lands at `size` or above goes through it again until it lands below.
+// A Feistel network: a number is left + rows * right, with rows * columns just above `size`. In
+// eight rounds, a hash of right is added to left (modulo rows), then a hash of left to right
+// (modulo columns). Each round is invertible, so together they are a bijection of rows * columns
+// numbers. A result of `size` or above is permuted again until it is below (cycle walking).
 //
-// The order is part of what a run is: a resumed run would see other examples if it changed.
+// The order must never change: a resumed run would read other examples.
 class Permutation {
  public:
-  // `size` is at least 1.
+  // REQUIRES: `size` >= 1.
   Permutation(int64_t size, uint64_t seed, uint64_t epoch);
 
-  // `position` is from 0 to size - 1.
+  // REQUIRES: 0 <= `position` < size.
   int64_t operator()(int64_t position) const;
 
  private:

@@ -79,7 +79,7 @@ TEST(PermutationTest, EveryPlaceIsAsLikelyAndNeighboursPart) {
     const Permutation order(kSize, 3, epoch);
     const int64_t first = order(500);
     ++places[static_cast<size_t>(first * 10 / kSize)];
-    // The distance of two that follow each other, around the circle, is any of 999.
+    // The circular distance of two successive values is any of 999.
     ++distances[static_cast<size_t>(((order(501) - first + kSize) % kSize - 1) * 10 / (kSize - 1))];
   }
   EXPECT_LT(ChiSquared(places, kTrials / 10.0), 35);  // 9 degrees of freedom: p < 0.0001

@@ -17,7 +17,7 @@ Prefetcher::Prefetcher(Make make, int depth, int threads)
 Prefetcher::~Prefetcher() {
   absl::MutexLock lock(&mutex_);
   stopping_ = true;
-  // The threads are joined by their destructors, after the lock is given back.
+  // The threads join in their destructors, after the lock is released.
 }
 
 absl::StatusOr<Batch> Prefetcher::MakeSafely(int64_t sequence) const {
@@ -47,7 +47,7 @@ void Prefetcher::Work() {
     absl::StatusOr<Batch> batch = MakeSafely(sequence);
     mutex_.Lock();
     if (generation != generation_) continue;
-    // Next takes slots from the front only once they are made, so ours is still there.
+    // Next() removes a slot only when it is ready, so ours is still there.
     slots_[static_cast<size_t>(sequence - next_)] = std::move(batch);
   }
 }
@@ -68,7 +68,7 @@ absl::StatusOr<Batch> Prefetcher::Next() {
 
 absl::Status Prefetcher::Seek(int64_t sequence) {
   if (sequence < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no batch ", sequence));
+    return absl::InvalidArgumentError(absl::StrCat("invalid batch number ", sequence));
   }
   absl::MutexLock lock(&mutex_);
   slots_.clear();

@@ -1,4 +1,4 @@
-// Makes batches ahead of their use, in threads, and hands them out in order.
+// Makes batches in threads ahead of their use, and returns them in order.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,14 @@
 
 namespace muster::data {
 
-// At most `depth` batches are ready or being made, and after a Seek one more per thread that was
-// busy with a batch nobody wants any more. The destructor waits for the batches being made, not for
-// those to come.
+// At most `depth` batches are ready or in progress, plus, after a Seek(), one per thread that was
+// busy with an obsolete batch. The destructor waits for batches in progress only.
 class Prefetcher : public BatchStream {
  public:
-  // Makes the batch of a number. Called from several threads at once.
+  // Makes the batch with a number. Must be thread-safe.
   using Make = std::function<absl::StatusOr<Batch>(int64_t sequence)>;
 
-  // With a depth of 0 there are no threads and Next makes the batch itself.
+  // With a depth of 0 there are no threads, and Next() makes the batch itself.
   Prefetcher(Make make, int depth, int threads);
   ~Prefetcher() override;
 
@@ -31,7 +30,7 @@ class Prefetcher : public BatchStream {
   absl::Status Seek(int64_t sequence) override;
 
  private:
-  using Slot = std::optional<absl::StatusOr<Batch>>;  // nullopt: being made
+  using Slot = std::optional<absl::StatusOr<Batch>>;  // nullopt: in progress
 
   void Work();
   absl::StatusOr<Batch> MakeSafely(int64_t sequence) const;
@@ -44,9 +43,9 @@ class Prefetcher : public BatchStream {
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;        // the number of slots_.front()
-  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts the Seeks
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // number of Seek()s
   std::deque<Slot> slots_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::jthread> threads_;  // last: they use what is above
+  std::vector<std::jthread> threads_;  // last: destroyed before the members that they use
 };
 
 }  // namespace muster::data

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "data/dataset.h"
 #include "data/image.h"
 
 namespace muster::data {
 namespace {
 
-// nullopt when a dimension is not positive or the whole is too large.
+// Returns nullopt if a dimension is not positive or the product is too large.
 std::optional<int64_t> Elements(const Shape& shape) {
   int64_t elements = 1;
   for (const int64_t size : shape) {
@@ -25,7 +25,7 @@ std::optional<int64_t> Elements(const Shape& shape) {
   return elements;
 }
 
-// The declared type that reads a list of that kind.
+// Returns advice on the type that reads a list of that kind.
 absl::string_view TypeFor(ListKind kind) {
   switch (kind) {
     case ListKind::kFloat:
@@ -54,9 +54,9 @@ absl::StatusOr<RecordColumn> RecordColumn::Make(const std::string& name,
   const auto type = kTypes.find(declared.type);
   if (type == kTypes.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("feature '", name, "' of data has no type '", declared.type, "'",
+        absl::StrCat("feature '", name, "' of data has the unknown type '", declared.type, "'",
                      DidYouMean(declared.type, {"uint8", "float", "int64", "jpeg", "png"}),
-                     "; there are uint8, float, int64, jpeg and png"));
+                     "; expected uint8, float, int64, jpeg or png"));
   }
   RecordColumn column(name, declared, type->second);
   MUSTER_RETURN_IF_ERROR(column.Complete(role));
@@ -67,7 +67,7 @@ absl::Status RecordColumn::Complete(Role role) {
   const auto elements = Elements(shape_);
   if (!elements) {
     return Mistake(absl::StrCat("has the shape ", muster::ToString(shape_),
-                                "; sizes begin at 1, and an example takes at most 1 GiB"));
+                                "; dimensions must be at least 1, and an example at most 1 GiB"));
   }
   elements_ = *elements;
   feature_ = {type_ == Type::kInt64 ? DType::kInt64 : DType::kFloat32, shape_};
@@ -154,7 +154,7 @@ absl::Status RecordColumn::ReadImage(absl::string_view bytes, float* out) const 
                                 " (height x width), but the job declares ", shape_[0], " x ",
                                 shape_[1],
                                 "; all images of a data set must have the same size: "
-                                "scale them before they are written as records"));
+                                "scale them before writing records"));
   }
   std::vector<uint8_t> pixels(static_cast<size_t>(elements_));
   const absl::Status status = DecodeImage(bytes, shape_[2], absl::MakeSpan(pixels));

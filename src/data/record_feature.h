@@ -13,30 +13,30 @@
 
 namespace muster::data {
 
-// How the values become those of a column:
+// Converts the values of a feature:
 //
 //   uint8       one text of raw bytes       -> float32 from 0 to 1
 //   float       numbers                     -> float32
 //   int64       whole numbers               -> int64
 //   jpeg, png   one image, of either format -> float32 from 0 to 1, channels first
 //
-// What images are made of, [height, width], gets a channel: [1, height, width]; bytes of a shape
-// whose third and last size is 1 or 3 are [height, width, channels], as TensorFlow has it, and
-// become [channels, height, width]. A single fraction has the shape [1], and so has a single number
-// as an input. Thread-safe.
+// A shape [height, width] of bytes becomes [1, height, width]. A shape whose third and last
+// dimension is 1 or 3 is [height, width, channels], as in TensorFlow, and becomes [channels,
+// height, width]. A single float, and a single number as an input, have the shape [1]. Immutable,
+// hence thread-safe.
 class RecordColumn {
  public:
   enum class Role { kInput, kTarget };
 
-  // InvalidArgument for what makes no sense.
+  // Returns InvalidArgument for an invalid declaration.
   static absl::StatusOr<RecordColumn> Make(const std::string& name, const RecordFeature& declared,
                                            Role role);
 
   const std::string& name() const { return name_; }
   const Feature& feature() const { return feature_; }
 
-  // Puts the values of one example at `out`, where there is room for them. `found` without a name
-  // is an example without this feature. The error names the feature and says what to do.
+  // Writes the values of one example to `out`. `found` has no name if the example lacks this
+  // feature. Errors name the feature and the remedy. REQUIRES: `out` has room for feature().
   absl::Status Read(const FeatureView& found, void* out) const;
 
  private:
@@ -45,7 +45,7 @@ class RecordColumn {
   RecordColumn(std::string name, const RecordFeature& declared, Type type);
   absl::Status Complete(Role role);
   absl::Status CompleteImage();
-  // Bytes, whose last of three dimensions is the channels, as values, channels first.
+  // Converts bytes to values, and from channels last to channels first.
   void Unfold(absl::Span<const uint8_t> pixels, float* out) const;
   absl::Status CheckKind(const FeatureView& found) const;
   absl::Status CheckCount(int64_t count, absl::string_view what) const;
@@ -54,13 +54,13 @@ class RecordColumn {
   absl::Status Mistake(absl::string_view text) const;
 
   std::string name_;
-  std::string declared_;  // the type as the job has it
+  std::string declared_;  // the type in the job file
   Type type_;
-  Shape shape_;  // as the job has it
+  Shape shape_;  // in the job file
   int64_t elements_ = 0;
   bool channels_last_ = false;
   Feature feature_;
-  std::array<float, 256> table_;  // what a byte means
+  std::array<float, 256> table_;  // the value of each byte
 };
 
 }  // namespace muster::data

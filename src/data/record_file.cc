@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kPiece = int64_t{4} << 20;
 constexpr size_t kMaxComplaints = 10;
 
-// A plain file begins with a length and its check sum, which a compressed one has by chance once in
-// four billion.
+// An uncompressed file begins with a length and its checksum. A compressed one matches that by
+// chance once in four billion.
 Compression Detect(absl::string_view bytes) {
   if (bytes.size() >= kRecordHeaderBytes && DataLength(bytes.substr(0, kRecordHeaderBytes)).ok()) {
     return Compression::kNone;
@@ -48,8 +48,8 @@ absl::StatusOr<UniqueFd> UnnamedFile() {
     if (fd.valid()) ::unlink(name.c_str());
   }
   if (!fd.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("no temporary file can be made in ", folder,
-                                                   "; set TMPDIR to a folder that can be written"));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot create a temporary file in ", folder,
+                                                   "; set TMPDIR to a writable folder"));
   }
   return fd;
 }
@@ -78,7 +78,7 @@ std::optional<Compression> ParseCompression(absl::string_view name) {
 absl::StatusOr<std::vector<std::string>> MatchFiles(const std::string& pattern) {
   if (absl::StrContains(pattern, "://")) {
     return absl::UnimplementedError(absl::StrCat(
-        pattern, ": records are read from this machine's disks alone; copy the files here first"));
+        pattern, ": records are read from local disks only; copy the files here first"));
   }
   struct stat info {};
   if (::stat(pattern.c_str(), &info) == 0) return std::vector<std::string>{pattern};
@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<std::string>> MatchFiles(const std::string& pattern) 
 
 absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, const Options& options) {
   RecordFile file(path);
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be opened"));
   struct stat info {};
@@ -178,7 +178,7 @@ absl::StatusOr<std::optional<Record>> RecordReader::Next() {
   }
 }
 
-// Damage to data leaves offset_ behind the record, other damage at the end of the file.
+// After damaged data, offset_ is behind the record; after other damage, at the end of the file.
 absl::StatusOr<std::optional<Record>> RecordReader::NextOrDamage() {
   const absl::string_view rest = file_.bytes().substr(static_cast<size_t>(offset_));
   const std::string::size_type left = rest.size();
@@ -196,9 +196,9 @@ absl::StatusOr<std::optional<Record>> RecordReader::NextOrDamage() {
   }
   const auto length = DataLength(rest.substr(0, kRecordHeaderBytes));
   if (!length.ok()) {
-    return lost(offset_ == 0 ? "the check sum of its length is wrong: the file is damaged, or no "
+    return lost(offset_ == 0 ? "the checksum of its length is wrong: the file is damaged, or no "
                                "TFRecord file"
-                             : "the check sum of its length is wrong: the file is damaged");
+                             : "the checksum of its length is wrong: the file is damaged");
   }
   const uint64_t room = left - kRecordHeaderBytes;
   if (*length > room || room - *length < kRecordFooterBytes) {
@@ -229,7 +229,7 @@ absl::StatusOr<absl::string_view> CheckRecord(const RecordFile& file, int64_t of
   rest.remove_prefix(kRecordHeaderBytes);
   const absl::string_view data = rest.substr(0, length.value_or(0));
   if (CheckData(data, rest.substr(data.size(), kRecordFooterBytes)).ok()) return data;
-  return absl::DataLossError("the check sum of its data is wrong");
+  return absl::DataLossError("the checksum of its data is wrong");
 }
 
 }  // namespace muster::data

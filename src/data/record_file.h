@@ -1,4 +1,4 @@
-// TFRecord files: records with check sums (base/record.h), the whole plain or compressed.
+// TFRecord files: records with checksums (base/record.h); the file may be compressed.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,25 @@ namespace muster::data {
 class Gunzip;
 
 enum class Compression { kNone, kGzip, kZlib };
-// "none", "gzip", "zlib".
+// Returns "none", "gzip" or "zlib".
 absl::string_view ToString(Compression compression);
 std::optional<Compression> ParseCompression(absl::string_view name);
 
-// The files that `pattern` means, sorted: a file of exactly that name, or those that match it as a
-// shell's glob. All file names of records come through here. NotFound when there are none.
+// Returns the file of exactly that name, or the files that match the shell pattern, sorted. Returns
+// NotFound if there are none.
 absl::StatusOr<std::vector<std::string>> MatchFiles(const std::string& pattern);
 
-// The content of one file. A plain one is mapped; a compressed one is decompressed, into memory or,
-// when it is large, into a file without a name in the folder for temporary files. May be read from
-// several threads at once.
+// The content of one file. Maps an uncompressed file; decompresses others into memory or, if they
+// are large, into an unlinked file in TMPDIR. Immutable, hence thread-safe.
 class RecordFile {
  public:
   struct Options {
-    std::optional<Compression> compression = std::nullopt;  // nullopt: as the content says
-    int64_t memory = int64_t{64} << 20;                     // decompressed, beyond that into a file
-    int64_t decompressed = int64_t{1} << 38;  // larger ones must be decompressed by the user
+    std::optional<Compression> compression = std::nullopt;  // nullopt: detected from the content
+    int64_t memory = int64_t{64} << 20;       // decompressed bytes; larger ones use a file
+    int64_t decompressed = int64_t{1} << 38;  // larger ones are rejected
   };
 
-  // Damage that is found while decompressing is kept for damage().
+  // Damage found while decompressing is not an error here; see damage().
   static absl::StatusOr<RecordFile> Open(const std::string& path) { return Open(path, Options()); }
   static absl::StatusOr<RecordFile> Open(const std::string& path, const Options& options);
 
@@ -45,9 +44,9 @@ class RecordFile {
   int64_t bytes_on_disk() const { return bytes_on_disk_; }
   int64_t bytes_in_memory() const { return static_cast<int64_t>(memory_.size()); }
   absl::string_view bytes() const { return in_memory_ ? absl::string_view(memory_) : map_.bytes(); }
-  // Why nothing comes after bytes() although something should.
+  // Returns the error that cut bytes() short; OK if they are complete.
   const absl::Status& damage() const { return damage_; }
-  // "FILE, record 3 at byte 120": for messages.
+  // Returns "FILE, record 3 at byte 120", for messages.
   std::string Place(int64_t number, int64_t offset) const;
 
  private:
@@ -68,27 +67,29 @@ enum class OnError { kFail, kSkip };
 
 // One record in the bytes of its file.
 struct Record {
-  int64_t number = 0;  // counted from 0, the skipped ones too
-  int64_t offset = 0;  // where its header begins
+  int64_t number = 0;  // counted from 0, including skipped records
+  int64_t offset = 0;  // of its header
   absl::string_view data;
 };
 
-// Walks over the records of a file, which must outlive it. kSkip leaves out a record whose data is
-// damaged, and the rest of the file when a length is, because nobody knows where the next begins.
+// Iterates over the records of a file. kSkip skips a record with damaged data; after a damaged
+// length it skips the rest of the file, since the position of the next record is unknown.
+// REQUIRES: the file outlives the reader.
 class RecordReader {
  public:
-  enum class Check { kAll, kLengths };  // kLengths: CheckRecord is for later
+  enum class Check { kAll, kLengths };  // kLengths: callers check data with CheckRecord()
 
   RecordReader(const RecordFile& file, OnError on_error, Check check = Check::kAll)
       : file_(file), on_error_(on_error), check_(check) {}
 
-  // nullopt at the end. DataLoss, again and again, that names file, record and byte.
+  // Returns nullopt at the end. Returns DataLoss, naming file, record and byte, now and from every
+  // further call.
   absl::StatusOr<std::optional<Record>> Next();
 
-  int64_t offset() const { return offset_; }  // how far it is in bytes()
+  int64_t offset() const { return offset_; }  // position in bytes()
   int64_t damaged_records() const { return damaged_records_; }
   int64_t bytes_left_out() const { return bytes_left_out_; }
-  // What was left out and why, the first few times.
+  // Returns messages about the first few skipped records.
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:
@@ -107,8 +108,8 @@ class RecordReader {
   std::vector<std::string> complaints_;
 };
 
-// The record whose header, checked before, is at `offset`. DataLoss when the check sum of its data
-// is wrong.
+// Returns the data of the record at `offset`, or DataLoss if its checksum is wrong.
+// REQUIRES: a RecordReader has checked the header.
 absl::StatusOr<absl::string_view> CheckRecord(const RecordFile& file, int64_t offset);
 
 }  // namespace muster::data

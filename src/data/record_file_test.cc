@@ -52,7 +52,7 @@ class RecordFileTest : public testing::Test {
       if (!record.ok() || !record->has_value()) break;
       outcome.records.emplace_back((*record)->data);
     }
-    EXPECT_EQ(reader.Next().status(), outcome.status);  // asked again, it says the same
+    EXPECT_EQ(reader.Next().status(), outcome.status);  // the error is sticky
     outcome.damaged = reader.damaged_records();
     outcome.bytes_left_out = reader.bytes_left_out();
     outcome.complaints = reader.complaints();
@@ -82,7 +82,7 @@ TEST_F(RecordFileTest, EveryCompressionIsReadBackWithoutBeingTold) {
     EXPECT_EQ(RecordFile::Open(Path("f"))->compression(), compression);
     EXPECT_EQ(Read("f").records, records);
     EXPECT_EQ(Read("f", OnError::kFail, {.compression = compression}).records, records);
-    // Too large for memory: through a file without a name.
+    // Too large for memory: uses an unlinked file.
     EXPECT_EQ(Read("f", OnError::kFail, {.memory = 1000}).records, records);
   }
   EXPECT_EQ(Contents(Path("f")).substr(0, 1), "\x78");
@@ -116,7 +116,7 @@ TEST_F(RecordFileTest, DamagedDataNamesFileRecordAndByte) {
   EXPECT_EQ(failed.status.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(
       failed.status.message(),
-      absl::StrCat(Path("bytes"), ", record 1 at byte 21: the check sum of its data is wrong"));
+      absl::StrCat(Path("bytes"), ", record 1 at byte 21: the checksum of its data is wrong"));
   const Outcome skipped = ReadBytes(bytes, OnError::kSkip);
   EXPECT_TRUE(skipped.status.ok());
   EXPECT_THAT(skipped.records, ElementsAre("first", "third"));
@@ -129,7 +129,7 @@ TEST_F(RecordFileTest, ADamagedLengthCostsTheRestOfTheFile) {
   std::string bytes = Frame({"first", "second", "third"});
   bytes[21] ^= 1;
   EXPECT_THAT(ReadBytes(bytes).status.message(),
-              HasSubstr("record 1 at byte 21: the check sum of its length is wrong"));
+              HasSubstr("record 1 at byte 21: the checksum of its length is wrong"));
   const Outcome skipped = ReadBytes(bytes, OnError::kSkip);
   EXPECT_TRUE(skipped.status.ok());
   EXPECT_THAT(skipped.records, ElementsAre("first"));
@@ -152,7 +152,7 @@ TEST_F(RecordFileTest, ARecordThatClaimsTooMuchIsRefused) {
   for (const uint64_t claim : {uint64_t{1} << 60, ~uint64_t{0}, ~uint64_t{0} - 15, uint64_t{6}}) {
     std::string header(reinterpret_cast<const char*>(&claim), sizeof(claim));
     std::string framed;
-    AppendRecord(header, framed);  // its footer is the check sum of those eight bytes
+    AppendRecord(header, framed);  // its footer is the checksum of those eight bytes
     const std::string bytes = absl::StrCat(header, framed.substr(20), "data", "1234");
     EXPECT_THAT(ReadBytes(bytes).status.message(),
                 HasSubstr(absl::StrCat("record 0 at byte 0: it claims to have ", claim,
@@ -180,7 +180,7 @@ TEST_F(RecordFileTest, DamagedCompression) {
   EXPECT_EQ(skipped.complaints.size(), 1);
   EXPECT_EQ(Read("bytes", OnError::kFail, {.compression = Compression::kZlib}).status.code(),
             absl::StatusCode::kDataLoss);
-  // A bomb is stopped at the limit.
+  // A decompression bomb is stopped at the limit.
   WriteBytes(Path("bomb"), Gzip(std::string(20'000'000, '\0')));
   EXPECT_EQ(
       Read("bomb", OnError::kFail, {.memory = 1 << 20, .decompressed = 10'000'000}).status.code(),

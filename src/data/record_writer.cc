@@ -67,7 +67,7 @@ absl::Status RecordWriter::Flush(bool last) {
 absl::Status RecordWriter::Deflate(bool last) {
   absl::string_view rest = buffer_;
   do {
-    const size_t piece = std::min(rest.size(), size_t{1} << 30);  // zlib counts in 32 bits
+    const size_t piece = std::min(rest.size(), size_t{1} << 30);  // zlib's sizes have 32 bits
     stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
     stream_->avail_in = static_cast<uInt>(piece);
     rest.remove_prefix(piece);

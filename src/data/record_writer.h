@@ -15,18 +15,18 @@ struct z_stream_s;
 
 namespace muster::data {
 
-// The file appears under its name when it is closed, whole; a writer that is destroyed before
-// leaves nothing. Used by one thread at a time.
+// The file becomes visible when Close() succeeds; destroying the writer before that removes it. Not
+// thread-safe.
 class RecordWriter {
  public:
-  // A file of that name is replaced by Close().
+  // Close() replaces an existing file of that name.
   static absl::StatusOr<RecordWriter> Open(const std::string& path, Compression compression);
   RecordWriter(RecordWriter&&) noexcept = default;
   RecordWriter& operator=(RecordWriter&&) = delete;
   ~RecordWriter();
 
   absl::Status Write(absl::string_view data);
-  // Waits for the disk.
+  // Flushes the file to the disk and gives it its name.
   absl::Status Close();
 
   int64_t records() const { return records_; }
@@ -43,7 +43,7 @@ class RecordWriter {
   std::string path_;
   std::string temporary_;
   UniqueFd fd_;
-  std::unique_ptr<z_stream_s, EndDeflate> stream_;  // of a compressed file
+  std::unique_ptr<z_stream_s, EndDeflate> stream_;  // null for an uncompressed file
   std::string buffer_;                              // framed, not written yet
   std::string compressed_;
   int64_t records_ = 0;

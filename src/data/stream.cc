@@ -44,12 +44,12 @@ absl::Status Check(const Dataset* dataset, const StreamOptions& options) {
       " examples; set 'batch_size' to at most ", dataset->size(), ", or use more data"));
 }
 
-// The examples of a task's batches.
+// Maps the batches of a task to examples.
 class Order {
  public:
   Order(int64_t size, StreamOptions options) : size_(size), options_(options) {}
 
-  // Where the batch begins. OutOfRange beyond what 64 bits count.
+  // Returns the global position of a batch, or OutOfRange if it exceeds 64 bits.
   absl::StatusOr<int64_t> PositionOf(int64_t sequence) const {
     int64_t position = 0;
     int64_t end = 0;
@@ -59,7 +59,7 @@ class Order {
         __builtin_add_overflow(position, options_.base, &position) ||
         __builtin_add_overflow(position, options_.batch_size, &end)) {
       return absl::OutOfRangeError(
-          absl::StrCat("batch ", sequence, " is beyond what can be counted"));
+          absl::StrCat("the position of batch ", sequence, " exceeds 64 bits"));
     }
     return position;
   }

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "data/random.h"
 #include "data/synthetic_kinds.h"
 
@@ -53,7 +53,7 @@ class SyntheticDataset : public Dataset {
   uint64_t key_;
 };
 
-// A key of the section: its value, or `fallback` when it is absent.
+// Returns the value of a key, or `fallback` if it is absent.
 absl::StatusOr<int64_t> Value(absl::string_view key, int64_t value, int64_t fallback, int64_t min) {
   if (value == 0) return fallback;
   if (value >= min && value <= kMaxElements) return value;
@@ -91,7 +91,7 @@ absl::StatusOr<Kind> MakeTokens(const DataConfig& config) {
   if (vocabulary < classes) {
     return absl::InvalidArgumentError(absl::StrCat("'vocabulary' of data is ", vocabulary,
                                                    ", less than the ", classes,
-                                                   " classes; every class needs an id of its own"));
+                                                   " classes; every class needs its own id"));
   }
   return std::make_unique<SyntheticTokens>(length, vocabulary, classes);
 }
@@ -115,9 +115,9 @@ absl::StatusOr<Kind> MakeKind(const DataConfig& config) {
   if (config.kind == "tokens") return MakeTokens(config);
   if (config.kind == "sequence") return MakeSequence(config);
   const std::vector<std::string> kinds = {"images", "tabular", "tokens", "sequence"};
-  return absl::InvalidArgumentError(absl::StrCat("there is no synthetic data of kind '",
-                                                 config.kind, "'", DidYouMean(config.kind, kinds),
-                                                 "; there are ", absl::StrJoin(kinds, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown kind '", config.kind, "' of synthetic data", DidYouMean(config.kind, kinds),
+      "; expected one of ", absl::StrJoin(kinds, ", ")));
 }
 
 }  // namespace

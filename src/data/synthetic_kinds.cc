@@ -9,12 +9,12 @@
 namespace muster::data {
 namespace {
 
-// What the examples of a kind have in common is made from these.
+// Keys of the parameters that all examples of a kind share.
 constexpr uint64_t kPatternKey = 1;
 constexpr uint64_t kWeightKey = 2;
 constexpr uint64_t kSymbolKey = 3;
 
-constexpr int64_t kCell = 4;  // a pattern has one value for so many rows and columns
+constexpr int64_t kCell = 4;  // a pattern has one value per block of kCell rows and columns
 constexpr float kTargetNoise = 0.1f;
 constexpr float kSymbolNoise = 0.3f;
 

@@ -1,4 +1,4 @@
-// The formulas behind the kinds of synthetic data.
+// The generators of synthetic data.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace muster::data {
 
-// Makes example after example. Const and without a state that changes: thread-safe.
+// Generates examples. Immutable, hence thread-safe.
 class SyntheticKind {
  public:
   virtual ~SyntheticKind() = default;
@@ -16,7 +16,7 @@ class SyntheticKind {
   virtual Feature targets() const = 0;
   virtual int64_t classes() const = 0;
   virtual int64_t vocabulary() const { return 0; }
-  // Writes one example. `key` is its own; `number` counts the examples of a split from 0 on.
+  // Writes one example. `key` is its random key; `number` is its index in the split.
   virtual void Make(uint64_t key, int64_t number, void* input, void* target) const = 0;
 };
 
@@ -31,7 +31,7 @@ class SyntheticImages : public SyntheticKind {
  private:
   Shape shape_;
   int64_t classes_;
-  int64_t planes_;  // the dimensions before the last two
+  int64_t planes_;  // product of the dimensions before the last two
   int64_t height_;
   int64_t width_;
 };

@@ -160,7 +160,7 @@ TEST(SyntheticTest, SequencesSuitCtc) {
     lengths.insert(length);
   }
   EXPECT_EQ(lengths.size(), 3u);
-  // The first frame depends on the first symbol alone, but for noise.
+  // The first frame depends only on the first symbol, except for noise.
   const auto* frames = batch.inputs.as<float>();
   const auto* labels = batch.targets.as<int64_t>();
   std::vector<double> same;

@@ -1,4 +1,4 @@
-// For the tests of this module.
+// Helpers for the tests of this module.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline std::string Gzip(absl::string_view text) {
   return out;
 }
 
-// Example i has the input {i} and the target i; `broken`, when it is read, fails.
+// Example i has the input {i} and the target i. Reading the example `broken` fails.
 class CountingDataset : public Dataset {
  public:
   explicit CountingDataset(int64_t size, int64_t broken = -1) : size_(size), broken_(broken) {}

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 
 namespace muster::data {
 namespace {
@@ -26,7 +26,7 @@ bool IsFolder(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// "train-00000-of-00004" and "train.tfrecord" are of the split "train"; "trainer.txt" is not.
+// "train-00000-of-00004" and "train.tfrecord" belong to the split "train"; "trainer.txt" does not.
 bool IsOfSplit(const std::string& name, const std::string& split) {
   return absl::StartsWith(name, split) &&
          (name.size() == split.size() ||
@@ -44,10 +44,10 @@ absl::StatusOr<std::vector<std::string>> FilesOfFolder(const std::string& folder
   }
   if (error) return absl::ErrnoToStatus(error.value(), folder);
   if (files.empty()) {
-    return absl::NotFoundError(absl::StrCat(
-        folder, " has no file of the split '", split, "', such as ", split,
-        "-00000-of-00001.tfrecord; write such as 'path: {", split, ": ",
-        JoinPath(folder, absl::StrCat(split, "-*")), "}' when the files have other names"));
+    return absl::NotFoundError(
+        absl::StrCat(folder, " has no file of the split '", split, "', such as ", split,
+                     "-00000-of-00001.tfrecord; if the files have other names, write 'path: {",
+                     split, ": ", JoinPath(folder, absl::StrCat(split, "-*")), "}' or the like"));
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -57,7 +57,7 @@ absl::Status CheckSection(const DataConfig& config) {
   if (config.record_features.empty()) {
     return absl::InvalidArgumentError(
         "'format: tfrecord' needs 'features', such as {image: {type: uint8, shape: [28, 28]}, "
-        "label: int64}; `muster data inspect` shows what the files have");
+        "label: int64}; `muster data inspect` shows those of the files");
   }
   if (!config.on_error.empty() && config.on_error != "fail" && config.on_error != "skip") {
     return absl::InvalidArgumentError("'on_error' of data must be fail or skip");
@@ -66,9 +66,9 @@ absl::Status CheckSection(const DataConfig& config) {
     return absl::InvalidArgumentError("'compression' of data must be none, gzip or zlib");
   }
   if (config.record_features.size() == 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("'features' of data names ", config.record_features.size(),
-                   "; name two: one that the model is given, and the target"));
+  return absl::InvalidArgumentError(absl::StrCat("'features' of data names ",
+                                                 config.record_features.size(),
+                                                 "; name two: the model's input and the target"));
 }
 
 absl::StatusOr<std::shared_ptr<TfRecordDataset>> MakeDataset(const DataConfig& config) {
@@ -79,7 +79,7 @@ absl::StatusOr<std::shared_ptr<TfRecordDataset>> MakeDataset(const DataConfig& c
   if (config.record_features.count(target) == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("'features' of data has no '", target, "'", DidYouMean(target, names),
-                     "; set 'target' to the one that is learnt: ", absl::StrJoin(names, " or ")));
+                     "; set 'target' to the feature to learn: ", absl::StrJoin(names, " or ")));
   }
   const std::string input = names[0] == target ? names[1] : names[0];
   using Role = RecordColumn::Role;
@@ -93,7 +93,7 @@ absl::StatusOr<std::shared_ptr<TfRecordDataset>> MakeDataset(const DataConfig& c
 absl::Status WithAdvice(const absl::Status& status) {
   if (!absl::IsDataLoss(status)) return status;
   return absl::DataLossError(absl::StrCat(
-      status.message(), "; get the file again, or leave damage out with 'on_error: skip'"));
+      status.message(), "; download the file again, or skip damage with 'on_error: skip'"));
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ absl::StatusOr<std::vector<std::string>> RecordFilesOf(const DataConfig& config)
   if (IsFolder(path)) return FilesOfFolder(path, config.split);
   if (config.paths.empty() && config.split != "train") {
     return absl::NotFoundError(absl::StrCat(
-        "there is no data for the split '", config.split, "': 'path' of data is that of train; ",
+        "there is no data for the split '", config.split, "': 'path' of data belongs to train; ",
         "write 'path: {train: ", path, ", ", config.split, ": …}'"));
   }
   return MatchFiles(path);
@@ -158,7 +158,7 @@ absl::Status TfRecordDataset::Add(RecordFile file, OnError on_error, int64_t lim
   if (!reader.complaints().empty()) {
     notes_.push_back(absl::StrCat(file.path(), ": ", reader.damaged_records(),
                                   " damaged records and ", reader.bytes_left_out(),
-                                  " bytes at the end are left out (on_error: skip); the first: ",
+                                  " bytes at the end were skipped (on_error: skip); the first: ",
                                   reader.complaints().front()));
   }
   if (size() > first) parts_.push_back({std::move(file), first});
@@ -168,7 +168,7 @@ absl::Status TfRecordDataset::Add(RecordFile file, OnError on_error, int64_t lim
 absl::Status TfRecordDataset::Finish(int64_t classes, int64_t vocabulary) {
   classes_ = targets().dtype == DType::kInt64 ? classes : 0;
   vocabulary_ = inputs().dtype == DType::kInt64 ? vocabulary : 0;
-  // What is wrong with the section is wrong with the first record.
+  // Reading the first record reveals mistakes in the section early.
   Batch batch;
   MUSTER_RETURN_IF_ERROR(Read({0}, batch));
   if (targets().dtype != DType::kInt64 || classes_ > 0) return absl::OkStatus();
@@ -191,7 +191,7 @@ absl::Status TfRecordDataset::CountClasses() {
   if (largest >= kMaxClasses) {
     return absl::InvalidArgumentError(absl::StrCat(
         "feature '", name, "' has the value ", largest,
-        ", which is no class; set 'target' to another feature, or declare it as float"));
+        ", which is not a class; set 'target' to another feature, or declare it as float"));
   }
   classes_ = largest + 1;
   return absl::OkStatus();
@@ -207,7 +207,7 @@ const TfRecordDataset::Part& TfRecordDataset::PartOf(int64_t index) const {
 absl::Status TfRecordDataset::At(int64_t index, const absl::Status& status) const {
   const RecordFile& file = PartOf(index).file;
   const int64_t offset = offsets_[static_cast<size_t>(index)];
-  // Records that were left out count too.
+  // Reads from the start: the number of a record also counts skipped ones.
   RecordReader reader(file, OnError::kSkip, RecordReader::Check::kLengths);
   int64_t number = 0;
   for (auto record = reader.Next(); record.ok() && record->has_value(); record = reader.Next()) {
@@ -229,7 +229,7 @@ absl::Status TfRecordDataset::ReadExample(int64_t index, void* input, void* targ
   return status.ok() ? status : At(index, status);
 }
 
-// Ids must be below `limit`, which the model has room for; 0 is no limit.
+// Checks that ids are below `limit`, the size of the model's table; 0 means no limit.
 absl::Status TfRecordDataset::CheckNumbers(const Column& column, int64_t limit,
                                            const RecordColumn& feature,
                                            absl::Span<const int64_t> indices) const {

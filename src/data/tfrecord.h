@@ -13,14 +13,14 @@
 
 namespace muster::data {
 
-// The files of a split: config.paths has its path; or config.path is a folder, whose files begin
-// with the split's name ("train-00000-of-00004"); or config.path is a file or a glob, which is then
-// the split "train" and no other. Sorted. NotFound when there are none.
+// Returns the files of a split, sorted: those of config.paths; or, if config.path is a folder,
+// those whose names begin with the split ("train-00000-of-00004"); or, for the split "train" only,
+// config.path as a file or glob. Returns NotFound if there are none.
 absl::StatusOr<std::vector<std::string>> RecordFilesOf(const DataConfig& config);
 
-// Random access over all records, in the order of the files. Opening walks over the lengths of the
-// records; with on_error: skip it also reads all data once, so that damaged records are left out
-// everywhere alike. The check sum of a record's data is checked whenever it is read.
+// Opens all records for random access, in the order of the files. Opening reads the lengths of the
+// records; with on_error: skip it also reads all data once, so that every task skips the same
+// damaged records. Every read checks the checksum of the record's data.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecord(const DataConfig& config);
 
 class TfRecordDataset : public Dataset {
@@ -28,9 +28,10 @@ class TfRecordDataset : public Dataset {
   TfRecordDataset(RecordColumn input, RecordColumn target)
       : input_(std::move(input)), target_(std::move(target)) {}
 
-  // The records of a file are added until there are `limit` (0: all).
+  // Adds the records of a file until there are `limit` in total (0: all).
   absl::Status Add(RecordFile file, OnError on_error, int64_t limit);
-  // When all files are there. Without `classes`, int64 targets are read to find the largest.
+  // Completes the data set after the last Add(). If `classes` is 0, reads int64 targets to find the
+  // largest.
   absl::Status Finish(int64_t classes, int64_t vocabulary);
 
   int64_t size() const override { return static_cast<int64_t>(offsets_.size()); }
@@ -44,7 +45,7 @@ class TfRecordDataset : public Dataset {
  private:
   struct Part {
     RecordFile file;
-    int64_t first = 0;  // of its examples
+    int64_t first = 0;  // index of its first example
   };
 
   const Part& PartOf(int64_t index) const;
@@ -52,12 +53,12 @@ class TfRecordDataset : public Dataset {
   absl::Status CountClasses();
   absl::Status CheckNumbers(const Column& column, int64_t limit, const RecordColumn& feature,
                             absl::Span<const int64_t> indices) const;
-  // `status` with the place of an example.
+  // Returns `status` with the location of an example.
   absl::Status At(int64_t index, const absl::Status& status) const;
 
   RecordColumn input_;
   RecordColumn target_;
-  std::vector<Part> parts_;       // those that have examples
+  std::vector<Part> parts_;       // files with at least one example
   std::vector<int64_t> offsets_;  // of each example in its file
   std::vector<std::string> notes_;
   int64_t classes_ = 0;

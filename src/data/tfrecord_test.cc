@@ -41,7 +41,7 @@ class TfRecordTest : public testing::Test {
     ASSERT_TRUE(writer->Close().ok());
   }
 
-  // Examples from `first` on, whose pixels and label are their number.
+  // Writes examples from `first` on whose pixels and label are their number.
   static std::vector<std::string> Numbered(int64_t first, int64_t count) {
     std::vector<std::string> records;
     ExampleBuilder builder;
@@ -54,7 +54,7 @@ class TfRecordTest : public testing::Test {
     return records;
   }
 
-  // One record with that feature and a label.
+  // Writes one record with that feature and a label.
   template <typename Add>
   void WriteOne(const std::string& name, Add add) {
     ExampleBuilder builder;
@@ -81,7 +81,7 @@ TEST_F(TfRecordTest, ShardsAreOneDataSetInOrder) {
   Write("test.tfrecord", Numbered(1, 1));
   Write("trainer", {"not an example"});
   for (const int64_t memory : {DataConfig().memory, int64_t{300}, int64_t{0}}) {
-    config_.memory = memory;  // little: one shard, or none, is decompressed into it
+    config_.memory = memory;  // fits one decompressed shard, or none
     const auto dataset = Open();
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     EXPECT_EQ((*dataset)->size(), 8);
@@ -272,7 +272,7 @@ TEST_F(TfRecordTest, DamageFailsOrIsLeftOut) {
   config_.classes = 10;
   EXPECT_THAT(
       Open().value()->Read({1}, batch).message(),
-      AllOf(HasSubstr("record 1 at byte"), HasSubstr("check sum"), HasSubstr("on_error: skip")));
+      AllOf(HasSubstr("record 1 at byte"), HasSubstr("checksum"), HasSubstr("on_error: skip")));
 }
 
 TEST(DataConfigTest, ReadsTheSection) {

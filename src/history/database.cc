@@ -16,7 +16,7 @@ std::string DirectoryOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-// `code` is an extended result code; `system_error` the errno behind it, 0 when there is none.
+// `code` is an extended result code; `system_error` is the errno behind it, or 0.
 absl::Status ToStatus(int code, int system_error, const std::string& path, const char* message) {
   const int primary = code & 0xff;
   if (primary == SQLITE_FULL || system_error == ENOSPC || system_error == EDQUOT) {
@@ -31,15 +31,15 @@ absl::Status ToStatus(int code, int system_error, const std::string& path, const
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
       return absl::UnavailableError(
-          absl::StrCat(path, " is held by another process; try again in a moment"));
+          absl::StrCat(path, " is locked by another process; try again in a moment"));
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_CANTOPEN:
-      return absl::PermissionDeniedError(
-          absl::StrCat(path, " is not writable", system_error ? ": " : "",
-                       system_error ? std::strerror(system_error) : "",
-                       "; check who owns it and its directory, or set MUSTER_HOME to another one"));
+      return absl::PermissionDeniedError(absl::StrCat(
+          path, " is not writable", system_error ? ": " : "",
+          system_error ? std::strerror(system_error) : "",
+          "; check the owner of the file and its directory, or set MUSTER_HOME to another one"));
     case SQLITE_IOERR:
       return absl::InternalError(absl::StrCat(path, ": ", message, system_error ? ": " : "",
                                               system_error ? std::strerror(system_error) : "",
@@ -53,27 +53,27 @@ absl::Status ToStatus(int code, int system_error, const std::string& path, const
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-void Statement::Note(int code) {
+void Statement::RecordBind(int code) {
   if (bind_error_ == SQLITE_OK) bind_error_ = code;
 }
 
 void Statement::BindOne(int index, absl::string_view text) {
-  // A null pointer would bind NULL, and an empty string_view may hold one.
+  // An empty string_view may have a null pointer, which would bind NULL.
   const char* data = text.empty() ? "" : text.data();
-  Note(sqlite3_bind_text64(statement_.get(), index, data, text.size(), SQLITE_TRANSIENT,
-                           SQLITE_UTF8));
+  RecordBind(sqlite3_bind_text64(statement_.get(), index, data, text.size(), SQLITE_TRANSIENT,
+                                 SQLITE_UTF8));
 }
 
 void Statement::BindOne(int index, const std::optional<int64_t>& number) {
   if (number) {
     BindNumber(index, *number);
   } else {
-    Note(sqlite3_bind_null(statement_.get(), index));
+    RecordBind(sqlite3_bind_null(statement_.get(), index));
   }
 }
 
 void Statement::BindNumber(int index, int64_t number) {
-  Note(sqlite3_bind_int64(statement_.get(), index, number));
+  RecordBind(sqlite3_bind_int64(statement_.get(), index, number));
 }
 
 absl::StatusOr<bool> Statement::Step() {
@@ -125,12 +125,12 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   std::unique_ptr<Database> database(new Database(path, raw));
   if (raw == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": out of memory"));
   if (code != SQLITE_OK) return database->LastError();
-  // SQLite opens a file it may not write for reading only, and would fail at the first change.
+  // SQLite silently opens an unwritable file read-only; fail here rather than at the first change.
   if (sqlite3_db_readonly(raw, "main") == 1) return ToStatus(SQLITE_READONLY, EACCES, path, "");
   sqlite3_busy_timeout(raw, static_cast<int>(absl::ToInt64Milliseconds(busy_timeout)));
-  // Otherwise the last connection to close writes -wal back and deletes it by name: slow for a
-  // command that ends, and wrong for a damaged file, which is kept as it was found, and for a name
-  // that may be another file's by now. Every 1000 pages -wal is written back anyway.
+  // By default the last connection to close checkpoints the -wal and deletes it by name. That is
+  // slow for a short command, alters a damaged file that should be kept as found, and is wrong once
+  // the name belongs to another file. SQLite checkpoints every 1000 pages anyway.
   sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   MUSTER_RETURN_IF_ERROR(database->Execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;"));
   return database;
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
 
 absl::Status Database::LastError() const {
   const int code = sqlite3_extended_errcode(database_.get());
-  // For any other code the number is what an earlier call left behind.
+  // For other codes the errno is stale.
   const bool from_system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
   return ToStatus(code, from_system ? sqlite3_system_errno(database_.get()) : 0, path_,
                   sqlite3_errmsg(database_.get()));
@@ -178,7 +178,7 @@ absl::StatusOr<Transaction> Transaction::Begin(Database& database, Durability du
 }
 
 Transaction::~Transaction() {
-  // An error that already rolled back makes this one fail, which is what was wanted.
+  // Some errors roll back by themselves; then this fails, which is harmless.
   if (database_ != nullptr) database_->Execute("ROLLBACK").IgnoreError();
 }
 

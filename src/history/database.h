@@ -1,4 +1,4 @@
-// SQLite's C interface as values: the only file that includes sqlite3.h.
+// A C++ interface to SQLite. Only database.cc includes sqlite3.h.
 #pragma once
 
 #include <concepts>
@@ -23,16 +23,16 @@ class Database;
 // A prepared statement. Must not outlive its Database. Not thread-safe.
 class Statement {
  public:
-  // Binds parameters 1, 2, …; text is copied. A failure to bind is reported by Step.
+  // Binds parameters 1, 2, …; copies text. Step() reports a failed bind.
   template <typename... T>
   void Bind(const T&... values) {
     int index = 0;
     (BindOne(++index, values), ...);
   }
 
-  // True when there is a row to read, false at the end.
+  // Returns true if there is a row to read, false at the end.
   absl::StatusOr<bool> Step();
-  // Steps to the end and makes the statement ready for the next Bind.
+  // Steps to the end and resets the statement for the next Bind.
   absl::Status Run();
 
   // Columns of the current row, counted from 0.
@@ -54,7 +54,7 @@ class Statement {
   }
   void BindOne(int index, const std::optional<int64_t>& number);
   void BindNumber(int index, int64_t number);
-  void Note(int code);
+  void RecordBind(int code);
 
   const Database* database_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
@@ -63,23 +63,23 @@ class Statement {
 
 // A connection to one file. Not thread-safe; must stay in the process that opened it.
 //
-// Errors: DataLoss when the file is damaged or no database, ResourceExhausted when the disk is
-// full, PermissionDenied when it cannot be written, Unavailable when another process holds it for
-// longer than the time-out, Internal for the rest. Each names the file and what to do.
+// Errors: DataLoss if the file is damaged or not a database, ResourceExhausted if the disk is full,
+// PermissionDenied if the file is not writable, Unavailable if another process holds its lock for
+// longer than the timeout, Internal otherwise. Messages name the file and the remedy.
 class Database {
  public:
-  // Opens an existing file for reading and writing; does not create one.
+  // Opens an existing file for reading and writing. Does not create it.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path,
                                                         absl::Duration busy_timeout);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Runs SQL of our own, one statement or several.
+  // Runs one or several SQL statements. REQUIRES: `sql` contains no user input.
   absl::Status Execute(const std::string& sql);
   absl::StatusOr<Statement> Prepare(absl::string_view sql);
-  // The first column of the first row of a query that has one.
+  // Returns the first column of the first row, or Internal if the query has no rows.
   absl::StatusOr<int64_t> QueryInt(absl::string_view sql);
-  // Rows that the last INSERT, UPDATE or DELETE touched.
+  // Returns the number of rows that the last INSERT, UPDATE or DELETE changed.
   int64_t Changes() const;
 
  private:
@@ -94,12 +94,12 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-// Whether a commit waits for the disk. Either survives the death of any process and leaves the file
-// whole after power loss; without waiting, the last commits may then be missing.
+// kSynced: a commit waits for the disk. kLazy: it does not, and the last commits may be lost on
+// power failure. Both survive the death of any process and keep the file consistent.
 enum class Durability { kSynced, kLazy };
 
-// Takes the write lock at once, so that what is read inside cannot change before it is written
-// back. Rolled back unless committed.
+// A write transaction. Takes the write lock at the start, so that data read inside cannot change
+// before it is written back. The destructor rolls back unless Commit() succeeded.
 class Transaction {
  public:
   static absl::StatusOr<Transaction> Begin(Database& database,
@@ -112,7 +112,7 @@ class Transaction {
 
  private:
   explicit Transaction(Database& database) : database_(&database) {}
-  Database* database_;  // null once it is over
+  Database* database_;  // null after Commit()
 };
 
 }  // namespace muster

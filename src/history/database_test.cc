@@ -27,7 +27,7 @@ class DatabaseTest : public HistoryTest {
   std::string path_;
 };
 
-TEST_F(DatabaseTest, ValuesComeBackAsTheyWere) {
+TEST_F(DatabaseTest, ValuesAreReadBackUnchanged) {
   const std::unique_ptr<Database> database = Open();
   const std::string bytes("a\0b\xff", 4);
   ASSERT_TRUE(database->Execute("CREATE TABLE t (a, b, c, d)").ok());
@@ -63,7 +63,7 @@ TEST_F(DatabaseTest, TransactionIsUndoneUnlessCommitted) {
   EXPECT_EQ(*database->QueryInt("SELECT count(*) FROM t"), 1);
 }
 
-TEST_F(DatabaseTest, FullDiskSaysSo) {
+TEST_F(DatabaseTest, FullDiskIsResourceExhausted) {
   const std::unique_ptr<Database> database = Open();
   ASSERT_TRUE(database->Execute("CREATE TABLE t (a); PRAGMA max_page_count = 4").ok());
   const absl::Status status = database->Execute("INSERT INTO t VALUES (zeroblob(100000))");
@@ -71,7 +71,7 @@ TEST_F(DatabaseTest, FullDiskSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the disk under " + home_ + " is full"));
 }
 
-TEST_F(DatabaseTest, WaitsForOthersAndThenSaysWhoIsInTheWay) {
+TEST_F(DatabaseTest, WaitsForTheLockUntilTheTimeout) {
   const std::unique_ptr<Database> holder = Open();
   const std::unique_ptr<Database> waiter = Open(absl::Milliseconds(20));
   auto transaction = Transaction::Begin(*holder);
@@ -89,7 +89,7 @@ TEST_F(DatabaseTest, GarbageIsDataLoss) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
 }
 
-TEST_F(DatabaseTest, AbsentAndUnwritableFilesSayWhatToDo) {
+TEST_F(DatabaseTest, AbsentAndUnwritableFilesNameTheRemedy) {
   const absl::Status absent =
       Database::Open(JoinPath(home_, "absent.db"), absl::Seconds(1)).status();
   EXPECT_EQ(absent.code(), absl::StatusCode::kPermissionDenied);

@@ -13,8 +13,8 @@
 namespace muster {
 namespace {
 
-// A job belongs to who wrote it last. Its submitter hands it over to its supervisor while it is
-// Pending; after that a change by anybody else comes too late, and so does a second verdict.
+// A job belongs to the process that wrote it last. Its submitter hands it over to its supervisor
+// while it is Pending; after that, changes by other processes and second verdicts are rejected.
 absl::Status CheckMayReplace(Database& database, const JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(Statement query,
                           PrepareJobs(database, " WHERE id = ?1 AND recovered = 0"));
@@ -25,8 +25,8 @@ absl::Status CheckMayReplace(Database& database, const JobRecord& job) {
   const bool second_verdict =
       IsFinal(stored.state) && IsFinal(job.state) && stored.state != job.state;
   if (stored.supervisor == job.supervisor && !second_verdict) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(job.id, " is ", ToString(stored.state), " already, or somebody else's"));
+  return absl::FailedPreconditionError(absl::StrCat(job.id, " is already ", ToString(stored.state),
+                                                    " or belongs to another process"));
 }
 
 }  // namespace
@@ -53,12 +53,12 @@ absl::StatusOr<T> History::Query(absl::FunctionRef<absl::StatusOr<T>(Database&)>
 
 absl::Status History::AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks) {
   return file_.Use([&](Database& database) -> absl::Status {
-    // Nobody was told of the job yet; its first change is what its submission waits for.
+    // Lazy is enough: nothing was acknowledged yet. The submission waits for the job's first
+    // change.
     MUSTER_ASSIGN_OR_RETURN(Transaction transaction,
                             Transaction::Begin(database, Durability::kLazy));
     MUSTER_ASSIGN_OR_RETURN(const bool added, InsertJob(database, job));
-    if (!added)
-      return absl::AlreadyExistsError(absl::StrCat("there is a job ", job.id, " already"));
+    if (!added) return absl::AlreadyExistsError(absl::StrCat("job ", job.id, " already exists"));
     MUSTER_RETURN_IF_ERROR(UpsertTasks(database, job.id, tasks));
     return transaction.Commit();
   });
@@ -70,34 +70,35 @@ absl::Status History::Apply(const StateChange& change) {
 
 absl::Status History::Write(Database& database, const StateChange& change) {
   const std::string& id = change.job.id;
-  Known known;
-  const auto found = known_.find(id);
-  const bool is_known = found != known_.end();
-  // That a job exists and how it ended must not be lost. What it did in between ends with the
-  // machine anyway: a job does not outlive a loss of power.
-  const bool lasting = !is_known || IsFinal(change.job.state);
+  CachedJob fresh;
+  const auto found = cached_.find(id);
+  const bool is_cached = found != cached_.end();
+  // The existence of a job and its verdict must survive power loss. The states in between need not:
+  // a job does not outlive its machine.
+  const bool durable = !is_cached || IsFinal(change.job.state);
   MUSTER_ASSIGN_OR_RETURN(
       Transaction transaction,
-      Transaction::Begin(database, lasting ? Durability::kSynced : Durability::kLazy));
+      Transaction::Begin(database, durable ? Durability::kSynced : Durability::kLazy));
   MUSTER_RETURN_IF_ERROR(CheckMayReplace(database, change.job));
   MUSTER_RETURN_IF_ERROR(UpsertJob(database, change.job));
-  if (is_known && found->second.file != file_.identity()) {
+  if (is_cached && found->second.file != file_.identity()) {
     MUSTER_RETURN_IF_ERROR(UpsertTasks(database, id, InOrder(found->second)));
   }
   MUSTER_RETURN_IF_ERROR(UpsertTasks(database, id, change.tasks));
   MUSTER_RETURN_IF_ERROR(DeleteTasks(database, id, change.removed));
   MUSTER_ASSIGN_OR_RETURN(
       const int64_t last_sequence,
-      AppendEvents(database, id, change.events, is_known ? found->second.last_sequence : 0));
-  if (!is_known) {
-    // Another process may have added the job: what it wrote is part of the whole.
+      AppendEvents(database, id, change.events, is_cached ? found->second.last_sequence : 0));
+  if (!is_cached) {
+    // Another process may have added the job; its tasks belong to the cached state.
     MUSTER_ASSIGN_OR_RETURN(const std::vector<TaskRecord> tasks, SelectTasks(database, id));
-    Remember(tasks, known);
+    MergeTasks(tasks, fresh);
   }
   MUSTER_RETURN_IF_ERROR(transaction.Commit());
 
-  Known& kept = is_known ? found->second : known_.emplace(id, std::move(known)).first->second;
-  Remember(change.tasks, kept);
+  // The cache changes only after the commit, so that a failed change can be retried.
+  CachedJob& kept = is_cached ? found->second : cached_.emplace(id, std::move(fresh)).first->second;
+  MergeTasks(change.tasks, kept);
   for (const TaskId& task : change.removed) kept.tasks.erase(task);
   kept.file = file_.identity();
   kept.job = change.job;
@@ -106,43 +107,43 @@ absl::Status History::Write(Database& database, const StateChange& change) {
   return absl::OkStatus();
 }
 
-// The verdict beside the job's logs, so that it is known even without this database. Best effort: a
-// folder that was removed, or a full disk, takes nothing from what was just committed.
-void History::SaveToFolder(const Known& known) {
-  if (known.job.directory.empty()) return;
-  const std::string path = JoinPath(known.job.directory, kJobFolderFile);
-  ReplaceFile(path, JobFolderToJson(known.job, InOrder(known))).IgnoreError();
+// Stores the verdict beside the job's logs, so that it survives the loss of this database. Best
+// effort: the database is already committed, so a removed folder or a full disk does not matter.
+void History::SaveToFolder(const CachedJob& cached) {
+  if (cached.job.directory.empty()) return;
+  const std::string path = JoinPath(cached.job.directory, kJobFolderFile);
+  ReplaceFile(path, JobFolderToJson(cached.job, InOrder(cached))).IgnoreError();
 }
 
 absl::Status History::Refresh() {
-  return file_.Use([&](Database& database) { return WriteKnown(database); });
+  return file_.Use([&](Database& database) { return RewriteCached(database); });
 }
 
-absl::Status History::WriteKnown(Database& database) {
-  for (const auto& [id, known] : known_) {
-    if (known.file == file_.identity()) continue;
-    // A change without news brings the file up to date.
+absl::Status History::RewriteCached(Database& database) {
+  for (const auto& [id, cached] : cached_) {
+    if (cached.file == file_.identity()) continue;
+    // An empty change makes Write() store the cached tasks.
     StateChange change;
-    change.job = known.job;
+    change.job = cached.job;
     MUSTER_RETURN_IF_ERROR(Write(database, change));
   }
   return absl::OkStatus();
 }
 
-void History::Remember(const std::vector<TaskRecord>& tasks, Known& known) {
+void History::MergeTasks(const std::vector<TaskRecord>& tasks, CachedJob& cached) {
   for (const TaskRecord& task : tasks) {
-    if (std::find(known.roles.begin(), known.roles.end(), task.id.role) == known.roles.end()) {
-      known.roles.push_back(task.id.role);
+    if (std::find(cached.roles.begin(), cached.roles.end(), task.id.role) == cached.roles.end()) {
+      cached.roles.push_back(task.id.role);
     }
-    known.tasks[task.id] = task;
+    cached.tasks[task.id] = task;
   }
 }
 
-std::vector<TaskRecord> History::InOrder(const Known& known) {
+std::vector<TaskRecord> History::InOrder(const CachedJob& cached) {
   std::vector<TaskRecord> tasks;
-  for (const std::string& role : known.roles) {
-    for (auto it = known.tasks.lower_bound({role, 0});
-         it != known.tasks.end() && it->first.role == role; ++it) {
+  for (const std::string& role : cached.roles) {
+    for (auto it = cached.tasks.lower_bound({role, 0});
+         it != cached.tasks.end() && it->first.role == role; ++it) {
       tasks.push_back(it->second);
     }
   }
@@ -205,7 +206,7 @@ absl::Status History::DeleteJob(const std::string& id) {
     if (database.Changes() == 0) return absl::NotFoundError(absl::StrCat("there is no job ", id));
     return absl::OkStatus();
   }));
-  known_.erase(id);
+  cached_.erase(id);
   return absl::OkStatus();
 }
 

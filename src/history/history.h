@@ -1,4 +1,4 @@
-// What ran: every job, its tasks and its events, kept in <home>/history.db.
+// The history of jobs, tasks and events, stored in <home>/history.db.
 #pragma once
 
 #include <cstdint>
@@ -21,57 +21,58 @@ struct JobFilter {
   int limit = 0;             // 0 = all
 };
 
-// Not thread-safe, but the file is shared by any number of processes; must not be used across
-// fork(). A change that was acknowledged survives kill -9 and power loss, and is seen whole or not
-// at all.
+// Not thread-safe, but any number of processes may share the file. Must not be used across fork().
+// Changes are atomic and survive kill -9; a job's first change and its verdict also survive power
+// loss.
 //
-// A damaged history.db is moved aside and rebuilt from the jobs' folders, whichever call finds the
-// damage; HistoryOptions::notice says so. Every call may fail with ResourceExhausted (the disk is
-// full), PermissionDenied (not writable), Unavailable (another process holds the file),
-// FailedPrecondition (a newer muster wrote it).
+// Any call that finds history.db damaged moves it aside, rebuilds it from the jobs' folders and
+// reports this to HistoryOptions::notice. Any call may fail with ResourceExhausted (disk full),
+// PermissionDenied (not writable), Unavailable (locked by another process) or FailedPrecondition
+// (written by a newer muster).
 class History final : public EventSink {
  public:
-  // Creates <home> and history.db when they are missing, for this user only.
+  // Opens the history. Creates <home> and history.db, private to this user, if missing.
   static absl::StatusOr<std::unique_ptr<History>> Open(const std::string& home,
                                                        const HistoryOptions& options = {});
 
-  // AlreadyExists for an id that is known.
+  // Adds a job. Returns AlreadyExists if the id is taken.
   absl::Status AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks);
 
-  // Writes the job whether or not it is known. FailedPrecondition when the job has passed on to
-  // another supervisor, or has another verdict already: so of a job that ends and somebody who
-  // takes it for dead the first wins. With a verdict, job.json in the job's folder is written too.
-  // Event::sequence is given here: 1, 2, … per job, without gaps. When history.db was replaced
-  // since this History wrote the job, all of its tasks are written again; numbers go on from the
-  // last that was given, and earlier events stay in the file that was moved aside.
+  // Inserts or updates the job, its tasks and its events in one transaction. Returns
+  // FailedPrecondition if the job belongs to another supervisor or already has another verdict, so
+  // that the first writer wins when a job ends while a command marks it as dead. With a verdict,
+  // also writes job.json in the job's folder. Assigns Event::sequence: 1, 2, … per job, without
+  // gaps. If history.db was replaced since this History last wrote the job, writes all of its tasks
+  // again; sequence numbers continue, and earlier events stay in the file that was moved aside.
   absl::Status Apply(const StateChange& change) override;
 
-  // Writes the jobs that this History applied changes to again when history.db was replaced. A
-  // supervisor calls it now and then, so that a quiet job does not stay Unreachable; costs one
+  // Rewrites the jobs that this History has applied changes to, if history.db was replaced.
+  // Supervisors call it periodically, so that a quiet job does not stay Unreachable. Costs one
   // stat().
   absl::Status Refresh() override;
 
-  // NotFound for an id that is not known.
+  // Returns NotFound if there is no such job.
   absl::StatusOr<JobRecord> GetJob(const std::string& id);
-  // Roles in the job's order, tasks by index. Empty for an id that is not known.
+  // Returns the tasks, roles in the job's order and then by index. Empty if there is no such job.
   absl::StatusOr<std::vector<TaskRecord>> Tasks(const std::string& id);
-  // At most `limit` (0 = all) events after `after_sequence`, in order.
+  // Returns at most `limit` (0 = all) events after `after_sequence`, in order.
   absl::StatusOr<std::vector<Event>> Events(const std::string& id, int64_t after_sequence = 0,
                                             int limit = 0);
-  // Newest first.
+  // Returns jobs, newest first.
   absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter = {});
-  // The job that a user means: see history/resolve.h.
+  // Returns the job that `reference` denotes: see history/resolve.h.
   absl::StatusOr<JobRecord> Resolve(absl::string_view reference);
-  // The jobs in a final state except the newest `keep` of them, newest first.
+  // Returns the jobs in a final state except the newest `keep` of them, newest first.
   absl::StatusOr<std::vector<JobRecord>> FinishedBeyond(int keep);
 
-  // With its tasks and events; its folder is left alone. NotFound for an id that is not known.
+  // Deletes a job with its tasks and events, but not its folder. Returns NotFound if there is no
+  // such job.
   absl::Status DeleteJob(const std::string& id);
 
  private:
-  // All that this History wrote of a job, to write it again into a new file.
-  struct Known {
-    FileIdentity file;  // that holds it
+  // The last state that this History wrote of a job, to write it again into a new file.
+  struct CachedJob {
+    FileIdentity file;  // the file that contains it
     JobRecord job;
     std::vector<std::string> roles;  // in the job's order
     std::map<TaskId, TaskRecord> tasks;
@@ -83,13 +84,13 @@ class History final : public EventSink {
   template <typename T>
   absl::StatusOr<T> Query(absl::FunctionRef<absl::StatusOr<T>(Database&)> query);
   absl::Status Write(Database& database, const StateChange& change);
-  absl::Status WriteKnown(Database& database);
-  static void Remember(const std::vector<TaskRecord>& tasks, Known& known);
-  static std::vector<TaskRecord> InOrder(const Known& known);
-  static void SaveToFolder(const Known& known);
+  absl::Status RewriteCached(Database& database);
+  static void MergeTasks(const std::vector<TaskRecord>& tasks, CachedJob& cached);
+  static std::vector<TaskRecord> InOrder(const CachedJob& cached);
+  static void SaveToFolder(const CachedJob& cached);
 
   HistoryFile file_;
-  std::map<std::string, Known> known_;  // by id
+  std::map<std::string, CachedJob> cached_;  // by id
 };
 
 }  // namespace muster

@@ -1,5 +1,4 @@
-// A history.db that is damaged in every way: moved aside, and the jobs found again from their
-// folders.
+// A damaged history.db is moved aside, and the jobs are recovered from their folders.
 #include <fstream>
 #include <random>
 
@@ -24,12 +23,12 @@ class HistoryDamageTest : public HistoryTest {
   HistoryDamageTest() {
     EXPECT_NE(OpenHistory(), nullptr);
     Fill();
-    // The last to close left everything in the one file.
+    // Closing left everything in the one file.
     EXPECT_FALSE(std::filesystem::exists(DatabasePath() + "-wal"));
     healthy_ = *ReadFile(DatabasePath());
   }
 
-  // In one transaction, because the jobs of an honest history would take their time.
+  // One transaction, because AddJob() for each job would be slow.
   void Fill() {
     auto database = Database::Open(DatabasePath(), absl::Seconds(1));
     ASSERT_TRUE(database.ok()) << database.status();
@@ -59,7 +58,7 @@ class HistoryDamageTest : public HistoryTest {
     ASSERT_TRUE(WriteFileAtomically(DatabasePath(), content).ok());
   }
 
-  // Asks and writes all there is, so that no damage stays hidden.
+  // Reads and writes everything, so that no damage stays hidden.
   void UseEverything(History& history) {
     const auto jobs = history.ListJobs();
     ASSERT_TRUE(jobs.ok()) << jobs.status();
@@ -87,12 +86,12 @@ class HistoryDamageTest : public HistoryTest {
     EXPECT_EQ(jobs->front().id, IdOf(kJobs - 1));
     for (const JobRecord& job : *jobs) {
       EXPECT_EQ(job.state, JobState::kUnreachable);
-      EXPECT_EQ(job.reason, "history was damaged; how this job ended is not known");
+      EXPECT_EQ(job.reason, "history was damaged; the outcome of this job is unknown");
     }
     ASSERT_THAT(notices_, SizeIs(1));
     EXPECT_THAT(notices_[0], MatchesRegex("history.db was damaged; moved to "
                                           ".*/history.db.damaged-[0-9]{8}T[0-9]{6}Z; "
-                                          "40 jobs found again from their folders"));
+                                          "40 jobs recovered from their folders"));
     EXPECT_THAT(MovedAside(), SizeIs(1));
     UseEverything(*history);
   }
@@ -103,7 +102,7 @@ class HistoryDamageTest : public HistoryTest {
 TEST_F(HistoryDamageTest, Garbage) {
   Damage(std::string(100'000, '\x5a'));
   ExpectRebuilt();
-  // What was there is still there.
+  // The damaged file keeps its content.
   EXPECT_EQ(ReadFile(JoinPath(home_, MovedAside()[0]))->size(), 100'000u);
 }
 
@@ -176,11 +175,11 @@ TEST_F(HistoryDamageTest, MissingFileIsRebuiltToo) {
   std::filesystem::remove(DatabasePath());
   EXPECT_THAT(*OpenHistory()->ListJobs(), SizeIs(kJobs));
   EXPECT_THAT(notices_,
-              ElementsAre("history.db was missing; 40 jobs found again from their folders"));
+              ElementsAre("history.db was missing; 40 jobs recovered from their folders"));
   EXPECT_THAT(MovedAside(), IsEmpty());
 }
 
-TEST_F(HistoryDamageTest, StrayLogOfALostFileIsNotTakenForTheNewOnes) {
+TEST_F(HistoryDamageTest, StrayWalOfALostFileIsNotAppliedToTheNewOne) {
   std::filesystem::remove(DatabasePath());
   ASSERT_TRUE(WriteFileAtomically(DatabasePath() + "-wal", std::string(8192, 'w')).ok());
   EXPECT_THAT(*OpenHistory()->ListJobs(), SizeIs(kJobs));
@@ -215,9 +214,7 @@ TEST_F(HistoryDamageTest, FoundWhileInUse) {
   EXPECT_EQ(finder->GetJob(IdOf(3))->state, JobState::kRunning);
 }
 
-// The launcher writes the folder before it adds the job; a rebuild in between must not be in its
-// way.
-TEST_F(HistoryDamageTest, VerdictsComeBackFromTheFolders) {
+TEST_F(HistoryDamageTest, VerdictsAreRecoveredFromTheFolders) {
   JobRecord job = MakeJob(IdOf(1));
   job.directory = home_ + "/jobs/" + job.id;
   {
@@ -238,6 +235,8 @@ TEST_F(HistoryDamageTest, VerdictsComeBackFromTheFolders) {
   EXPECT_EQ(history->GetJob(IdOf(2))->state, JobState::kUnreachable);
 }
 
+// The launcher writes the folder before it adds the job; a rebuild in between must not prevent
+// that.
 TEST_F(HistoryDamageTest, RecoveredJobsMayBeAdded) {
   Damage("garbage");
   const std::unique_ptr<History> history = OpenHistory();
@@ -246,7 +245,7 @@ TEST_F(HistoryDamageTest, RecoveredJobsMayBeAdded) {
   EXPECT_EQ(history->AddJob(MakeJob(IdOf(1)), {}).code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(HistoryDamageTest, OneSecondMaySeeTwoDamagedFiles) {
+TEST_F(HistoryDamageTest, TwoDamagedFilesInOneSecond) {
   FakeClock clock;
   HistoryOptions options;
   options.clock = &clock;

@@ -23,8 +23,8 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kLockPoll = absl::Milliseconds(5);
-constexpr char kLostReason[] = "history was damaged; how this job ended is not known";
-// SQLite's own names for the files beside a database.
+constexpr char kLostReason[] = "history was damaged; the outcome of this job is unknown";
+// The suffixes of SQLite's files beside a database.
 constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
 
 bool Exists(const std::string& path) {
@@ -45,7 +45,7 @@ absl::Status NotWritable(const std::string& path, int error) {
   }
   return absl::PermissionDeniedError(
       absl::StrCat(path, " is not writable: ", std::strerror(error),
-                   "; check who owns it, or set MUSTER_HOME to another directory"));
+                   "; check its owner, or set MUSTER_HOME to another directory"));
 }
 
 absl::Status FillNewDatabase(const std::string& path, const std::vector<JobFolder>& jobs,
@@ -87,8 +87,8 @@ HistoryFile::HistoryFile(std::string home, HistoryOptions options)
     : home_(std::move(home)), path_(JoinPath(home_, "history.db")), options_(std::move(options)) {}
 
 HistoryFile::~HistoryFile() {
-  // Closing tidies up the files beside the path, if the lock can keep them from changing hands
-  // meanwhile.
+  // Closing may touch the files beside the path, so it holds the lock where possible, lest the file
+  // be replaced meanwhile.
   const bool locked = lock_file_.valid() && ::flock(lock_file_.get(), LOCK_SH | LOCK_NB) == 0;
   if (!locked || !IsCurrent()) Drop();
 }
@@ -109,7 +109,7 @@ absl::Status HistoryFile::Use(absl::FunctionRef<absl::Status(Database&)> work) {
 absl::StatusOr<HistoryFile::Lock> HistoryFile::Acquire(LockMode mode) {
   const std::string path = JoinPath(home_, "history.lock");
   if (!lock_file_.valid()) {
-    MUSTER_RETURN_IF_ERROR(Annotate(MakeDirectories(home_), "no directory for the history"));
+    MUSTER_RETURN_IF_ERROR(Annotate(MakeDirectories(home_), "cannot create the history directory"));
     lock_file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock_file_.valid()) return NotWritable(home_, errno);
   }
@@ -119,7 +119,7 @@ absl::StatusOr<HistoryFile::Lock> HistoryFile::Acquire(LockMode mode) {
     if (errno != EWOULDBLOCK && errno != EINTR) return absl::ErrnoToStatus(errno, path);
     if (waited >= options_.busy_timeout) {
       return absl::UnavailableError(
-          absl::StrCat(path, " is held by another process; try again in a moment"));
+          absl::StrCat(path, " is locked by another process; try again in a moment"));
     }
     absl::SleepFor(kLockPoll);
     waited += kLockPoll;
@@ -147,8 +147,8 @@ void HistoryFile::Drop() { database_.reset(); }
 
 absl::Status HistoryFile::Repair() {
   MUSTER_ASSIGN_OR_RETURN(Lock lock, Acquire(LockMode::kExclusive));
-  // A database that is open here is the one that was found damaged. Any other may have been
-  // repaired by the process that held the lock before.
+  // If the database open here is still at the path, it is the damaged one. Any other may have been
+  // repaired by the previous holder of the lock.
   const bool known_damaged = IsCurrent();
   if (!known_damaged) {
     const absl::Status status = OpenExisting();
@@ -158,11 +158,11 @@ absl::Status HistoryFile::Repair() {
   MUSTER_ASSIGN_OR_RETURN(const std::string damaged, MoveAside());
   MUSTER_ASSIGN_OR_RETURN(const int found, Create());
   MUSTER_RETURN_IF_ERROR(OpenExisting());
-  // Neither file nor jobs: a first start, and nothing to tell.
+  // Without a file and without jobs this is the first start: nothing to report.
   if (options_.notice && (!damaged.empty() || found > 0)) {
     options_.notice(absl::StrCat(
         "history.db was ", damaged.empty() ? "missing" : "damaged; moved to ", damaged, "; ",
-        Plural(found, "job"), " found again from ", found == 1 ? "its folder" : "their folders"));
+        Plural(found, "job"), " recovered from ", found == 1 ? "its folder" : "their folders"));
   }
   return absl::OkStatus();
 }
@@ -174,8 +174,8 @@ absl::StatusOr<std::string> HistoryFile::MoveAside() {
   std::string target = first;
   for (int i = 2; Exists(target); ++i) target = absl::StrCat(first, "-", i);
   const bool existed = Exists(path_);
-  // The database first: should this stop half way, the next creation finds the rest without an
-  // owner and moves it too, before SQLite could take it for the new file's.
+  // Moves the database first. If this process dies half way, the next rebuild also moves the
+  // leftover -wal and -shm, before SQLite could apply them to the new file.
   for (const char* suffix : kSuffixes) {
     const std::string from = absl::StrCat(path_, suffix);
     if (::rename(from.c_str(), absl::StrCat(target, suffix).c_str()) != 0 && errno != ENOENT) {

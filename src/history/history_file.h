@@ -1,4 +1,4 @@
-// history.db as a file: found, created, and when it is damaged moved aside and made anew.
+// The file history.db: opened, created, and moved aside and rebuilt if damaged.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +20,11 @@
 namespace muster {
 
 struct HistoryOptions {
-  // Told what the user should know, one line: that history.db was damaged, and where it is now.
-  // Must not call the history. May be empty.
+  // Called with one line for the user: that history.db was damaged or missing, and where the
+  // damaged file is now. Must not call the history. May be empty.
   std::function<void(absl::string_view)> notice;
   absl::Duration busy_timeout = absl::Seconds(10);
-  const Clock* clock = &Clock::Real();  // names the damaged file
+  const Clock* clock = &Clock::Real();  // for the name of the damaged file
 };
 
 struct FileIdentity {
@@ -33,9 +33,10 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// Every use holds history.lock shared; replacing the file takes it exclusively. So nobody works on
-// a file that is being moved, and of two processes that find the damage one repairs and the other
-// finds it repaired. Not thread-safe.
+// Every use holds history.lock shared; replacing the file takes it exclusively. So no process works
+// on a file that is being moved, and if two processes find the damage, one repairs it and the other
+// finds it repaired. Lock order: history.lock, then SQLite's write lock.
+// Not thread-safe.
 class HistoryFile {
  public:
   HistoryFile(std::string home, HistoryOptions options);
@@ -43,11 +44,11 @@ class HistoryFile {
   HistoryFile(const HistoryFile&) = delete;
   HistoryFile& operator=(const HistoryFile&) = delete;
 
-  // Calls `work` with the file that is at the path now. When opening it or `work` finds it damaged
-  // (or it is missing), the file is made anew and `work` called once more.
+  // Calls `work` with the database that is currently at the path. If it is missing, or opening it
+  // or `work` returns DataLoss, rebuilds the file and calls `work` once more.
   absl::Status Use(absl::FunctionRef<absl::Status(Database&)> work);
 
-  // The file that `work` is called with.
+  // The identity of the file that Use() passes to `work`.
   const FileIdentity& identity() const { return identity_; }
 
  private:
@@ -57,12 +58,14 @@ class HistoryFile {
   absl::StatusOr<Lock> Acquire(LockMode mode);
   bool IsCurrent() const;
   absl::Status OpenExisting();
-  // Closes without touching the files beside the path.
+  // Closes the database without touching the files beside the path.
   void Drop();
   absl::Status Repair();
-  // Where the file is now; "" when there was none.
+  // Renames the damaged file and returns its new path, or "" if there was none. REQUIRES: exclusive
+  // lock.
   absl::StatusOr<std::string> MoveAside();
-  // A whole database under another name, with every job that has a folder; then renamed.
+  // Builds a database from the jobs' folders under another name and renames it into place. Returns
+  // the number of jobs. REQUIRES: exclusive lock.
   absl::StatusOr<int> Create();
 
   const std::string home_;

@@ -1,4 +1,4 @@
-// Several processes at the same history, and processes that are killed while they write.
+// Several processes using one history, and processes killed while they write.
 #include <csignal>
 #include <random>
 
@@ -24,7 +24,7 @@ class HistoryProcessTest : public HistoryTest {
     return query->Text(0);
   }
 
-  // What the repair does, by hand and without its lock's courtesy: the file is gone from its place.
+  // Replaces the file as a repair does, but without taking the lock.
   void MoveDatabaseAside() const {
     for (const char* suffix : {"", "-wal", "-shm"}) {
       std::error_code ignored;
@@ -54,7 +54,7 @@ TEST_F(HistoryProcessTest, EightWritersLoseNothing) {
   constexpr int kChanges = 50;
   std::vector<pid_t> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
-    // The file does not exist yet: they race to create it, too.
+    // The file does not exist yet, so they also race to create it.
     writers.push_back(Fork([&] {
       auto history = History::Open(home_);
       if (!history.ok()) return false;
@@ -85,7 +85,7 @@ TEST_F(HistoryProcessTest, EightWritersLoseNothing) {
   EXPECT_EQ(IntegrityOf(), "ok");
 }
 
-// Applies changes for ever, each one as number n in every table, and acknowledges each.
+// Applies changes forever, writes n into every table at change n, and acknowledges each.
 bool WriteForEver(const std::string& home, const Pipe& acknowledged) {
   auto history = History::Open(home);
   if (!history.ok()) return false;
@@ -101,7 +101,7 @@ bool WriteForEver(const std::string& home, const Pipe& acknowledged) {
   }
 }
 
-TEST_F(HistoryProcessTest, KilledWriterLeavesWhatItAcknowledgedAndNothingHalf) {
+TEST_F(HistoryProcessTest, KilledWriterKeepsAcknowledgedChangesAtomic) {
   std::minstd_rand random(7);
   int64_t total = 0;
   for (int round = 0; round < 20; ++round) {
@@ -127,7 +127,7 @@ TEST_F(HistoryProcessTest, KilledWriterLeavesWhatItAcknowledgedAndNothingHalf) {
   EXPECT_THAT(notices_, IsEmpty());
 }
 
-// With all of its tasks, before there is a supervisor.
+// Adds a job with all of its tasks, before there is a supervisor.
 bool AddJobAsRunDoes(const std::string& home) {
   auto history = History::Open(home);
   return history.ok() && (*history)
@@ -203,8 +203,8 @@ TEST_F(HistoryProcessTest, ReadersFollowTheNewFile) {
   EXPECT_EQ(reader->ListJobs()->front().id, "new-1");
 }
 
-// The last connection to a database deletes its -wal by name; when the database was moved, that
-// name is another's.
+// The last connection to a database deletes its -wal by name; after a move, that name belongs to
+// another file.
 TEST_F(HistoryProcessTest, ClosingAMovedFileLeavesTheNewOneAlone) {
   std::unique_ptr<History> old_history = OpenHistory();
   ASSERT_TRUE(old_history->AddJob(MakeJob("old-1"), {}).ok());
@@ -224,7 +224,7 @@ TEST_F(HistoryProcessTest, ClosingAMovedFileLeavesTheNewOneAlone) {
   EXPECT_TRUE(OpenHistory()->GetJob("new-1").ok());
 }
 
-TEST_F(HistoryProcessTest, OfManyWhoFindTheDamageOneRepairs) {
+TEST_F(HistoryProcessTest, OnlyOneProcessRepairs) {
   for (int i = 0; i < 5; ++i) WriteJobFolder(MakeJob(absl::StrCat("j-", i), i));
   ASSERT_TRUE(WriteFileAtomically(DatabasePath(), std::string(10'000, 'x')).ok());
   Pipe notices;

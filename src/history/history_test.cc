@@ -84,7 +84,7 @@ std::vector<std::string> Ids(const absl::StatusOr<std::vector<JobRecord>>& jobs)
   return ids;
 }
 
-TEST_F(HistoryTest, FirstOpenMakesAPrivateFileAndSaysNothing) {
+TEST_F(HistoryTest, FirstOpenCreatesAPrivateFileWithoutANotice) {
   const std::string home = home_;
   home_ = JoinPath(home, "new/home");
   ASSERT_NE(OpenHistory(), nullptr);
@@ -95,7 +95,7 @@ TEST_F(HistoryTest, FirstOpenMakesAPrivateFileAndSaysNothing) {
   home_ = home;
 }
 
-TEST_F(HistoryTest, EveryFieldComesBack) {
+TEST_F(HistoryTest, EveryFieldIsReadBack) {
   OpenHistory()->AddJob(FullJob(), {FullTask(), MakeTask({"ps", 0})}).IgnoreError();
   const std::unique_ptr<History> history = OpenHistory();
   const absl::StatusOr<JobRecord> job = history->GetJob("mnist-1");
@@ -108,13 +108,13 @@ TEST_F(HistoryTest, EveryFieldComesBack) {
   ExpectEqual(tasks->at(1), MakeTask({"ps", 0}));
 }
 
-TEST_F(HistoryTest, JobsWithoutOptionalFieldsComeBackWithoutThem) {
+TEST_F(HistoryTest, AbsentOptionalFieldsStayAbsent) {
   const std::unique_ptr<History> history = OpenHistory();
   ASSERT_TRUE(history->AddJob(MakeJob("a-1"), {}).ok());
   ExpectEqual(*history->GetJob("a-1"), MakeJob("a-1"));
 }
 
-TEST_F(HistoryTest, KnownIdsAreRefused) {
+TEST_F(HistoryTest, DuplicateIdsAreRejected) {
   const std::unique_ptr<History> history = OpenHistory();
   ASSERT_TRUE(history->AddJob(MakeJob("a-1"), {}).ok());
   EXPECT_EQ(history->AddJob(MakeJob("a-1"), {}).code(), absl::StatusCode::kAlreadyExists);
@@ -194,7 +194,7 @@ TEST_F(HistoryTest, ListsNewestFirst) {
   EXPECT_THAT(Ids(history->FinishedBeyond(9)), IsEmpty());
 }
 
-TEST_F(HistoryTest, DeleteTakesTasksAndEventsWithIt) {
+TEST_F(HistoryTest, DeleteRemovesTasksAndEvents) {
   const std::unique_ptr<History> history = OpenHistory();
   StateChange change;
   change.job = MakeJob("a-1");
@@ -219,7 +219,7 @@ TEST_F(HistoryTest, NewerFormatIsLeftAlone) {
   EXPECT_THAT(MovedAside(), IsEmpty());
 }
 
-TEST_F(HistoryTest, StatesOfALaterMusterDoNotHideTheOtherJobs) {
+TEST_F(HistoryTest, UnknownStatesDoNotHideOtherJobs) {
   const std::unique_ptr<History> history = OpenHistory();
   ASSERT_TRUE(history->AddJob(MakeJob("a-1"), {}).ok());
   auto database = Database::Open(DatabasePath(), absl::Seconds(1));
@@ -230,7 +230,7 @@ TEST_F(HistoryTest, StatesOfALaterMusterDoNotHideTheOtherJobs) {
   EXPECT_THAT(job->reason, HasSubstr("Hibernating"));
 }
 
-TEST_F(HistoryTest, UnwritableHomeSaysWhatToDo) {
+TEST_F(HistoryTest, UnwritableHomeErrorNamesTheRemedy) {
   ASSERT_EQ(::chmod(home_.c_str(), 0555), 0);
   EXPECT_TRUE(Succeeded(Fork([&] {
     if (::geteuid() == 0 && ::setuid(65534) != 0) return false;
@@ -278,8 +278,8 @@ TEST_F(HistoryTest, TenThousandJobsAreListedAtOnce) {
 
 TEST_F(HistoryTest, AJobPassesFromItsSubmitterToItsSupervisorOnce) {
   const std::unique_ptr<History> history = OpenHistory();
-  const ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .place = "b"};
-  const ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .place = "b"};
+  const ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .host = "b"};
+  const ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .host = "b"};
   JobRecord pending = MakeJob("a-1", 0, JobState::kPending);
   pending.supervisor = submitter;
   JobRecord lost = pending;
@@ -287,13 +287,13 @@ TEST_F(HistoryTest, AJobPassesFromItsSubmitterToItsSupervisorOnce) {
   JobRecord started = MakeJob("a-1", 0, JobState::kStarting);
   started.supervisor = supervisor;
 
-  // The supervisor comes first: who takes the submitter's death for the job's comes too late.
+  // The supervisor wins: a later attempt to mark the job as dead with its submitter fails.
   ASSERT_TRUE(history->AddJob(pending, {}).ok());
   ASSERT_TRUE(history->Apply({.job = started}).ok());
   EXPECT_EQ(history->Apply({.job = lost}).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(history->GetJob("a-1")->state, JobState::kStarting);
 
-  // The other way round: the job stays as it was marked, and the supervisor learns of it.
+  // The other order: the job stays as marked, and the supervisor gets the error.
   ASSERT_TRUE(history->DeleteJob("a-1").ok());
   ASSERT_TRUE(history->AddJob(pending, {}).ok());
   ASSERT_TRUE(history->Apply({.job = lost}).ok());

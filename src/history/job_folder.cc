@@ -21,7 +21,7 @@ namespace muster {
 namespace {
 
 constexpr int64_t kMaxBytes = 64 << 20;
-// Beyond this a time no longer fits into the nanoseconds that the history counts in.
+// Later times overflow the nanoseconds that the history stores.
 constexpr int64_t kMaxMillis = std::numeric_limits<int64_t>::max() / 1'000'000;
 
 absl::Status Mistake(const char* key, absl::string_view expected) {
@@ -38,7 +38,7 @@ absl::Status ReadText(const nlohmann::json& json, const char* key, std::string& 
 absl::StatusOr<int64_t> ReadInteger(const nlohmann::json& json, const char* key, int64_t max) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number_integer()) return Mistake(key, "a whole number");
-  // A number beyond int64_t reads as negative.
+  // A number beyond int64_t is read as negative, and so rejected.
   const int64_t number = found->get<int64_t>();
   if (number < 0 || number > max) return Mistake(key, absl::StrCat("from 0 to ", max));
   return number;
@@ -61,7 +61,8 @@ absl::Status ReadVerdict(const nlohmann::json& json, JobRecord& job) {
   std::string state;
   MUSTER_RETURN_IF_ERROR(ReadText(json, "state", state));
   const std::optional<JobState> known = ParseJobState(state);
-  if (!known.has_value() || !IsFinal(*known)) return Mistake("state", "that of an ended job");
+  if (!known.has_value() || !IsFinal(*known))
+    return Mistake("state", "Succeeded, Failed or Stopped");
   job.state = *known;
   MUSTER_RETURN_IF_ERROR(ReadText(json, "reason", job.reason));
   MUSTER_RETURN_IF_ERROR(ReadText(json, "failure", job.failure));
@@ -173,7 +174,7 @@ std::vector<JobFolder> ReadJobFolders(const std::string& home) {
         ReadFile(JoinPath(folder->path().string(), kJobFolderFile), kMaxBytes);
     if (!text.ok()) continue;
     absl::StatusOr<JobFolder> job = JobFolderFromJson(*text);
-    // A folder that was copied or renamed must not bring a second job of the same id.
+    // Skips copied and renamed folders, which would add a second job with the same id.
     if (!job.ok() || job->job.id != folder->path().filename().string()) continue;
     jobs.push_back(*std::move(job));
   }

@@ -1,4 +1,4 @@
-// job.json in a job's folder: enough of a job to know it again when the history is lost.
+// job.json in a job's folder: enough of a job to recover it when the history is lost.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace muster {
 
 inline constexpr char kJobFolderFile[] = "job.json";
 
-// A job as its folder tells it. Before the job has ended only what never changes is there: id,
-// name, platform, created (to the millisecond), directory, model_dir, resumed_from and which tasks
-// it has; from its end on also its state and how each task ended.
+// A job as recorded in its folder. Before the job ends, the record has only the fields that never
+// change: id, name, platform, created (to the millisecond), directory, model_dir, resumed_from and
+// the ids of the tasks. After its end it also has the state of the job and of each task.
 struct JobFolder {
   JobRecord job;
   std::vector<TaskRecord> tasks;
 };
 
 std::string JobFolderToJson(const JobRecord& job, const std::vector<TaskRecord>& tasks);
+// Returns InvalidArgument, with the key, if the text is not a valid record.
 absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view json);
 
-// The jobs in <home>/jobs/<id>/job.json, oldest first. Folders without a readable one are passed
-// over.
+// Returns the jobs in <home>/jobs/<id>/job.json, oldest first. Skips folders without a valid file.
 std::vector<JobFolder> ReadJobFolders(const std::string& home);
 
 }  // namespace muster

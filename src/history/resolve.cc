@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "base/terminal_text.h"
 #include "base/units.h"
 #include "history/rows.h"
@@ -28,7 +28,8 @@ absl::StatusOr<std::vector<JobRecord>> Find(Database& database, absl::string_vie
 }
 
 absl::Status Ambiguous(absl::string_view reference, const std::vector<JobRecord>& jobs) {
-  std::string message = absl::StrCat("'", reference, "' could be any of ", jobs.size(), " jobs:");
+  std::string message =
+      absl::StrCat("'", reference, "' is ambiguous; it matches ", jobs.size(), " jobs:");
   for (size_t i = 0; i < std::min(jobs.size(), kMaxCandidates); ++i) {
     absl::StrAppend(&message, "\n  ", jobs[i].id, "  ", ToString(jobs[i].state), "  ",
                     FormatLocalTime(jobs[i].created));
@@ -55,7 +56,7 @@ absl::Status Unknown(Database& database, absl::string_view reference) {
 
 absl::StatusOr<JobRecord> ResolveJob(Database& database, absl::string_view reference) {
   if (reference.empty()) return absl::InvalidArgumentError("a job's name or id must not be empty");
-  // substr() instead of LIKE and GLOB, to which %, _ and * mean something.
+  // substr() instead of LIKE and GLOB, in which %, _ and * are special.
   constexpr absl::string_view kConditions[] = {
       "id = ?1", "name = ?1", "substr(id, 1, length(?1)) = ?1 OR substr(name, 1, length(?1)) = ?1"};
   std::vector<JobRecord> jobs;

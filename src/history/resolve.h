@@ -1,4 +1,4 @@
-// Which job a user means.
+// Resolves the name of a job as typed by a user.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,13 +8,13 @@
 
 namespace muster {
 
-// The first of these that names a job:
+// Returns the job that `reference` denotes, by the first rule that matches:
 //   1. an id;
 //   2. a name: the newest job of that name;
-//   3. the beginning of a name, when all jobs it could mean have that name: the newest of them;
-//   4. the beginning of an id or a name that only one job has.
-// FailedPrecondition when several remain, one candidate a line; NotFound, with the nearest name,
-// when none does. Letters stand for themselves: there are no wildcards.
+//   3. a prefix of a name, if all jobs that match have that name: the newest of them;
+//   4. a prefix of an id or a name that only one job has.
+// Returns FailedPrecondition if it is ambiguous, with one candidate per line, or NotFound, with the
+// nearest name. There are no wildcards.
 absl::StatusOr<JobRecord> ResolveJob(Database& database, absl::string_view reference);
 
 }  // namespace muster

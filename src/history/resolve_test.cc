@@ -39,14 +39,14 @@ TEST_F(ResolveTest, ExactNameIsTheNewestJobOfThatName) {
   EXPECT_EQ(IdOf("mnist"), "k2");
 }
 
-TEST_F(ResolveTest, UniqueBeginningsAreEnough) {
+TEST_F(ResolveTest, UniquePrefixesAreEnough) {
   Add("k1", "mnist");
   Add("q7", "cifar");
   EXPECT_EQ(IdOf("q"), "q7");
   EXPECT_EQ(IdOf("ci"), "q7");
 }
 
-TEST_F(ResolveTest, BeginningOfOneNameIsItsNewestJob) {
+TEST_F(ResolveTest, PrefixOfOneNameIsItsNewestJob) {
   Add("a1", "mnist");
   Add("a2", "mnist");
   EXPECT_EQ(IdOf("mn"), "a2");
@@ -64,7 +64,7 @@ TEST_F(ResolveTest, AmbiguityListsTheCandidates) {
   const absl::Status status = history_->Resolve("mn").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
-              testing::MatchesRegex("'mn' could be any of 2 jobs:\n"
+              testing::MatchesRegex("'mn' is ambiguous; it matches 2 jobs:\n"
                                     "  k2  Running  20[-0-9]+ [:0-9]+\n"
                                     "  k1  Running  20[-0-9]+ [:0-9]+"));
   for (int i = 0; i < 30; ++i) Add(absl::StrCat("n", i), absl::StrCat("mn", i));
@@ -80,7 +80,7 @@ TEST_F(ResolveTest, UnknownNamesGetASuggestion) {
   EXPECT_EQ(IdOf(""), "INVALID_ARGUMENT");
 }
 
-TEST_F(ResolveTest, WildcardsStandForThemselves) {
+TEST_F(ResolveTest, WildcardsAreLiteral) {
   Add("k1", "mnist");
   Add("k2", "a_b");
   Add("k3", "axb");

@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// "MSTR": tells our file from any other database that stands in its place.
+// "MSTR": distinguishes this file from other SQLite databases.
 constexpr int64_t kApplicationId = 0x4d535452;
 
 constexpr char kSchema[] = R"sql(
@@ -111,7 +111,7 @@ absl::Status WriteJob(Database& database, const JobRecord& job, bool recovered,
   insert.Bind(job.id, job.name, job.platform, ToString(job.state), IsFinal(job.state), job.reason,
               absl::ToUnixNanos(job.created), Nanos(job.started), Nanos(job.finished),
               job.directory, job.model_dir, job.resumed_from, job.tasks, pid, start_ticks,
-              supervisor.place, job.failure, recovered);
+              supervisor.host, job.failure, recovered);
   return insert.Run();
 }
 
@@ -121,12 +121,13 @@ JobRecord ReadJob(const Statement& row) {
   job.name = row.Text(1);
   job.platform = row.Text(2);
   job.reason = row.Text(5);
-  // A state that only a later muster knows must not keep the other jobs from being listed.
+  // A state written by a newer muster must not prevent the listing of other jobs.
   if (const std::optional<JobState> state = ParseJobState(row.Text(3))) {
     job.state = *state;
   } else {
     job.state = JobState::kUnreachable;
-    job.reason = absl::StrCat("its state '", row.Text(3), "' is not known to this muster");
+    job.reason =
+        absl::StrCat("state '", row.Text(3), "' is not supported by this version of muster");
   }
   job.created = absl::FromUnixNanos(row.Int(6));
   job.started = OptionalTime(row, 7);
@@ -192,14 +193,14 @@ absl::Status CheckSchema(Database& database, const std::string& path) {
       database.QueryInt("SELECT count(*) FROM sqlite_schema WHERE type = 'table' "
                         "AND name IN ('jobs', 'tasks', 'events')"));
   if (application != kApplicationId || version < 1) {
-    return absl::DataLossError(absl::StrCat(path, " is not a history of muster"));
+    return absl::DataLossError(absl::StrCat(path, " is not a Muster history database"));
   }
   if (version > kSchemaVersion) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " was written by a newer muster (its format is ", version,
-                     ", this muster knows ", kSchemaVersion, "); update muster"));
+        absl::StrCat(path, " was written by a newer muster (format ", version,
+                     "; this version supports up to ", kSchemaVersion, "); update muster"));
   }
-  if (tables != 3) return absl::DataLossError(absl::StrCat(path, " has lost its tables"));
+  if (tables != 3) return absl::DataLossError(absl::StrCat(path, " lacks its tables"));
   return absl::OkStatus();
 }
 
@@ -282,7 +283,7 @@ absl::StatusOr<std::vector<JobRecord>> ReadJobs(Statement& query) {
 }
 
 absl::StatusOr<std::vector<TaskRecord>> SelectTasks(Database& database, const std::string& job_id) {
-  // Rows are inserted in the job's order, so a role's place is that of its first row.
+  // Rows are inserted in the job's order, so the first row of a role determines its position.
   MUSTER_ASSIGN_OR_RETURN(
       Statement query,
       database.Prepare(absl::StrCat("SELECT ", kTaskColumns, " FROM tasks WHERE job_id = ? ",

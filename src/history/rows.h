@@ -1,4 +1,4 @@
-// The tables of history.db and their rows. docs/formats/history.md describes them for readers.
+// The tables of history.db and their rows, as documented in docs/formats/history.md.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,32 @@ namespace muster {
 inline constexpr int kSchemaVersion = 1;
 
 absl::Status CreateSchema(Database& database);
-// DataLoss when the tables are not there, FailedPrecondition when a newer muster wrote them.
+// Returns DataLoss if the tables are missing, FailedPrecondition if a newer muster wrote them.
 absl::Status CheckSchema(Database& database, const std::string& path);
 
 absl::Status UpsertJob(Database& database, const JobRecord& job);
-// False when the job is known already. A row that RecoverJob made does not count.
+// Returns false if the job exists already. Replaces a row that RecoverJob made.
 absl::StatusOr<bool> InsertJob(Database& database, const JobRecord& job);
-// A row made from the job's folder: whoever knows more replaces it.
+// Inserts a row built from the job's folder. Later writes of the job replace it.
 absl::Status RecoverJob(Database& database, const JobRecord& job);
 absl::Status UpsertTasks(Database& database, const std::string& job_id,
                          const std::vector<TaskRecord>& tasks);
 absl::Status DeleteTasks(Database& database, const std::string& job_id,
                          const std::vector<TaskId>& tasks);
-// Numbers the events from the one after the job's last, and not below `after` + 1. Returns the last
-// number that the job has.
+// Appends events, numbered from one above the job's last sequence number, and at least `after` + 1.
+// Returns the last sequence number of the job.
 absl::StatusOr<int64_t> AppendEvents(Database& database, const std::string& job_id,
                                      const std::vector<Event>& events, int64_t after);
 
-// `clauses` is what follows FROM jobs: WHERE …, ORDER BY …. Bind its parameters, then ReadJobs.
+// Prepares a SELECT of jobs. `clauses` follows FROM jobs: WHERE …, ORDER BY …. Bind its parameters,
+// then call ReadJobs.
 absl::StatusOr<Statement> PrepareJobs(Database& database, absl::string_view clauses);
 absl::StatusOr<std::vector<JobRecord>> ReadJobs(Statement& query);
 inline constexpr char kNewestFirst[] = " ORDER BY created_ns DESC, id DESC ";
 
-// Roles in the order in which the job named them, tasks by index.
+// Returns the tasks, roles in the job's order and then by index.
 absl::StatusOr<std::vector<TaskRecord>> SelectTasks(Database& database, const std::string& job_id);
-// limit 0 = all.
+// Returns at most `limit` (0 = all) events after sequence number `after`, in order.
 absl::StatusOr<std::vector<Event>> SelectEvents(Database& database, const std::string& job_id,
                                                 int64_t after, int limit);
 

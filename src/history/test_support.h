@@ -1,4 +1,4 @@
-// What the tests of this module share: a home of their own, records, child processes.
+// Test support for this module: a temporary home, records, child processes.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@
 
 namespace muster {
 
-// A home under the temporary directory, removed at the end.
+// A fixture with a temporary home.
 class HistoryTest : public testing::Test {
  protected:
   std::string DatabasePath() const { return JoinPath(home_, "history.db"); }
@@ -37,7 +37,7 @@ class HistoryTest : public testing::Test {
     return history.ok() ? *std::move(history) : nullptr;
   }
 
-  // The damaged files that were moved aside, without their -wal and -shm.
+  // Returns the damaged files that were moved aside, without their -wal and -shm.
   std::vector<std::string> MovedAside() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(home_)) {
@@ -61,7 +61,7 @@ class HistoryTest : public testing::Test {
   std::vector<std::string> notices_;
 };
 
-// Job number `i`: later numbers are newer.
+// Returns a job; a higher `i` makes it newer.
 inline JobRecord MakeJob(const std::string& id, int i = 0, JobState state = JobState::kRunning) {
   JobRecord job;
   job.id = id;
@@ -83,7 +83,7 @@ inline Event MakeEvent(std::string message) {
   return {0, absl::FromUnixSeconds(1'700'000'000), "task", "worker:0", std::move(message)};
 }
 
-// Runs `body` in a child process that ends with its result; gtest's expectations do not count
+// Runs `body` in a child process that exits with its result. gtest expectations have no effect
 // there.
 inline pid_t Fork(const std::function<bool()>& body) {
   const pid_t pid = ::fork();

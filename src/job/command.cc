@@ -4,7 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "job/task_launch.h"
 
 namespace muster {

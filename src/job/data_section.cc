@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "job/job_rules.h"
 
 namespace muster {

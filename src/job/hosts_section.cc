@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "codec/map_reader.h"
 #include "job/job_rules.h"
 

@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
-#include "base/spelling.h"
+#include "base/storage_schemes.h"
+#include "base/suggest.h"
 #include "base/units.h"
 #include "cluster/address.h"
 #include "job/parse.h"
@@ -151,7 +152,8 @@ void CheckEnvName(absl::string_view name, codec::Mark mark, codec::Diagnostics& 
 std::string ResolveStorage(absl::string_view path, absl::string_view working_dir,
                            absl::string_view what, codec::Mark mark,
                            codec::Diagnostics& diagnostics) {
-  static const auto& kSchemes = *new std::vector<std::string>{"file", "gs", "s3", "hdfs"};
+  static const auto& kSchemes =
+      *new std::vector<std::string>(kStorageSchemes.begin(), kStorageSchemes.end());
   if (path.empty()) {
     diagnostics.Add(mark, absl::StrCat(what, " is empty; expected a path or a URL"));
     return "";

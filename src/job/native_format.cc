@@ -192,14 +192,13 @@ class NativeReader {
   }
 
   Resources ReadResources(const Node& node, std::string what) {
-    constexpr double kMostCpus = 4096;
-    constexpr int64_t kMostGpus = 1024;
+    constexpr double kMaxCpus = 4096;
+    constexpr int64_t kMaxGpus = 1024;
     Resources resources;
     MapReader reader(node, std::move(what), diagnostics_);
-    resources.cpus = reader.Number("cpus", 0, kMostCpus);
+    resources.cpus = reader.Number("cpus", 0, kMaxCpus);
     resources.memory_bytes = reader.Bytes("memory");
-    if (const auto gpus = reader.Int("gpus", 0, kMostGpus))
-      resources.gpus = static_cast<int>(*gpus);
+    if (const auto gpus = reader.Int("gpus", 0, kMaxGpus)) resources.gpus = static_cast<int>(*gpus);
     reader.Finish();
     return resources;
   }

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 
 namespace muster {
 namespace {

@@ -64,7 +64,7 @@ std::optional<double> ReadQuantity(const codec::Key& key, const Node& value,
 
 void ReadLimits(const Node& limits, const std::string& what, Resources& resources,
                 Diagnostics& diagnostics) {
-  constexpr double kMostGpus = 1024;
+  constexpr double kMaxGpus = 1024;
   for (const auto& [key, value] : limits.entries) {
     const bool gpu =
         absl::EndsWith(key.name, "gpu");  // nvidia.com/gpu, alpha.kubernetes.io/nvidia-gpu
@@ -73,7 +73,7 @@ void ReadLimits(const Node& limits, const std::string& what, Resources& resource
     if (!quantity) continue;
     if (key.name == "cpu") resources.cpus = *quantity;
     if (key.name == "memory") resources.memory_bytes = static_cast<int64_t>(*quantity);
-    if (gpu) resources.gpus = static_cast<int>(std::min(*quantity, kMostGpus));
+    if (gpu) resources.gpus = static_cast<int>(std::min(*quantity, kMaxGpus));
   }
 }
 

@@ -52,7 +52,7 @@ std::optional<StallPolicy> ReadStall(MapReader& policies, Diagnostics& diagnosti
 
 void ReadLogs(MapReader& reader, Policies& policies, Diagnostics& diagnostics) {
   constexpr int64_t kSmallestLog = 4096;
-  constexpr int64_t kMostLogs = 1000;
+  constexpr int64_t kMaxLogs = 1000;
   const Node* node = reader.Find("logs");
   if (node == nullptr) return;
   MapReader logs(*node, "logs", diagnostics);
@@ -64,7 +64,7 @@ void ReadLogs(MapReader& reader, Policies& policies, Diagnostics& diagnostics) {
           absl::StrCat("'rotate_at' of logs must be ", FormatBytes(kSmallestLog), " or more"));
     }
   }
-  policies.log_keep = static_cast<int>(logs.Int("keep", 0, kMostLogs).value_or(policies.log_keep));
+  policies.log_keep = static_cast<int>(logs.Int("keep", 0, kMaxLogs).value_or(policies.log_keep));
   logs.Finish();
 }
 
@@ -83,12 +83,12 @@ void ReadBackoff(MapReader& reader, Policies& policies, Diagnostics& diagnostics
 }  // namespace
 
 PoliciesSection ReadPolicies(const Node& node, Diagnostics& diagnostics) {
-  constexpr int64_t kMostRestarts = 1'000'000;
+  constexpr int64_t kMaxRestarts = 1'000'000;
   PoliciesSection section;
   Policies& policies = section.policies;
   MapReader reader(node, "policies", diagnostics);
-  policies.max_restarts = static_cast<int>(
-      reader.Int("max_restarts", 0, kMostRestarts).value_or(policies.max_restarts));
+  policies.max_restarts =
+      static_cast<int>(reader.Int("max_restarts", 0, kMaxRestarts).value_or(policies.max_restarts));
   policies.restart_scope =
       ReadEnum<RestartScope>(reader, "restart_scope").value_or(policies.restart_scope);
   section.restart = ReadEnum<RestartPolicy>(reader, "restart");

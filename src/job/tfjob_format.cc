@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/spelling.h"
+#include "base/suggest.h"
 #include "codec/map_reader.h"
 #include "job/enum_names.h"
 #include "job/job_rules.h"

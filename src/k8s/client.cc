@@ -12,18 +12,18 @@ namespace {
 
 constexpr int kListTries = 3;
 constexpr int kMaxPages = 100'000;
-// In memory a page takes several times that, for a moment.
+// A parsed page takes several times as much memory.
 constexpr int64_t kMaxPageBytes = int64_t{16} << 20;
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-absl::StatusOr<Json> AnswerOf(const ApiRequest& request, const net::Response& response) {
+absl::StatusOr<Json> ParseResponse(const ApiRequest& request, const net::Response& response) {
   Json json = ParseObject(response.body);
   if (json.is_object()) return json;
   return absl::DataLossError(absl::StrCat("cannot ", request.Describe(),
-                                          ": the server answers with what is no object; is it a "
+                                          ": the response is not an object; is the server a "
                                           "Kubernetes API server?"));
 }
 
@@ -34,7 +34,7 @@ class LogSink final : public net::BodySink {
     status_ = take_(bytes);
     return status_;
   }
-  absl::Status Rewind() override { return absl::InternalError("a log is not read again"); }
+  absl::Status Rewind() override { return absl::InternalError("a log cannot be rewound"); }
   const absl::Status& status() const { return status_; }
 
  private:
@@ -62,26 +62,27 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClusterConfig config,
 Client::Client(ClusterConfig config, ClientOptions options, std::unique_ptr<net::HttpClient> http)
     : transport_(std::move(config), std::move(options), std::move(http)) {}
 
-ObjectKey Client::Placed(const ResourceKind& kind, ObjectKey key) const {
-  if (!kind.namespaced) key.name_space.clear();
-  if (kind.namespaced && key.name_space.empty()) key.name_space = name_space();
+ObjectKey Client::WithNamespace(const ResourceKind& kind, ObjectKey key) const {
+  if (!kind.namespaced) key.ns.clear();
+  if (kind.namespaced && key.ns.empty()) key.ns = ns();
   return key;
 }
 
 absl::StatusOr<Json> Client::Write(ApiRequest request, const Json& body) {
   const std::string text = Dump(body);
   request.body = text;
-  if (request.call.without_answer) request.detail = Detail::kMetadata;
+  if (request.call.discard_response) request.detail = Detail::kMetadata;
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
-  if (request.call.without_answer) return Json();
-  return AnswerOf(request, response);
+  if (request.call.discard_response) return Json();
+  return ParseResponse(request, response);
 }
 
 absl::StatusOr<Json> Client::Get(const ResourceKind& kind, const ObjectKey& key,
                                  const CallOptions& call) {
-  const ApiRequest request{.verb = "get", .kind = kind, .key = Placed(kind, key), .call = call};
+  const ApiRequest request{
+      .verb = "get", .kind = kind, .key = WithNamespace(kind, key), .call = call};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.Send(request));
-  return AnswerOf(request, response);
+  return ParseResponse(request, response);
 }
 
 absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const ListOptions& options,
@@ -91,25 +92,25 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
   for (int page = 0; page < kMaxPages; ++page) {
     ApiRequest request{.verb = "list",
                        .kind = kind,
-                       .key = {.name_space = options.selection.name_space},
+                       .key = {.ns = options.selection.ns},
                        .query = options.selection.Query(),
                        .detail = options.detail,
                        .call = options.call};
     if (page_size > 0) request.query.emplace_back("limit", absl::StrCat(page_size));
     if (!next.empty()) request.query.emplace_back("continue", next);
-    if (page_size > 1) request.max_answer = kMaxPageBytes;
+    if (page_size > 1) request.max_response_bytes = kMaxPageBytes;
     const auto response = transport_.Send(request);
     const bool too_large = absl::IsOutOfRange(response.status()) && !IsGone(response.status());
     if (too_large && page_size != 1) {
       page_size = page_size == 0 ? std::max<int64_t>(1, options.page_size) : page_size / 2;
-      continue;  // the same page, of fewer objects
+      continue;  // the same page, with fewer objects
     }
     MUSTER_RETURN_IF_ERROR(response.status());
-    MUSTER_ASSIGN_OR_RETURN(Json json, AnswerOf(request, *response));
+    MUSTER_ASSIGN_OR_RETURN(Json json, ParseResponse(request, *response));
     list.resource_version = ResourceVersionOf(json);
     for (Json& item : json["items"]) {
       if (!item.is_object()) continue;
-      // The server leaves out of a list's items what is the same for all.
+      // The server omits apiVersion and kind from the items of a list.
       item["apiVersion"] = kind.ApiVersion();
       item["kind"] = std::string(kind.kind);
       if (options.transform) options.transform(item);
@@ -117,16 +118,16 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
     }
     const std::string before = std::exchange(next, TextAt(json, "/metadata/continue"));
     if (next.empty()) return list;
-    if (next == before) break;
+    if (next == before) break;  // a broken server
   }
-  return absl::DataLossError(absl::StrCat("the list of ", kind.plural, " comes to no end"));
+  return absl::DataLossError(absl::StrCat("the list of ", kind.plural, " does not end"));
 }
 
 absl::StatusOr<ObjectList> Client::List(const ResourceKind& kind, const ListOptions& options) {
   for (int tries = 1;; ++tries) {
     const bool last = tries == kListTries;
-    auto list =
-        ListOnce(kind, options, last ? 0 : options.page_size);  // what is whole cannot expire
+    // The last attempt reads one page, which cannot expire.
+    auto list = ListOnce(kind, options, last ? 0 : options.page_size);
     if (last || !IsGone(list.status())) return list;
   }
 }
@@ -135,23 +136,24 @@ absl::StatusOr<Json> Client::Create(const ResourceKind& kind, const Json& object
                                     const CallOptions& call) {
   return Write({.verb = "create",
                 .kind = kind,
-                .key = Placed(kind, KeyOf(object)),
-                .repeatable = false,
+                .key = WithNamespace(kind, KeyOf(object)),
+                .idempotent = false,
                 .call = call},
                object);
 }
 
 absl::StatusOr<Json> Client::Update(const ResourceKind& kind, const Json& object,
                                     const CallOptions& call) {
-  return Write({.verb = "update", .kind = kind, .key = Placed(kind, KeyOf(object)), .call = call},
-               object);
+  return Write(
+      {.verb = "update", .kind = kind, .key = WithNamespace(kind, KeyOf(object)), .call = call},
+      object);
 }
 
 absl::StatusOr<Json> Client::Patch(const ResourceKind& kind, const ObjectKey& key,
                                    const Json& patch, const CallOptions& call) {
   return Write({.verb = "patch",
                 .kind = kind,
-                .key = Placed(kind, key),
+                .key = WithNamespace(kind, key),
                 .content_type = call.strategic_patch ? "application/strategic-merge-patch+json"
                                                      : "application/merge-patch+json",
                 .call = call},
@@ -162,7 +164,7 @@ absl::StatusOr<Json> Client::Apply(const ResourceKind& kind, const Json& object,
                                    const CallOptions& call) {
   return Write({.verb = "patch",
                 .kind = kind,
-                .key = Placed(kind, KeyOf(object)),
+                .key = WithNamespace(kind, KeyOf(object)),
                 .query = {{"fieldManager", transport_.options().field_manager},
                           {"force", force ? "true" : "false"}},
                 .content_type = "application/apply-patch+yaml",
@@ -181,9 +183,9 @@ absl::Status Client::Delete(const ResourceKind& kind, const ObjectKey& key,
   const std::string text = Dump(body);
   const ApiRequest request{.verb = "delete",
                            .kind = kind,
-                           .key = Placed(kind, key),
+                           .key = WithNamespace(kind, key),
                            .body = text,
-                           .repeatable = !options.uid.empty(),
+                           .idempotent = !options.uid.empty(),
                            .call = options.call};
   return transport_.Send(request).status();
 }
@@ -193,19 +195,19 @@ absl::Status Client::ReadLog(const ObjectKey& pod, const LogOptions& options,
   LogSink sink(take);
   ApiRequest request{.verb = "get",
                      .kind = kPods,
-                     .key = Placed(kPods, pod),
+                     .key = WithNamespace(kPods, pod),
                      .sink = &sink,
                      .call = {.subresource = "log", .stop = options.stop}};
-  const auto ask = [&](const char* name, const std::string& value) {
+  const auto add = [&](const char* name, const std::string& value) {
     request.query.emplace_back(name, value);
   };
-  if (!options.container.empty()) ask("container", options.container);
-  if (options.follow) ask("follow", "true");
-  if (options.previous) ask("previous", "true");
-  if (options.timestamps) ask("timestamps", "true");
-  if (options.tail_lines) ask("tailLines", absl::StrCat(*options.tail_lines));
-  if (options.since) ask("sinceTime", Timestamp(*options.since));
-  // A program may have nothing to say for days.
+  if (!options.container.empty()) add("container", options.container);
+  if (options.follow) add("follow", "true");
+  if (options.previous) add("previous", "true");
+  if (options.timestamps) add("timestamps", "true");
+  if (options.tail_lines) add("tailLines", absl::StrCat(*options.tail_lines));
+  if (options.since) add("sinceTime", Timestamp(*options.since));
+  // A program may print nothing for days.
   if (options.follow) request.idle_timeout = absl::InfiniteDuration();
   const absl::Status status = transport_.Send(request).status();
   return sink.status().ok() ? status : sink.status();
@@ -215,7 +217,7 @@ absl::StatusOr<Json> Client::GetPath(const std::string& path, const CallOptions&
   const ApiRequest request{
       .verb = "get", .kind = {.plural = path, .namespaced = false}, .call = call};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, transport_.SendTo(path, request));
-  return AnswerOf(request, response);
+  return ParseResponse(request, response);
 }
 
 }  // namespace muster::k8s

@@ -29,7 +29,7 @@ using testing::SizeIs;
 
 class ClientTest : public testing::Test {
  protected:
-  // Answers every request so.
+  // Sends this response to every request.
   void Answer(std::function<void(Exchange&)> answer) {
     server_.Intercept([answer = std::move(answer)](Exchange& exchange) {
       answer(exchange);
@@ -46,7 +46,7 @@ class ClientTest : public testing::Test {
   std::unique_ptr<Client> client_ = server_.NewClient();
 };
 
-TEST_F(ClientTest, ObjectsComeAndGo) {
+TEST_F(ClientTest, CreatesReadsUpdatesAndDeletes) {
   const auto created = client_->Create(kPods, MakePod("a", ""));
   ASSERT_TRUE(created.ok()) << created.status();
   EXPECT_EQ(KeyOf(*created), (ObjectKey{"default", "a"}));
@@ -60,14 +60,14 @@ TEST_F(ClientTest, ObjectsComeAndGo) {
   EXPECT_EQ(LabelOf(*client_->Get(kPods, {"", "a"}), "x"), "y");
   EXPECT_THAT(client_->List(kPods)->items, SizeIs(1));
   EXPECT_EQ(TextAt(client_->List(kPods)->items[0], "/kind"), "Pod");
-  EXPECT_THAT(client_->List(kPods, {.selection = {.name_space = "other"}})->items, SizeIs(0));
+  EXPECT_THAT(client_->List(kPods, {.selection = {.ns = "other"}})->items, SizeIs(0));
   EXPECT_TRUE(client_->Delete(kPods, {"", "a"}).ok());
   const absl::Status gone = client_->Get(kPods, {"", "a"}).status();
   EXPECT_TRUE(IsNoSuchObject(gone)) << gone;
   EXPECT_THAT(gone.message(), HasSubstr("cannot get pods 'a' in namespace 'default'"));
 }
 
-TEST_F(ClientTest, WhatIsSent) {
+TEST_F(ClientTest, SendsTheRequestOfTheApi) {
   std::vector<std::string> sent;
   Answer([&](Exchange& exchange) {
     const std::string body = exchange.Body();
@@ -100,7 +100,7 @@ TEST_F(ClientTest, WhatIsSent) {
           HasSubstr("GET /version ")));
 }
 
-TEST_F(ClientTest, Refusals) {
+TEST_F(ClientTest, ConvertsErrors) {
   const absl::Status forbidden =
       Refusal(403, "Forbidden",
               R"(pods "a" is forbidden: User "ada" cannot get resource "pods" in API group "")");
@@ -127,7 +127,7 @@ TEST_F(ClientTest, Refusals) {
   EXPECT_EQ(ApiErrorOf(absl::UnavailableError("x")), std::nullopt);
 }
 
-TEST_F(ClientTest, AnswersThatAreNone) {
+TEST_F(ClientTest, InvalidResponses) {
   Answer([](Exchange& exchange) { exchange.Reply(404, "404 page not found"); });
   EXPECT_TRUE(IsUnknownResource(client_->Get(kLeases, {"", "a"}).status()));
   Answer([](Exchange& exchange) { exchange.Reply(200, "<html>"); });
@@ -139,7 +139,7 @@ TEST_F(ClientTest, AnswersThatAreNone) {
   EXPECT_THAT(client_->Get(kPods, {"", "a"}).status().message(), HasSubstr("HTTP 403"));
 }
 
-TEST_F(ClientTest, TooManyRequestsAreSentAgainLater) {
+TEST_F(ClientTest, RetriesTooManyRequests) {
   std::atomic<int> count = 0;
   server_.Intercept([&](Exchange& exchange) {
     if (count++ >= 2) return false;
@@ -153,7 +153,7 @@ TEST_F(ClientTest, TooManyRequestsAreSentAgainLater) {
   EXPECT_EQ(ApiErrorOf(refused)->retry_after, absl::Seconds(7));
 }
 
-TEST_F(ClientTest, OnlyWhatIsSafeIsRepeated) {
+TEST_F(ClientTest, RetriesOnlyWhatIsSafe) {
   std::atomic<int> count = 0;
   Answer([&](Exchange& exchange) {
     ++count;
@@ -170,7 +170,7 @@ TEST_F(ClientTest, OnlyWhatIsSafeIsRepeated) {
   EXPECT_EQ(tries(client_->Delete(kPods, {"", "a"})), 1);
   const absl::Status created = client_->Create(kPods, MakePod("a")).status();
   EXPECT_EQ(tries(created), 1);
-  EXPECT_THAT(created.message(), HasSubstr("whether it was carried out is not known"));
+  EXPECT_THAT(created.message(), HasSubstr("may or may not have executed it"));
   Answer([&](Exchange& exchange) {
     ++count;
     exchange.Reply(500);
@@ -178,7 +178,7 @@ TEST_F(ClientTest, OnlyWhatIsSafeIsRepeated) {
   EXPECT_EQ(tries(client_->Create(kPods, MakePod("a")).status()), 1);
 }
 
-TEST_F(ClientTest, ListsComeInPages) {
+TEST_F(ClientTest, ReadsListsInPages) {
   Answer([](Exchange& exchange) {
     const bool second = absl::StrContains(exchange.target(), "continue=n%2F1");
     Json list = {{"metadata", {{"resourceVersion", "7"}, {"continue", second ? "" : "n/1"}}},
@@ -191,13 +191,13 @@ TEST_F(ClientTest, ListsComeInPages) {
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_THAT(list->items, SizeIs(2));
   EXPECT_EQ(NameOf(list->items[1]), "b");
-  EXPECT_EQ(KeyOf(list->items[1]).name_space, "");
+  EXPECT_EQ(KeyOf(list->items[1]).ns, "");
   EXPECT_EQ(list->resource_version, "7");
   EXPECT_EQ(server_.Count("limit=1"), 2);
 }
 
-// Objects of a megabyte each, together more than the answer to one page may be.
-TEST_F(ClientTest, PagesOfLargeObjectsAreShort) {
+// Objects of a megabyte each, together larger than the limit of one page.
+TEST_F(ClientTest, ReadsLargeObjectsInSmallerPages) {
   static constexpr int kObjects = 24;
   Answer([](Exchange& exchange) {
     const std::string target(exchange.target());
@@ -227,7 +227,7 @@ TEST_F(ClientTest, PagesOfLargeObjectsAreShort) {
   EXPECT_THAT(names, SizeIs(kObjects));
 }
 
-TEST_F(ClientTest, AListThatExpiresInTheMiddleBeginsAgain) {
+TEST_F(ClientTest, RestartsAListThatExpires) {
   std::atomic<int> expired = 0;
   Answer([&](Exchange& exchange) {
     if (absl::StrContains(exchange.target(), "continue=")) {
@@ -246,12 +246,12 @@ TEST_F(ClientTest, AListThatExpiresInTheMiddleBeginsAgain) {
   EXPECT_EQ(expired, 2);
 }
 
-TEST_F(ClientTest, AListWithoutEndIsNotFollowed) {
+TEST_F(ClientTest, EndlessListsAreAnError) {
   Answer([](Exchange& exchange) { exchange.Reply(200, R"({"metadata":{"continue":"x"}})"); });
   EXPECT_TRUE(absl::IsDataLoss(client_->List(kPods).status()));
 }
 
-TEST_F(ClientTest, WarningsAreHandedOver) {
+TEST_F(ClientTest, PassesWarningsOn) {
   std::vector<std::string> warnings;
   client_ =
       server_.NewClient({.on_warning = [&](const std::string& text) { warnings.push_back(text); }});
@@ -264,12 +264,12 @@ TEST_F(ClientTest, WarningsAreHandedOver) {
   EXPECT_THAT(warnings, ElementsAre("unknown field \"spec.x\"", "y"));
 }
 
-TEST_F(ClientTest, ALogIsReadAsItComes) {
+TEST_F(ClientTest, StreamsALog) {
   absl::Notification first;
   Answer([&](Exchange& exchange) {
     BeginStream(exchange);
     SendChunk(exchange, "one\n");
-    first.WaitForNotification();  // which the reader gives when it has that much
+    first.WaitForNotification();  // the reader has received that much
     SendChunk(exchange, "two\n");
     SendChunk(exchange, "");
   });
@@ -292,7 +292,7 @@ TEST_F(ClientTest, ALogIsReadAsItComes) {
             "sinceTime=2023-11-14T22%3A13%3A20Z");
 }
 
-TEST_F(ClientTest, ALogMayBeLeft) {
+TEST_F(ClientTest, TheReaderMayEndALog) {
   Answer([](Exchange& exchange) {
     BeginStream(exchange);
     SendChunk(exchange, "one\n");
@@ -318,15 +318,15 @@ TEST_F(ClientTest, ALogMayBeLeft) {
   EXPECT_TRUE(absl::IsUnavailable(client_->ReadLog({"b", "a"}, {.follow = true}, takes)));
 }
 
-TEST_F(ClientTest, ACallHasItsTime) {
+TEST_F(ClientTest, ACallHasATimeout) {
   Answer([](Exchange& exchange) { exchange.Stall(); });
   const absl::Time begin = absl::Now();
   EXPECT_TRUE(absl::IsUnavailable(
-      client_->Get(kPods, {"", "a"}, {.patience = absl::Milliseconds(300)}).status()));
+      client_->Get(kPods, {"", "a"}, {.timeout = absl::Milliseconds(300)}).status()));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
 }
 
-TEST_F(ClientTest, TheRateIsLimited) {
+TEST_F(ClientTest, LimitsTheRate) {
   client_ = server_.NewClient({.requests_per_second = 20, .burst = 2});
   const absl::Time begin = absl::Now();
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(client_->List(kPods).ok());
@@ -347,7 +347,7 @@ class TlsClientTest : public ClientTest {
   std::unique_ptr<net::TlsFront> front_;
 };
 
-TEST_F(TlsClientTest, WithACertificateOfItsOwn) {
+TEST_F(TlsClientTest, SendsAClientCertificate) {
   const net::TestCertificate own = authority_.Issue({.name = "ada"});
   const auto client =
       Connect({.hosts = "DNS:kubernetes"},
@@ -359,7 +359,7 @@ TEST_F(TlsClientTest, WithACertificateOfItsOwn) {
   EXPECT_EQ(front_->client_name(), "ada");
 }
 
-TEST_F(TlsClientTest, AServerThatIsNotToBeTrusted) {
+TEST_F(TlsClientTest, RejectsAnUntrustedServer) {
   const auto stranger =
       Connect({.hosts = "IP:127.0.0.1"}, {.authorities = net::TestAuthority().certificate()});
   EXPECT_THAT(stranger->List(kPods).status().message(),

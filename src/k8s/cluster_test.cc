@@ -20,7 +20,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// The kubeconfig of the cluster that tests share; "" when there can be none here.
+// Returns the kubeconfig of the cluster that tests share, or "" if this machine cannot run one.
 std::string SharedKubeconfig() {
   const char* named = std::getenv("MUSTER_CLUSTER_UP");
   const std::string script = named != nullptr ? named : absl::StrCat(MUSTER_TESTS, "/cluster/up");
@@ -77,7 +77,7 @@ class ClusterTest : public testing::Test {
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(ClusterTest, ObjectsComeChangeAndGo) {
+TEST_F(ClusterTest, CreatesReadsUpdatesAndDeletes) {
   const auto created = client_->Create(kConfigMaps, ConfigMap("a"));
   ASSERT_TRUE(created.ok()) << created.status();
   EXPECT_TRUE(IsExistingObject(client_->Create(kConfigMaps, ConfigMap("a")).status()));
@@ -101,12 +101,12 @@ TEST_F(ClusterTest, ObjectsComeChangeAndGo) {
   EXPECT_TRUE(IsNoSuchObject(client_->Delete(kConfigMaps, Key("a"))));
 }
 
-TEST_F(ClusterTest, ListsComeInPages) {
+TEST_F(ClusterTest, ReadsListsInPages) {
   for (int i = 0; i < 7; ++i) {
     ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap(absl::StrCat("c", i))).ok());
   }
   const auto list = client_->List(
-      kConfigMaps, {.selection = {.name_space = space_, .labels = "app=test"}, .page_size = 2});
+      kConfigMaps, {.selection = {.ns = space_, .labels = "app=test"}, .page_size = 2});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(list->items, SizeIs(7));
   EXPECT_EQ(TextAt(list->items[0], "/kind"), "ConfigMap");
@@ -145,7 +145,7 @@ TEST_F(ClusterTest, APodsStatusLogAndEvent) {
   EXPECT_EQ(ApiErrorOf(invalid)->causes[0].field, "metadata.name");
 }
 
-TEST_F(ClusterTest, WhatIsRefused) {
+TEST_F(ClusterTest, ConvertsErrors) {
   const ResourceKind nothing{"nobody.example", "v1", "things", "Thing"};
   EXPECT_TRUE(IsUnknownResource(client_->List(nothing).status()))
       << client_->List(nothing).status();
@@ -179,7 +179,7 @@ TEST_F(ClusterTest, WarningsOfTheServer) {
   EXPECT_THAT(warnings_, Contains(HasSubstr("deprecated")));
 }
 
-TEST_F(ClusterTest, AnInformerFollows) {
+TEST_F(ClusterTest, AnInformerFollowsChanges) {
   ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("a")).ok());
   absl::Mutex mutex;
   std::vector<std::string> told;
@@ -188,7 +188,7 @@ TEST_F(ClusterTest, AnInformerFollows) {
     told.push_back(text);
   };
   Informer informer(
-      *client_, {.kind = kConfigMaps, .selection = {.name_space = space_, .labels = "app=test"}},
+      *client_, {.kind = kConfigMaps, .selection = {.ns = space_, .labels = "app=test"}},
       {.added = [&](const Object& object) { tell("added " + NameOf(*object)); },
        .updated = [&](const Object&, const Object& object) { tell("updated " + NameOf(*object)); },
        .deleted = [&](const Object& object) { tell("deleted " + NameOf(*object)); }});
@@ -203,9 +203,9 @@ TEST_F(ClusterTest, AnInformerFollows) {
   EXPECT_THAT(told, testing::ElementsAre("added a", "added b", "updated b", "deleted a"));
 }
 
-TEST_F(ClusterTest, MetadataAloneIsSent) {
-  ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("a"), {.without_answer = true}).ok());
-  const Selection selection{.name_space = space_, .labels = "app=test"};
+TEST_F(ClusterTest, ReadsMetadataOnly) {
+  ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("a"), {.discard_response = true}).ok());
+  const Selection selection{.ns = space_, .labels = "app=test"};
   const auto list =
       client_->List(kConfigMaps, {.selection = selection, .detail = Detail::kMetadata});
   ASSERT_TRUE(list.ok()) << list.status();
@@ -247,7 +247,8 @@ constexpr char kPodStatus[] = R"({
                                  "startedAt": "2024-05-01T12:00:00Z",
                                  "finishedAt": "2024-05-01T12:00:01Z"}}}]})";
 
-// Of a pod what is read from protobuf, and is not null or false in one and missing in the other.
+// Returns the members of a pod that are read from protobuf, without those that are null or false in
+// one encoding and missing in the other.
 Json Comparable(Json pod) {
   const auto erase = [](Json& object, std::initializer_list<const char*> members) {
     for (const char* member : members) object.erase(member);
@@ -273,7 +274,7 @@ TEST_F(ClusterTest, PodsWithoutTheirSpec) {
                                                      {"controller", true}}});
   const auto created = client_->Create(kPods, pod);
   ASSERT_TRUE(created.ok()) << created.status();
-  const Selection selection{.name_space = space_};
+  const Selection selection{.ns = space_};
   const auto list = client_->List(kPods, {.selection = selection, .detail = Detail::kStatus});
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_THAT(list->items, SizeIs(1));
@@ -296,18 +297,18 @@ TEST_F(ClusterTest, PodsWithoutTheirSpec) {
   EXPECT_EQ(Comparable(seen), Comparable(*patched));
 }
 
-TEST_F(ClusterTest, RefusalsInEitherEncoding) {
+TEST_F(ClusterTest, ErrorsInEitherEncoding) {
   const auto written =
-      client_->Create(kConfigMaps, ConfigMap("Not A Name"), {.without_answer = true});
+      client_->Create(kConfigMaps, ConfigMap("Not A Name"), {.discard_response = true});
   EXPECT_TRUE(IsInvalid(written.status())) << written.status();
   EXPECT_THAT(written.status().message(), HasSubstr("metadata.name"));
   const auto read = client_->List(
-      kPods, {.selection = {.name_space = space_, .labels = "!!"}, .detail = Detail::kStatus});
+      kPods, {.selection = {.ns = space_, .labels = "!!"}, .detail = Detail::kStatus});
   EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << read.status();
   EXPECT_THAT(read.status().message(), HasSubstr("unable to parse requirement"));
 }
 
-TEST_F(ClusterTest, OneLeads) {
+TEST_F(ClusterTest, ElectsOneLeader) {
   LeaderElector a(*client_, {.lease = Key("lease"), .identity = "a"});
   LeaderElector b(*client_, {.lease = Key("lease"), .identity = "b"});
   auto step = a.Step();

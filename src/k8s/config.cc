@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/suggest.h"
 #include "codec/map_reader.h"
 #include "codec/yaml.h"
 #include "net/http.h"
@@ -57,7 +57,7 @@ absl::StatusOr<File> ReadKubeconfig(const std::string& path) {
   Diagnostics diagnostics(path);
   std::vector<Node> documents = codec::ParseYaml(text, {.bytes = kMaxFile}, diagnostics);
   if (diagnostics.empty() && documents.size() > 1) {
-    diagnostics.Add(documents[1].mark, "a kubeconfig file is one document, not several");
+    diagnostics.Add(documents[1].mark, "a kubeconfig file must be one document");
   }
   if (diagnostics.empty() && !documents.empty()) {
     const MapReader is_map(documents[0], "a kubeconfig file", diagnostics);
@@ -66,7 +66,7 @@ absl::StatusOr<File> ReadKubeconfig(const std::string& path) {
   return File{path, documents.empty() ? Node{} : std::move(documents[0])};
 }
 
-// The files that exist. NotFound when none does.
+// Reads the files that exist. Returns NotFound if none does.
 absl::StatusOr<std::vector<File>> ReadKubeconfigs(const Variables& variables) {
   std::vector<File> files;
   const std::vector<std::string> paths = PathsOf(variables);
@@ -79,9 +79,9 @@ absl::StatusOr<std::vector<File>> ReadKubeconfigs(const Variables& variables) {
   }
   if (!files.empty()) return files;
   return absl::NotFoundError(absl::StrCat(
-      "there is no kubeconfig file (",
+      "no kubeconfig file (",
       paths.empty() ? "neither KUBECONFIG nor HOME is set" : absl::StrJoin(paths, ", "),
-      "); name one in KUBECONFIG, or have your cluster's tools write ~/.kube/config"));
+      "); set KUBECONFIG, or create ~/.kube/config with the tools of your cluster"));
 }
 
 class Kubeconfig {
@@ -128,7 +128,7 @@ class Kubeconfig {
   }
 
  private:
-  // Until `visit` returns true.
+  // Visits all entries until `visit` returns true.
   template <typename Visit>
   void ForEach(const std::string& noun, const Visit& visit) const {
     for (const File& file : files_) {
@@ -155,23 +155,23 @@ class SectionReader {
   MapReader& map() { return reader_; }
   std::string Text(const char* key) { return reader_.String(key).value_or(""); }
 
-  // Relative to the file that it stands in.
+  // Resolves a path relative to the file that contains it.
   std::string Path(const char* key) {
     const std::string path = Text(key);
     return path.empty() ? "" : AbsolutePath(path, section_.file->folder());
   }
 
-  // `key`-data, in base 64, else the file that `key` names.
-  Material Pem(const std::string& key) {
+  // Returns the data of `key`-data, which is base64, or else the file that `key` names.
+  DataOrFile Pem(const std::string& key) {
     const std::string data_key = key + "-data";
     const std::string encoded = Text(data_key.c_str());
-    Material material;
+    DataOrFile material;
     if (encoded.empty()) {
       material.file = Path(key.c_str());
     } else if (!absl::Base64Unescape(encoded, &material.data)) {
-      Refuse(data_key, "is not base 64; write the file's content with `base64 -w0`");
+      Refuse(data_key, "is not base64; encode the file with `base64 -w0`");
     } else if (!LooksLikePem(material.data)) {
-      Refuse(data_key, "is not a PEM file in base 64");
+      Refuse(data_key, "is not a base64-encoded PEM file");
     }
     return material;
   }
@@ -191,7 +191,7 @@ class SectionReader {
   MapReader reader_;
 };
 
-absl::Status ReadPemFile(const std::string& what, const Material& material, std::string& pem) {
+absl::Status ReadPemFile(const std::string& what, const DataOrFile& material, std::string& pem) {
   pem = material.data;
   if (material.file.empty()) return absl::OkStatus();
   auto content = ReadFile(material.file, kMaxFile);
@@ -220,18 +220,18 @@ absl::Status ReadCluster(const Section& section, ClusterConfig& config) {
   SectionReader reader(section);
   config.server = reader.Text("server");
   while (absl::EndsWith(config.server, "/")) config.server.pop_back();
-  if (!net::IsPrivateAddress(config.server)) {
-    reader.Refuse("server", "must be a URL that begins with https://: credentials are sent there");
+  if (!net::IsSafeForSecrets(config.server)) {
+    reader.Refuse("server", "must be an https:// URL, since credentials are sent to it");
   }
   config.tls_server_name = reader.Text("tls-server-name");
   config.proxy = reader.Text("proxy-url");
   if (reader.map().Bool("insecure-skip-tls-verify").value_or(false)) {
     reader.Refuse("insecure-skip-tls-verify",
-                  "is not supported: the server's certificate is always checked; give its "
-                  "authority in 'certificate-authority', or 'tls-server-name' when it is for "
-                  "another name");
+                  "is not supported: the server's certificate is always verified; set "
+                  "'certificate-authority', or 'tls-server-name' if the certificate is for another "
+                  "name");
   }
-  const Material authorities = reader.Pem("certificate-authority");
+  const DataOrFile authorities = reader.Pem("certificate-authority");
   MUSTER_RETURN_IF_ERROR(reader.Finish());
   return ReadPemFile(
       absl::StrCat(section.file->path, ": 'certificate-authority' of ", section.what), authorities,
@@ -274,7 +274,7 @@ absl::Status ReadUser(const Section& section, ClusterConfig& config) {
   user.certificate = reader.Pem("client-certificate");
   user.key = reader.Pem("client-key");
   if (user.certificate.empty() != user.key.empty()) {
-    reader.Refuse("client-certificate", "and 'client-key' need each other");
+    reader.Refuse("client-certificate", "and 'client-key' must be set together");
   }
   user.username = reader.Text("username");
   user.password = reader.Text("password");
@@ -286,16 +286,16 @@ absl::Status ReadUser(const Section& section, ClusterConfig& config) {
   }
   for (const char* key : {"as-uid", "as-user-extra"}) {
     if (reader.map().Find(key) != nullptr) {
-      reader.Refuse(key, "is not supported; use 'as' and 'as-groups' alone");
+      reader.Refuse(key, "is not supported; use 'as' and 'as-groups' only");
     }
   }
   if (reader.map().Find("auth-provider") != nullptr) {
     reader.Refuse("auth-provider",
-                  "is not supported any more, by no client; use an 'exec' plugin, "
+                  "is no longer supported by any client; use an 'exec' plugin, "
                   "such as gke-gcloud-auth-plugin or kubelogin");
   }
   if (!net::FitsHeader(user.token.data)) {
-    reader.Refuse("token", "is no token: it has a space or a line's end in it");
+    reader.Refuse("token", "is not a token: it contains a space or a newline");
   }
   return reader.Finish();
 }
@@ -321,7 +321,7 @@ absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
   if (name.empty()) {
     return absl::NotFoundError(
         absl::StrCat(first,
-                     ": has no current context; choose one with --context or `kubectl config "
+                     ": no current context; choose one with --context or `kubectl config "
                      "use-context`; there are: ",
                      absl::StrJoin(kubeconfig.Names("context"), ", ")));
   }
@@ -332,7 +332,7 @@ absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
   SectionReader reader(section);
   const std::string cluster = reader.Text("cluster");
   config.user.name = reader.Text("user");
-  if (const std::string named = reader.Text("namespace"); !named.empty()) config.name_space = named;
+  if (const std::string named = reader.Text("namespace"); !named.empty()) config.ns = named;
   MUSTER_RETURN_IF_ERROR(reader.Finish());
   MUSTER_ASSIGN_OR_RETURN(const Section at, kubeconfig.Get("cluster", cluster, config.origin));
   MUSTER_RETURN_IF_ERROR(ReadCluster(at, config));
@@ -350,8 +350,7 @@ absl::StatusOr<ClusterConfig> InClusterConfig(const Variables& variables,
   const std::string port = variables("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
     return absl::NotFoundError(
-        "this is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
-        "set");
+        "not running in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
   }
   ClusterConfig config{.origin = "this pod's service account"};
   const bool bare_v6 = absl::StrContains(host, ':') && !absl::StartsWith(host, "[");
@@ -366,8 +365,8 @@ absl::StatusOr<ClusterConfig> InClusterConfig(const Variables& variables,
         absl::StrCat(read.message(), "; the pod needs automountServiceAccountToken: true"));
   }
   MUSTER_RETURN_IF_ERROR(read);
-  const auto name_space = ReadFile(JoinPath(folder, "namespace"), kMaxFile);
-  if (name_space.ok()) config.name_space = std::string(absl::StripAsciiWhitespace(*name_space));
+  const auto ns = ReadFile(JoinPath(folder, "namespace"), kMaxFile);
+  if (ns.ok()) config.ns = std::string(absl::StripAsciiWhitespace(*ns));
   return config;
 }
 

@@ -1,4 +1,5 @@
-// Where a cluster is, and who we are there: from a kubeconfig file, or from inside the cluster.
+// The address of a cluster and the user's credentials, from a kubeconfig file or a pod's service
+// account.
 #pragma once
 
 #include <map>
@@ -12,20 +13,20 @@
 
 namespace muster::k8s {
 
-// A program that signs us in (client.authentication.k8s.io), as the clouds' clusters have one.
+// A program that provides credentials (client.authentication.k8s.io).
 struct ExecPlugin {
   std::string api_version;
   std::string command;
   std::vector<std::string> args;
-  std::map<std::string, std::string> env;  // besides this process's own
+  std::map<std::string, std::string> env;  // in addition to the environment of this process
   std::string install_hint;
   std::string interactive_mode;
   bool provide_cluster_info = false;
-  nlohmann::json cluster_config;  // what the cluster's section holds for it; mostly null
+  nlohmann::json cluster_config;  // of the cluster's `extensions`; null: none
 };
 
-// Given as it is, or in a file which is read again now and then: it may be replaced.
-struct Material {
+// Inline data, or a file that is read again regularly because it may be replaced.
+struct DataOrFile {
   std::string data;
   std::string file;
 
@@ -34,47 +35,47 @@ struct Material {
 
 struct User {
   std::string name;
-  Material token;
-  Material certificate;  // PEM, as is the key
-  Material key;
+  DataOrFile token;
+  DataOrFile certificate;  // PEM, like the key
+  DataOrFile key;
   std::string username;
   std::string password;
   std::optional<ExecPlugin> exec;
-  std::string impersonate;  // whom the server is asked to take us for
+  std::string impersonate;  // the user to act as
   std::vector<std::string> impersonate_groups;
 };
 
 struct ClusterConfig {
-  std::string context;      // its name; "" in a pod of the cluster
+  std::string context;      // name; "" in a pod of the cluster
   std::string origin;       // for messages: "context 'dev' of /home/ada/.kube/config"
-  std::string server;       // a URL, without a slash at its end
-  std::string authorities;  // PEM; "": the system's
+  std::string server;       // a URL without a trailing slash
+  std::string authorities;  // PEM; "": those of the system
   std::string tls_server_name;
-  std::string proxy;  // a URL; "": as the environment says
-  std::string name_space = "default";
+  std::string proxy;  // a URL; "": from the environment
+  std::string ns = "default";
   User user;
 };
 
-// What a pod finds there.
+// The mount point of the service account in a pod.
 inline constexpr char kServiceAccountFolder[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// The files that the next two read and that are there, absolute, as KUBECONFIG lists them; "" when
-// there are none.
+// Returns the absolute paths of the existing kubeconfig files, separated by colons as in
+// KUBECONFIG, or "".
 std::string KubeconfigFiles(const Variables& variables);
 
-// The context of that name, or the current one for "", of the files that KUBECONFIG lists
-// (separated by colons; what stands in an earlier one wins), or of ~/.kube/config. NotFound: no
-// such file, or no such context. InvalidArgument: every mistake in what the context names, with its
-// place. Messages hold no secrets.
+// Reads the context of that name ("": the current one) from the files in KUBECONFIG, or from
+// ~/.kube/config. The first file that defines an entry wins, as for kubectl. Returns NotFound if
+// there is no such file or context, and InvalidArgument with the position of every mistake in the
+// sections that the context names. Messages contain no secrets.
 absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
                                              const std::string& context = "");
 
-// For who runs in a pod: the cluster's own address and the pod's service account. NotFound when
-// this is no pod.
+// Returns the cluster that this pod runs in, with the pod's service account. NotFound if this
+// process does not run in a pod.
 absl::StatusOr<ClusterConfig> InClusterConfig(const Variables& variables,
                                               const std::string& folder = kServiceAccountFolder);
 
-// A kubeconfig file when there is one or a context is named, else the cluster that this runs in.
+// Uses a kubeconfig file if there is one or `context` is given, else InClusterConfig().
 absl::StatusOr<ClusterConfig> FindCluster(const Variables& variables,
                                           const std::string& context = "",
                                           const std::string& folder = kServiceAccountFolder);

@@ -31,7 +31,7 @@ class ConfigTest : public testing::Test {
     EXPECT_TRUE(ReplaceFile(path, text).ok());
     return path;
   }
-  // A file with one context, `dev`.
+  // Writes a file with one context, `dev`.
   std::string PutOne(const std::string& cluster, const std::string& user,
                      const std::string& context = "") {
     return Put(".kube/config",
@@ -49,7 +49,7 @@ class ConfigTest : public testing::Test {
   absl::StatusOr<ClusterConfig> Load(const std::string& context = "") const {
     return LoadKubeconfig(variables(), context);
   }
-  // What is said about a mistake: no secret.
+  // Returns the error message, which must contain no secret.
   std::string Mistake() const {
     const auto config = Load();
     EXPECT_TRUE(absl::IsInvalidArgument(config.status())) << config.status();
@@ -61,7 +61,7 @@ class ConfigTest : public testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(ConfigTest, WhatAContextNames) {
+TEST_F(ConfigTest, ReadsAContext) {
   const std::string data = absl::Base64Escape(kPem);
   PutOne(absl::StrCat("server: 'https://1.2.3.4:6443/', certificate-authority-data: ", data,
                       ", tls-server-name: api.example, proxy-url: 'http://proxy:1'"),
@@ -74,7 +74,7 @@ TEST_F(ConfigTest, WhatAContextNames) {
   EXPECT_EQ(config->authorities, kPem);
   EXPECT_EQ(config->tls_server_name, "api.example");
   EXPECT_EQ(config->proxy, "http://proxy:1");
-  EXPECT_EQ(config->name_space, "team");
+  EXPECT_EQ(config->ns, "team");
   EXPECT_EQ(config->user.name, "u");
   EXPECT_EQ(config->user.certificate.data, kPem);
   EXPECT_EQ(config->user.key.data, kPem);
@@ -95,7 +95,7 @@ TEST_F(ConfigTest, PathsAreRelativeToTheirFile) {
   EXPECT_EQ(config->user.token.file, JoinPath(home_.path(), "token"));
 }
 
-TEST_F(ConfigTest, SeveralFilesAreOne) {
+TEST_F(ConfigTest, MergesSeveralFiles) {
   const std::string first = Put("a/one", R"(
 current-context: dev
 contexts: [{name: dev, context: {cluster: c, user: u}}]
@@ -114,7 +114,7 @@ users: [{name: u, user: {token: second}}, {name: v, user: {token: third}}])");
   EXPECT_EQ(Load("other")->user.token.data, "third");
 }
 
-TEST_F(ConfigTest, APlugin) {
+TEST_F(ConfigTest, ReadsAPlugin) {
   PutOne(
       "server: https://x, extensions: [{name: client.authentication.k8s.io/exec, extension: "
       "{audience: z}}]",
@@ -169,17 +169,18 @@ TEST_F(ConfigTest, FilesThatCannotBeRead) {
               AllOf(HasSubstr("'certificate-authority' of cluster 'c'"), HasSubstr("missing.crt")));
 }
 
-TEST_F(ConfigTest, MistakesHaveTheirPlaceAndShowNoSecret) {
+TEST_F(ConfigTest, MistakesHavePositionsAndNoSecrets) {
   PutOne("server: https://x, certificate-authority-data: '!hunter2!'", "token: t");
   EXPECT_THAT(Mistake(),
               AllOf(HasSubstr(".kube/config:9:"),
                     HasSubstr("'certificate-authority-data' of cluster 'c' is not base")));
   PutOne("server: https://x",
          "client-certificate-data: aHVudGVyMg==, client-key-data: aHVudGVyMg==");
-  EXPECT_THAT(Mistake(), AllOf(HasSubstr("'client-certificate-data' of user 'u' is not a PEM"),
-                               HasSubstr("'client-key-data'")));
+  EXPECT_THAT(Mistake(),
+              AllOf(HasSubstr("'client-certificate-data' of user 'u' is not a base64-encoded PEM"),
+                    HasSubstr("'client-key-data'")));
   PutOne("server: https://x", "client-certificate: a.crt");
-  EXPECT_THAT(Mistake(), HasSubstr("need each other"));
+  EXPECT_THAT(Mistake(), HasSubstr("must be set together"));
   PutOne("server: https://x", "token: 'hunter2 hunter2'");
   EXPECT_THAT(Mistake(), HasSubstr("'token' of user 'u'"));
   PutOne("server: https://x", "token: [hunter2]");
@@ -190,7 +191,7 @@ TEST_F(ConfigTest, MistakesHaveTheirPlaceAndShowNoSecret) {
   EXPECT_THAT(Mistake(), HasSubstr("'as-uid'"));
 }
 
-TEST_F(ConfigTest, TheServerIsAlwaysChecked) {
+TEST_F(ConfigTest, TheServerIsAlwaysVerified) {
   PutOne("server: https://x, insecure-skip-tls-verify: true", "token: t");
   EXPECT_THAT(Mistake(),
               AllOf(HasSubstr("insecure-skip-tls-verify"), HasSubstr("tls-server-name")));
@@ -214,12 +215,12 @@ class InClusterTest : public ConfigTest {
   const std::string folder_ = JoinPath(home_.path(), "account");
 };
 
-TEST_F(InClusterTest, APodsOwnAccount) {
+TEST_F(InClusterTest, UsesTheServiceAccount) {
   const auto config = FindCluster(variables(), "", folder_);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->server, "https://[fd00::1]:443");
   EXPECT_EQ(config->authorities, kPem);
-  EXPECT_EQ(config->name_space, "team");
+  EXPECT_EQ(config->ns, "team");
   EXPECT_EQ(config->user.token.file, JoinPath(folder_, "token"));
 }
 
@@ -230,7 +231,7 @@ TEST_F(InClusterTest, AKubeconfigFileComesFirst) {
   EXPECT_FALSE(FindCluster(variables(), "dev", folder_).ok());
 }
 
-TEST_F(InClusterTest, WithoutAnAccount) {
+TEST_F(InClusterTest, WithoutAServiceAccount) {
   const auto config = FindCluster(variables(), "", "/nowhere");
   EXPECT_TRUE(absl::IsFailedPrecondition(config.status()));
   EXPECT_THAT(config.status().message(), HasSubstr("automountServiceAccountToken"));

@@ -19,8 +19,8 @@
 namespace muster::k8s {
 namespace {
 
-constexpr absl::Duration kBeforeExpiry = absl::Seconds(10);
-constexpr absl::Duration kReadAgain = absl::Minutes(1);
+constexpr absl::Duration kRefreshBeforeExpiry = absl::Seconds(10);
+constexpr absl::Duration kFileRefresh = absl::Minutes(1);
 constexpr int64_t kMaxFile = 1 << 20;
 
 struct Deleter {
@@ -28,7 +28,7 @@ struct Deleter {
   void operator()(X509* certificate) const { X509_free(certificate); }
 };
 
-absl::StatusOr<std::string> Read(const Material& material) {
+absl::StatusOr<std::string> Read(const DataOrFile& material) {
   if (material.file.empty()) return material.data;
   MUSTER_ASSIGN_OR_RETURN(const std::string content, ReadFile(material.file, kMaxFile));
   return std::string(absl::StripAsciiWhitespace(content));
@@ -44,7 +44,7 @@ absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate) {
   ERR_clear_error();
   std::tm time{};
   if (parsed == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(parsed.get()), &time) != 1) {
-    return absl::InvalidArgumentError("is no certificate in PEM");
+    return absl::InvalidArgumentError("is not a PEM certificate");
   }
   return absl::FromTM(time, absl::UTCTimeZone());
 }
@@ -54,21 +54,21 @@ Credentials::Credentials(const ClusterConfig& config, const Clock& clock,
     : config_(config),
       clock_(clock),
       plugin_timeout_(plugin_timeout),
-      known_([this] { return Look(); },
-             config.user.exec.has_value() ? kBeforeExpiry : absl::ZeroDuration(), clock) {}
+      cache_([this] { return Load(); },
+             config.user.exec.has_value() ? kRefreshBeforeExpiry : absl::ZeroDuration(), clock) {}
 
-absl::StatusOr<Credential> Credentials::Look() const {
+absl::StatusOr<Credential> Credentials::Load() const {
   const std::string who = absl::StrCat("user '", config_.user.name, "' (", config_.origin, ")");
   auto found = config_.user.exec.has_value()
                    ? RunExecPlugin(*config_.user.exec, config_, plugin_timeout_)
                    : FromUser();
-  if (absl::IsNotFound(found.status())) {  // which is said of objects, never of credentials
+  if (absl::IsNotFound(found.status())) {  // callers take NotFound for a missing object
     return absl::UnauthenticatedError(absl::StrCat(who, ": ", found.status().message()));
   }
   if (!found.ok()) return Annotate(found.status(), who);
   if (!net::FitsHeader(found->authorization.substr(found->authorization.find(' ') + 1))) {
     return absl::UnauthenticatedError(
-        absl::StrCat(who, ": the token has a space or a line's end in it"));
+        absl::StrCat(who, ": the token contains a space or a newline"));
   }
   if (found->certificate.empty()) return found;
   const auto expiry = ExpiryOf(found->certificate);
@@ -77,10 +77,10 @@ absl::StatusOr<Credential> Credentials::Look() const {
         absl::StrCat(who, ": the client certificate ", expiry.status().message()));
   }
   if (*expiry <= clock_.Now()) {
-    return absl::UnauthenticatedError(
-        absl::StrCat(who, ": the client certificate expired at ",
-                     absl::FormatTime(absl::RFC3339_sec, *expiry, absl::UTCTimeZone()),
-                     "; get a new one from who runs the cluster (kubeadm: `kubeadm certs renew`)"));
+    return absl::UnauthenticatedError(absl::StrCat(
+        who, ": the client certificate expired at ",
+        absl::FormatTime(absl::RFC3339_sec, *expiry, absl::UTCTimeZone()),
+        "; ask the cluster's administrator for a new one (kubeadm: `kubeadm certs renew`)"));
   }
   return found;
 }
@@ -100,7 +100,7 @@ absl::StatusOr<Credential> Credentials::FromUser() const {
   MUSTER_ASSIGN_OR_RETURN(credential.certificate, Read(user.certificate));
   MUSTER_ASSIGN_OR_RETURN(credential.key, Read(user.key));
   const bool files = !user.token.file.empty() || !user.certificate.file.empty();
-  if (files) credential.expires = clock_.Now() + kReadAgain;
+  if (files) credential.expires = clock_.Now() + kFileRefresh;
   return credential;
 }
 

@@ -1,4 +1,4 @@
-// What a request carries to say who we are.
+// Credentials of a user for the API server.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,16 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/renewed.h"
+#include "base/expiring_cache.h"
 #include "k8s/config.h"
 
 namespace muster::k8s {
 
 struct Credential {
   std::string authorization;  // the header: "Bearer …", "Basic …"; "": none
-  std::string certificate;    // PEM, as is the key; "": none
+  std::string certificate;    // PEM, like the key; "": none
   std::string key;
-  absl::Time expires = absl::InfiniteFuture();  // when to look again
+  absl::Time expires = absl::InfiniteFuture();  // when to load it again
 
   bool operator==(const Credential& other) const {
     return authorization == other.authorization && certificate == other.certificate &&
@@ -24,33 +24,33 @@ struct Credential {
   }
 };
 
-// Keeps a user's credential until it expires: files are read again every minute, a plugin runs
-// again when what it gave is used up. Thread-safe; one thread looks, the others wait for it.
+// Caches the credential of a user until it expires. Files are read again every minute, and a plugin
+// runs again when its credential expires. Thread-safe: one thread loads while the others wait.
 class Credentials {
  public:
-  // How long a plugin may take; one that a terminal lets ask its user has more time.
+  // Limit for a plugin. An interactive one has more time.
   static constexpr absl::Duration kPluginTimeout = absl::Minutes(1);
 
   Credentials(const ClusterConfig& config, const Clock& clock,
               absl::Duration plugin_timeout = kPluginTimeout);
 
-  // Unauthenticated, and others, when there is none: the message names the file or the plugin and
-  // what to do, and holds no secret.
-  absl::StatusOr<Credential> Get() { return known_.Get(); }
-  // The server does not take it any more.
-  void Forget(const Credential& refused) { known_.Forget(refused); }
+  // Returns Unauthenticated, or the error of the file or the plugin. The message names it and the
+  // remedy, and contains no secret.
+  absl::StatusOr<Credential> Get() { return cache_.Get(); }
+  // Drops a credential that the server has rejected.
+  void Forget(const Credential& refused) { cache_.Forget(refused); }
 
  private:
-  absl::StatusOr<Credential> Look() const;
+  absl::StatusOr<Credential> Load() const;
   absl::StatusOr<Credential> FromUser() const;
 
   const ClusterConfig config_;
   const Clock& clock_;
   const absl::Duration plugin_timeout_;
-  Renewed<Credential> known_;
+  ExpiringCache<Credential> cache_;
 };
 
-// When a certificate (the first of a PEM text) expires. InvalidArgument when it is none.
+// Returns when the first certificate of a PEM text expires, or InvalidArgument.
 absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate);
 
 }  // namespace muster::k8s

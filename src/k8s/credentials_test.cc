@@ -32,7 +32,7 @@ class CredentialsTest : public testing::Test {
     EXPECT_TRUE(ReplaceFile(path, text).ok());
     return path;
   }
-  // A plugin that is this shell script; it can count its runs in $COUNT.
+  // Uses this shell script as the plugin. It may count its runs in $COUNT.
   void UsePlugin(const std::string& script) {
     const std::string path = Put("plugin", "#!/bin/sh\n" + script);
     ::chmod(path.c_str(), 0700);
@@ -57,7 +57,7 @@ class CredentialsTest : public testing::Test {
   ClusterConfig config_;
 };
 
-TEST_F(CredentialsTest, OfAUser) {
+TEST_F(CredentialsTest, TokenOrPassword) {
   EXPECT_EQ(Get()->authorization, "");
   config_.user.token.data = "t";
   EXPECT_EQ(Get()->authorization, "Bearer t");
@@ -67,7 +67,7 @@ TEST_F(CredentialsTest, OfAUser) {
   EXPECT_EQ(Get()->authorization, "Basic " + absl::Base64Escape("ada:pw"));
 }
 
-TEST_F(CredentialsTest, ATokenFileIsReadAgain) {
+TEST_F(CredentialsTest, ReadsATokenFileAgain) {
   config_.user.token.file = Put("token", "one\n");
   Credentials credentials(config_, clock_);
   EXPECT_EQ(credentials.Get()->authorization, "Bearer one");
@@ -82,7 +82,7 @@ TEST_F(CredentialsTest, ATokenFileIsReadAgain) {
   EXPECT_THAT(Refused(), AllOf(HasSubstr("/nowhere/token"), HasSubstr("context 'dev'")));
 }
 
-TEST_F(CredentialsTest, ACertificateThatHasExpired) {
+TEST_F(CredentialsTest, RejectsAnExpiredCertificate) {
   const net::TestAuthority authority;
   const net::TestCertificate own = authority.Issue({.name = "ada"});
   config_.user.certificate.data = own.certificate;
@@ -91,7 +91,7 @@ TEST_F(CredentialsTest, ACertificateThatHasExpired) {
   clock_.Advance(absl::Hours(24));
   EXPECT_THAT(Refused(), AllOf(HasSubstr("expired at 20"), HasSubstr("kubeadm certs renew")));
   config_.user.certificate.data = "-----BEGIN CERTIFICATE-----\nhunter2\n";
-  EXPECT_THAT(Refused(), HasSubstr("no certificate in PEM"));
+  EXPECT_THAT(Refused(), HasSubstr("not a PEM certificate"));
 }
 
 TEST_F(CredentialsTest, APluginRunsAgainWhenItsTokenHasExpired) {
@@ -107,7 +107,7 @@ TEST_F(CredentialsTest, APluginRunsAgainWhenItsTokenHasExpired) {
   EXPECT_EQ(credentials.Get()->authorization, "Bearer t2");
 }
 
-TEST_F(CredentialsTest, WhatAPluginIsTold) {
+TEST_F(CredentialsTest, PassesExecInfoToAPlugin) {
   UsePlugin(Print("\"token\": \"$(echo \"$KUBERNETES_EXEC_INFO\" | base64 -w0)\""));
   config_.server = "https://x";
   config_.authorities = "PEM";
@@ -159,7 +159,7 @@ TEST_F(CredentialsTest, PluginsThatFail) {
   EXPECT_THAT(Refused(), HasSubstr("a space"));
   UsePlugin(Print("\"token\": \"hunter2\""));
   config_.user.exec->api_version = "client.authentication.k8s.io/v1beta1";
-  EXPECT_THAT(Refused(), HasSubstr("but was asked for"));
+  EXPECT_THAT(Refused(), HasSubstr("instead of"));
   UsePlugin("yes hunter2");
   EXPECT_THAT(Refused(absl::StatusCode::kDeadlineExceeded), HasSubstr("too much"));
 }
@@ -180,7 +180,7 @@ TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
   }
 }
 
-TEST_F(CredentialsTest, APluginRunsAgainWhenTheServerRefuses) {
+TEST_F(CredentialsTest, APluginRunsAgainAfterA401) {
   ApiServer server;
   server.Put(kPods, MakePod("a"));
   server.Intercept([](net::Exchange& exchange) {
@@ -198,7 +198,7 @@ TEST_F(CredentialsTest, APluginRunsAgainWhenTheServerRefuses) {
   EXPECT_EQ(Runs(), 2);
 }
 
-TEST_F(CredentialsTest, ATokenThatIsNotTakenIsNotSentForEver) {
+TEST_F(CredentialsTest, ARejectedTokenIsNotRetriedForever) {
   ApiServer server;
   server.Intercept([](net::Exchange& exchange) {
     Refuse(exchange, 401, "Unauthorized", "Unauthorized");

@@ -16,14 +16,13 @@ namespace {
 
 constexpr absl::string_view kMagic("k8s\0", 4);
 
-// The messages of k8s.io/api and k8s.io/apimachinery (generated.proto), as far as they are read:
-// the name that a field has in JSON, and what it holds.
-// In JSON empty texts are left out, and zeros of numbers that need not be there.
-enum class Holds { kText, kNumber, kMaybeNumber, kFlag, kTime, kTexts, kMessage, kMessages };
+// The fields of k8s.io/api and k8s.io/apimachinery (generated.proto) that are read, with their
+// names in JSON. JSON omits empty strings, and zeros of optional numbers.
+enum class FieldType { kText, kNumber, kOptionalNumber, kFlag, kTime, kTexts, kMessage, kMessages };
 struct Field {
   uint32_t number = 0;
   const char* name = nullptr;
-  Holds holds = Holds::kText;
+  FieldType type = FieldType::kText;
   absl::Span<const Field> members = {};
 };
 using Fields = absl::Span<const Field>;
@@ -32,67 +31,67 @@ constexpr Field kOwner[] = {{1, "kind"},
                             {3, "name"},
                             {4, "uid"},
                             {5, "apiVersion"},
-                            {6, "controller", Holds::kFlag},
-                            {7, "blockOwnerDeletion", Holds::kFlag}};
+                            {6, "controller", FieldType::kFlag},
+                            {7, "blockOwnerDeletion", FieldType::kFlag}};
 constexpr Field kMetadata[] = {{1, "name"},
                                {2, "generateName"},
                                {3, "namespace"},
                                {5, "uid"},
                                {6, "resourceVersion"},
-                               {7, "generation", Holds::kMaybeNumber},
-                               {8, "creationTimestamp", Holds::kTime},
-                               {9, "deletionTimestamp", Holds::kTime},
-                               {10, "deletionGracePeriodSeconds", Holds::kNumber},
-                               {11, "labels", Holds::kTexts},
-                               {12, "annotations", Holds::kTexts},
-                               {13, "ownerReferences", Holds::kMessages, kOwner}};
+                               {7, "generation", FieldType::kOptionalNumber},
+                               {8, "creationTimestamp", FieldType::kTime},
+                               {9, "deletionTimestamp", FieldType::kTime},
+                               {10, "deletionGracePeriodSeconds", FieldType::kNumber},
+                               {11, "labels", FieldType::kTexts},
+                               {12, "annotations", FieldType::kTexts},
+                               {13, "ownerReferences", FieldType::kMessages, kOwner}};
 constexpr Field kWaiting[] = {{1, "reason"}, {2, "message"}};
-constexpr Field kRunning[] = {{1, "startedAt", Holds::kTime}};
-constexpr Field kTerminated[] = {{1, "exitCode", Holds::kNumber},
-                                 {2, "signal", Holds::kMaybeNumber},
+constexpr Field kRunning[] = {{1, "startedAt", FieldType::kTime}};
+constexpr Field kTerminated[] = {{1, "exitCode", FieldType::kNumber},
+                                 {2, "signal", FieldType::kOptionalNumber},
                                  {3, "reason"},
                                  {4, "message"},
-                                 {5, "startedAt", Holds::kTime},
-                                 {6, "finishedAt", Holds::kTime}};
-constexpr Field kState[] = {{1, "waiting", Holds::kMessage, kWaiting},
-                            {2, "running", Holds::kMessage, kRunning},
-                            {3, "terminated", Holds::kMessage, kTerminated}};
+                                 {5, "startedAt", FieldType::kTime},
+                                 {6, "finishedAt", FieldType::kTime}};
+constexpr Field kState[] = {{1, "waiting", FieldType::kMessage, kWaiting},
+                            {2, "running", FieldType::kMessage, kRunning},
+                            {3, "terminated", FieldType::kMessage, kTerminated}};
 constexpr Field kContainer[] = {{1, "name"},
-                                {2, "state", Holds::kMessage, kState},
-                                {3, "lastState", Holds::kMessage, kState},
-                                {4, "ready", Holds::kFlag},
-                                {5, "restartCount", Holds::kNumber}};
+                                {2, "state", FieldType::kMessage, kState},
+                                {3, "lastState", FieldType::kMessage, kState},
+                                {4, "ready", FieldType::kFlag},
+                                {5, "restartCount", FieldType::kNumber}};
 constexpr Field kCondition[] = {{1, "type"},
                                 {2, "status"},
-                                {4, "lastTransitionTime", Holds::kTime},
+                                {4, "lastTransitionTime", FieldType::kTime},
                                 {5, "reason"},
                                 {6, "message"}};
 constexpr Field kPodStatus[] = {{1, "phase"},
-                                {2, "conditions", Holds::kMessages, kCondition},
+                                {2, "conditions", FieldType::kMessages, kCondition},
                                 {3, "message"},
                                 {4, "reason"},
-                                {7, "startTime", Holds::kTime},
-                                {8, "containerStatuses", Holds::kMessages, kContainer}};
-constexpr Field kPod[] = {{1, "metadata", Holds::kMessage, kMetadata},
-                          {3, "status", Holds::kMessage, kPodStatus}};
-constexpr Field kPartial[] = {{1, "metadata", Holds::kMessage, kMetadata}};
+                                {7, "startTime", FieldType::kTime},
+                                {8, "containerStatuses", FieldType::kMessages, kContainer}};
+constexpr Field kPod[] = {{1, "metadata", FieldType::kMessage, kMetadata},
+                          {3, "status", FieldType::kMessage, kPodStatus}};
+constexpr Field kPartial[] = {{1, "metadata", FieldType::kMessage, kMetadata}};
 constexpr Field kListMetadata[] = {
-    {2, "resourceVersion"}, {3, "continue"}, {4, "remainingItemCount", Holds::kMaybeNumber}};
-constexpr Field kPodList[] = {{1, "metadata", Holds::kMessage, kListMetadata},
-                              {2, "items", Holds::kMessages, kPod}};
-constexpr Field kPartialList[] = {{1, "metadata", Holds::kMessage, kListMetadata},
-                                  {2, "items", Holds::kMessages, kPartial}};
+    {2, "resourceVersion"}, {3, "continue"}, {4, "remainingItemCount", FieldType::kOptionalNumber}};
+constexpr Field kPodList[] = {{1, "metadata", FieldType::kMessage, kListMetadata},
+                              {2, "items", FieldType::kMessages, kPod}};
+constexpr Field kPartialList[] = {{1, "metadata", FieldType::kMessage, kListMetadata},
+                                  {2, "items", FieldType::kMessages, kPartial}};
 constexpr Field kCause[] = {{1, "reason"}, {2, "message"}, {3, "field"}};
 constexpr Field kDetails[] = {{1, "name"},
                               {2, "group"},
                               {3, "kind"},
-                              {4, "causes", Holds::kMessages, kCause},
-                              {5, "retryAfterSeconds", Holds::kMaybeNumber}};
+                              {4, "causes", FieldType::kMessages, kCause},
+                              {5, "retryAfterSeconds", FieldType::kOptionalNumber}};
 constexpr Field kStatus[] = {{2, "status"},
                              {3, "message"},
                              {4, "reason"},
-                             {5, "details", Holds::kMessage, kDetails},
-                             {6, "code", Holds::kMaybeNumber}};
+                             {5, "details", FieldType::kMessage, kDetails},
+                             {6, "code", FieldType::kOptionalNumber}};
 
 constexpr std::pair<absl::string_view, Fields> kKinds[] = {
     {"Pod", kPod},
@@ -101,7 +100,7 @@ constexpr std::pair<absl::string_view, Fields> kKinds[] = {
     {"PartialObjectMetadataList", kPartialList},
     {"Status", kStatus}};
 
-// Calls visit(reader, field, type) at each field; it reads or skips it.
+// Calls visit(reader, field, type) for each field, which must read or skip it.
 template <typename Visit>
 bool VisitFields(absl::string_view message, Visit visit) {
   WireReader reader(message);
@@ -112,7 +111,7 @@ bool VisitFields(absl::string_view message, Visit visit) {
   return true;
 }
 
-// Two texts, such as a map's entry or an apiVersion and kind.
+// Reads a message of two strings, such as a map entry or an apiVersion and kind.
 bool ReadPair(absl::string_view message, absl::string_view& first, absl::string_view& second) {
   return VisitFields(message, [&](WireReader& reader, uint32_t field, uint32_t type) {
     if (type != kLengthDelimited || field > 2) return reader.Skip(type);
@@ -120,7 +119,7 @@ bool ReadPair(absl::string_view message, absl::string_view& first, absl::string_
   });
 }
 
-// Nothing for the time that is not set.
+// Leaves `time` null if the message is the zero time.
 bool ReadTime(absl::string_view message, Json& time) {
   uint64_t seconds = 0;
   const bool read = VisitFields(message, [&](WireReader& reader, uint32_t field, uint32_t type) {
@@ -135,25 +134,25 @@ bool ReadTime(absl::string_view message, Json& time) {
 bool ReadMessage(absl::string_view message, Fields fields, Json& object);
 
 bool ReadBytes(const Field& field, absl::string_view bytes, Json& object) {
-  switch (field.holds) {
-    case Holds::kTime: {
+  switch (field.type) {
+    case FieldType::kTime: {
       Json time;
       if (!ReadTime(bytes, time)) return false;
       if (!time.is_null()) object[field.name] = std::move(time);
       return true;
     }
-    case Holds::kTexts: {
+    case FieldType::kTexts: {
       absl::string_view key, value;
       if (!ReadPair(bytes, key, value)) return false;
       object[field.name][std::string(key)] = std::string(value);
       return true;
     }
-    case Holds::kMessage: {
+    case FieldType::kMessage: {
       Json& member = object[field.name];
       if (!member.is_object()) member = Json::object();
       return ReadMessage(bytes, field.members, member);
     }
-    case Holds::kMessages: {
+    case FieldType::kMessages: {
       Json& list = object[field.name];
       list.push_back(Json::object());
       return ReadMessage(bytes, field.members, list.back());
@@ -164,7 +163,7 @@ bool ReadBytes(const Field& field, absl::string_view bytes, Json& object) {
   }
 }
 
-// Into an object; as deep as `fields` are.
+// Decodes a message into `object`. The recursion is bounded by the depth of `fields`.
 bool ReadMessage(absl::string_view message, Fields fields, Json& object) {
   return VisitFields(message, [&](WireReader& reader, uint32_t number, uint32_t type) {
     const auto field = std::find_if(fields.begin(), fields.end(),
@@ -172,15 +171,15 @@ bool ReadMessage(absl::string_view message, Fields fields, Json& object) {
     if (field == fields.end()) return reader.Skip(type);
     uint64_t value = 0;
     absl::string_view bytes;
-    switch (field->holds) {
-      case Holds::kFlag:
+    switch (field->type) {
+      case FieldType::kFlag:
         if (type != kVarint || !reader.Varint(value)) return false;
         object[field->name] = value != 0;
         return true;
-      case Holds::kNumber:
-      case Holds::kMaybeNumber:
+      case FieldType::kNumber:
+      case FieldType::kOptionalNumber:
         if (type != kVarint || !reader.Varint(value)) return false;
-        if (value == 0 && field->holds == Holds::kMaybeNumber) return true;
+        if (value == 0 && field->type == FieldType::kOptionalNumber) return true;
         object[field->name] = static_cast<int64_t>(value);
         return true;
       default:
@@ -189,21 +188,21 @@ bool ReadMessage(absl::string_view message, Fields fields, Json& object) {
   });
 }
 
-Json Unreadable() { return Json(Json::value_t::discarded); }
+Json Discarded() { return Json(Json::value_t::discarded); }
 
-// What stands after the magic: the object's kind, and itself.
+// Decodes the runtime.Unknown after the magic: the type, and the raw object.
 Json ReadObject(absl::string_view bytes) {
   absl::string_view meta, raw, api_version, kind;
-  if (!ReadPair(bytes, meta, raw) || !ReadPair(meta, api_version, kind)) return Unreadable();
+  if (!ReadPair(bytes, meta, raw) || !ReadPair(meta, api_version, kind)) return Discarded();
   const auto* known = std::find_if(std::begin(kKinds), std::end(kKinds),
                                    [&](const auto& one) { return one.first == kind; });
   Json object = {{"apiVersion", std::string(api_version)}, {"kind", std::string(kind)}};
-  if (known == std::end(kKinds) || !ReadMessage(raw, known->second, object)) return Unreadable();
+  if (known == std::end(kKinds) || !ReadMessage(raw, known->second, object)) return Discarded();
   return object;
 }
 
-// Copying and writing a Json is recursive, and the depth of a custom resource is its author's
-// choice: what is deeper than any kind needs is dropped.
+// A parser callback that drops values nested deeper than any kind needs. Copying and serializing a
+// Json is recursive, and users choose the depth of custom resources.
 bool IsShallow(int depth, Json::parse_event_t event, const Json& /*parsed*/) {
   const bool begins =
       event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
@@ -211,7 +210,7 @@ bool IsShallow(int depth, Json::parse_event_t event, const Json& /*parsed*/) {
 }
 
 Json ParseJsonEvent(absl::string_view text) {
-  // Who last changed which field takes half of an object, and nobody asks.
+  // managedFields is about half of an object, and nothing reads it.
   constexpr int kDepth = 3;  // of {"object": {"metadata": {"managedFields": …}}}
   const auto keep = [](int depth, Json::parse_event_t event, const Json& parsed) {
     if (!IsShallow(depth, event, parsed)) return false;
@@ -232,20 +231,20 @@ Json ParseObject(absl::string_view bytes) {
 Json ParseEvent(absl::string_view bytes) {
   if (absl::StartsWith(bytes, "{")) return ParseJsonEvent(bytes);
   absl::string_view type, extension, object, none;
-  if (!ReadPair(bytes, type, extension) || !ReadPair(extension, object, none)) return Unreadable();
+  if (!ReadPair(bytes, type, extension) || !ReadPair(extension, object, none)) return Discarded();
   Json parsed = ParseObject(object);
-  if (parsed.is_discarded()) return Unreadable();
+  if (parsed.is_discarded()) return Discarded();
   return {{"type", std::string(type)}, {"object", std::move(parsed)}};
 }
 
-// Where an event is, and where the next one begins: npos while it is not all there.
+// The position of an event, and the end of its frame or line. npos: incomplete.
 struct EventSplitter::Extent {
   size_t begin = 0;
   size_t length = 0;
   size_t end = absl::string_view::npos;
 };
 
-// A length, the highest byte first, and so many bytes.
+// A frame is a big-endian length of 4 bytes and that many bytes.
 EventSplitter::Extent EventSplitter::FrameIn(absl::string_view bytes) {
   constexpr size_t kHead = 4;
   if (bytes.size() < kHead) return {};
@@ -265,10 +264,11 @@ EventSplitter::Extent EventSplitter::LineIn(absl::string_view bytes) {
 
 absl::Status EventSplitter::Feed(absl::string_view bytes,
                                  const std::function<absl::Status(absl::string_view)>& take) {
-  absl::StrAppend(&begun_, bytes);
-  absl::string_view rest = begun_;
+  absl::StrAppend(&buffer_, bytes);
+  absl::string_view rest = buffer_;
   for (;;) {
-    // A frame is shorter than 16 MiB, so that it begins with a zero; no line does.
+    // Frames are shorter than 16 MiB, so the first byte of the length is zero. No JSON line starts
+    // so.
     const bool is_frame = absl::StartsWith(rest, absl::string_view("\0", 1));
     const Extent event = is_frame ? FrameIn(rest) : LineIn(rest);
     if (event.length > max_event_) {
@@ -279,7 +279,7 @@ absl::Status EventSplitter::Feed(absl::string_view bytes,
     MUSTER_RETURN_IF_ERROR(take(rest.substr(event.begin, event.length)));
     rest.remove_prefix(event.end);
   }
-  begun_.erase(0, begun_.size() - rest.size());
+  buffer_.erase(0, buffer_.size() - rest.size());
   return absl::OkStatus();
 }
 

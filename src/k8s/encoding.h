@@ -1,4 +1,4 @@
-// Objects as the API server sends them: JSON, or protobuf, which costs it a fraction of the work.
+// Decodes objects of the API server: JSON, or protobuf, which is much cheaper for the server.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,24 @@
 
 namespace muster::k8s {
 
-// Any object from JSON; from protobuf pods without their spec, the metadata of any kind, lists of
-// both, and refusals. Members are named and shaped as in JSON, but there are no empty texts,
-// neither managedFields nor finalizers, and nothing of a status but what tells how tasks fare.
+// Decodes any object from JSON. From protobuf, it decodes pods without their spec, the metadata of
+// any kind, lists of both, and Status objects. Members have the names and types of JSON, without
+// empty strings, managedFields and finalizers, and with the status fields that describe how tasks
+// run.
 //
-// A value that is_discarded() when the bytes are none of those.
+// Returns a value that is_discarded() if the bytes are not such an object.
 Json ParseObject(absl::string_view bytes);
 
-// An event of a watch: {"type": "ADDED", "object": {…}}. As ParseObject().
+// Decodes an event of a watch, {"type": "ADDED", "object": {…}}, like ParseObject().
 Json ParseEvent(absl::string_view bytes);
 
-// Cuts the stream of a watch into its events, wherever its pieces end.
+// Splits the stream of a watch into events.
 class EventSplitter {
  public:
   explicit EventSplitter(size_t max_event) : max_event_(max_event) {}
 
-  // ResourceExhausted when an event is too long; else the first error of `take`.
+  // Calls `take` for each event that is complete. Returns ResourceExhausted if an event is too
+  // long, else the first error of `take`.
   absl::Status Feed(absl::string_view bytes,
                     const std::function<absl::Status(absl::string_view event)>& take);
 
@@ -35,8 +37,8 @@ class EventSplitter {
   Extent LineIn(absl::string_view bytes);
 
   const size_t max_event_;
-  std::string begun_;
-  size_t searched_ = 0;  // so much of it has no end of a line
+  std::string buffer_;
+  size_t searched_ = 0;  // length of the prefix of buffer_ without a newline
 };
 
 }  // namespace muster::k8s

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Protobuf's encoding of a number, and fields of messages.
+// Protobuf encodings of a varint and of message fields.
 std::string Varint(uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
@@ -21,14 +21,14 @@ std::string Number(uint64_t field, uint64_t value) { return Varint(field << 3) +
 std::string Bytes(uint64_t field, const std::string& content) {
   return Varint(field << 3 | 2) + Varint(content.size()) + content;
 }
-// An object as the server wraps it.
+// Wraps an object as the server does.
 std::string Wrapped(const std::string& api_version, const std::string& kind,
                     const std::string& object) {
   return std::string("k8s\0", 4) + Bytes(1, Bytes(1, api_version) + Bytes(2, kind)) +
          Bytes(2, object) + Bytes(3, "") + Bytes(4, "");
 }
 
-// 2020-09-13T12:26:40Z, with half a second that JSON does not show.
+// 2020-09-13T12:26:40Z plus half a second, which JSON omits.
 const std::string kTime = Number(1, 1600000000) + Number(2, 500000000);
 
 std::string MakePodBytes() {
@@ -73,7 +73,7 @@ TEST(ParseObjectTest, AListFromProtobuf) {
       "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "a"}}]})"));
 }
 
-TEST(ParseObjectTest, ARefusalFromProtobuf) {
+TEST(ParseObjectTest, AStatusFromProtobuf) {
   const std::string cause = Bytes(1, "Required") + Bytes(2, "is missing") + Bytes(3, "spec.x");
   EXPECT_EQ(ParseObject(Wrapped("v1", "Status",
                                 Bytes(2, "Failure") + Bytes(3, "no") + Bytes(4, "Invalid") +
@@ -97,14 +97,14 @@ TEST(ParseObjectTest, DropsValuesNestedTooDeeply) {
   EXPECT_LT(event.dump().size(), 1000);
 }
 
-TEST(ParseObjectTest, JsonIsLeftAsItIs) {
+TEST(ParseObjectTest, JsonIsUnchanged) {
   const Json object = {{"metadata", {{"managedFields", {1}}}}, {"data", {{"managedFields", "x"}}}};
   EXPECT_EQ(ParseObject(object.dump()), object);
 }
 
-TEST(ParseObjectTest, WhatIsNoObject) {
+TEST(ParseObjectTest, DiscardsInvalidBytes) {
   const std::string pod = MakePodBytes();
-  for (size_t size = 0; size < pod.size(); ++size) {  // some ends leave a smaller pod
+  for (size_t size = 0; size < pod.size(); ++size) {  // some prefixes are a valid, smaller pod
     const Json read = ParseObject(pod.substr(0, size));
     EXPECT_TRUE(read.is_discarded() || read.is_object()) << size;
   }
@@ -130,7 +130,7 @@ TEST(ParseEventTest, FromJsonWithoutManagedFields) {
     "metadata": {"name": "a", "labels": {"managedFields": "of a label"}}}})"));
 }
 
-// The events of a stream that comes in pieces of a size.
+// Returns the events of a stream that arrives in pieces of `size`.
 std::vector<std::string> Split(const std::string& stream, size_t piece, size_t max_event) {
   EventSplitter splitter(max_event);
   std::vector<std::string> events;
@@ -149,7 +149,7 @@ std::vector<std::string> Split(const std::string& stream, size_t piece, size_t m
   return events;
 }
 
-TEST(EventSplitterTest, LinesWhereverThePiecesEnd) {
+TEST(EventSplitterTest, SplitsLinesAtAnyPieceSize) {
   const std::string stream = "one\n\ntwo\nthree";
   for (size_t piece = 1; piece <= stream.size(); ++piece) {
     EXPECT_THAT(Split(stream, piece, 5), ElementsAre("one", "", "two"));
@@ -157,7 +157,7 @@ TEST(EventSplitterTest, LinesWhereverThePiecesEnd) {
   }
 }
 
-TEST(EventSplitterTest, FramesWhereverThePiecesEnd) {
+TEST(EventSplitterTest, SplitsFramesAtAnyPieceSize) {
   const auto frame = [](const std::string& content) {
     return std::string("\0\0\0", 3) + static_cast<char>(content.size()) + content;
   };

@@ -13,8 +13,8 @@ namespace muster::k8s {
 namespace {
 
 constexpr char kPayload[] = "muster.k8s.Status";
-constexpr char kUnknownResource[] = "UnknownResource";  // a reason of ours
-constexpr int kMaxWords = 1000;
+constexpr char kUnknownResource[] = "UnknownResource";  // not a reason of Kubernetes
+constexpr int kMaxMessageLength = 1000;
 constexpr int64_t kMaxSeconds = 24 * 3600;
 
 bool HasReason(const absl::Status& status, std::initializer_list<absl::string_view> reasons) {
@@ -23,7 +23,7 @@ bool HasReason(const absl::Status& status, std::initializer_list<absl::string_vi
          std::find(reasons.begin(), reasons.end(), error->reason) != reasons.end();
 }
 
-// For a server, or something before it, that tells none.
+// The reason for a response without one, for example of a proxy.
 std::string ReasonOf(int code) {
   switch (code) {
     case 401:
@@ -64,10 +64,10 @@ absl::StatusCode CodeOf(int code, absl::string_view reason) {
   }
 }
 
-// The rule that is missing, as a role has it.
+// Returns the missing rule in the syntax of a Role.
 std::string MissingRule(const ApiRequest& request) {
-  const std::string& where = request.key.name_space;
-  return absl::StrCat("; what lacks is the RBAC rule {apiGroups: [\"", request.kind.group,
+  const std::string& where = request.key.ns;
+  return absl::StrCat("; missing RBAC rule: {apiGroups: [\"", request.kind.group,
                       "\"], resources: [\"", request.Resource(), "\"], verbs: [\"", request.verb,
                       "\"]}, in a ",
                       where.empty() ? "ClusterRole bound by a ClusterRoleBinding"
@@ -79,7 +79,7 @@ std::string AdviceOf(const ApiRequest& request, const ApiError& error, absl::str
     return absl::StrCat("; the cluster has no ", request.kind.plural, " of ",
                         request.kind.ApiVersion(), ": is their CRD installed?");
   }
-  // Admission says no with the same code, for other reasons.
+  // Admission controllers also return 403, with other messages.
   const bool by_rbac = absl::StrContains(message, absl::StrCat("cannot ", request.verb));
   if (error.code == 403 && by_rbac) return MissingRule(request);
   return "";
@@ -106,7 +106,7 @@ ApiError Read(int code, const Json& status) {
   if (seconds != nullptr && seconds->is_number_integer()) {
     error.retry_after = absl::Seconds(std::clamp<int64_t>(seconds->get<int64_t>(), 0, kMaxSeconds));
   }
-  // An object that is missing is named; a kind that is missing is not.
+  // A 404 for an object has its name in the details; one for an unknown kind has not.
   const bool named = !TextAt(status, "/details/name").empty();
   if (code == 404 && !named) error.reason = kUnknownResource;
   return error;
@@ -114,8 +114,8 @@ ApiError Read(int code, const Json& status) {
 
 absl::Status MakeStatus(const ApiRequest& request, const ApiError& error,
                         absl::string_view message) {
-  const std::string words = message.empty() ? absl::StrCat("the server answers HTTP ", error.code)
-                                            : Ellipsize(Printable(message), kMaxWords);
+  const std::string words = message.empty() ? absl::StrCat("the server returned HTTP ", error.code)
+                                            : Ellipsize(Printable(message), kMaxMessageLength);
   absl::Status status(
       CodeOf(error.code, error.reason),
       absl::StrCat("cannot ", request.Describe(), ": ", words, AdviceOf(request, error, message)));

@@ -32,9 +32,9 @@ namespace {
 
 constexpr size_t kMaxOutput = 1 << 20;
 constexpr size_t kErrorTail = 4 << 10;
-constexpr absl::Duration kForPeople = absl::Minutes(5);
+constexpr absl::Duration kInteractiveTimeout = absl::Minutes(5);
 
-// Reads what is there. False at the end.
+// Reads all available bytes without blocking. Returns false at the end of the stream.
 bool Drain(int fd, std::string& into, bool tee) {
   std::array<char, 16384> buffer{};
   for (;;) {
@@ -49,7 +49,7 @@ bool Drain(int fd, std::string& into, bool tee) {
   }
 }
 
-// A plugin that has been started.
+// A running plugin, which is killed on destruction.
 class Running {
  public:
   Running(pid_t pid, bool grouped) : pid_(pid), grouped_(grouped) {}
@@ -81,7 +81,8 @@ struct Output {
   std::string error;
 };
 
-// Until the process has ended; what it leaves running may keep the pipes open. False: too late.
+// Reads the output until the process exits. It does not wait for the end of the pipes, which
+// children of the plugin may keep open. Returns false on a timeout or too much output.
 bool Collect(pid_t pid, const Pipe& out, const Pipe& error, absl::Time end, Output& output) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   const bool tee = ::isatty(STDERR_FILENO) == 1;
@@ -120,12 +121,12 @@ std::string ExecInfo(const ExecPlugin& plugin, const ClusterConfig& cluster, boo
 absl::StatusOr<Credential> Parse(const std::string& text, const std::string& api_version) {
   const Json json = ParseJson(text);
   if (TextAt(json, "/kind") != "ExecCredential") {
-    return absl::UnauthenticatedError("prints no ExecCredential in JSON");
+    return absl::UnauthenticatedError("printed no ExecCredential in JSON");
   }
   if (TextAt(json, "/apiVersion") != api_version) {
     return absl::UnauthenticatedError(absl::StrCat(
-        "prints an ExecCredential of ", net::ServerWords(TextAt(json, "/apiVersion")),
-        ", but was asked for ", api_version, "; change 'apiVersion' of the user's 'exec'"));
+        "printed an ExecCredential of ", net::ServerMessage(TextAt(json, "/apiVersion")),
+        " instead of ", api_version, "; change 'apiVersion' of the user's 'exec'"));
   }
   Credential credential{.certificate = TextAt(json, "/status/clientCertificateData"),
                         .key = TextAt(json, "/status/clientKeyData")};
@@ -134,31 +135,31 @@ absl::StatusOr<Credential> Parse(const std::string& text, const std::string& api
   if (credential.certificate.empty() != credential.key.empty() ||
       (token.empty() && credential.key.empty())) {
     return absl::UnauthenticatedError(
-        "prints neither a token nor a client certificate with its key");
+        "printed neither a token nor a client certificate with its key");
   }
   const std::string expires = TextAt(json, "/status/expirationTimestamp");
   std::string error;
   if (!expires.empty() &&
       !absl::ParseTime(absl::RFC3339_full, expires, &credential.expires, &error)) {
-    return absl::UnauthenticatedError("prints an expirationTimestamp that is no time");
+    return absl::UnauthenticatedError("printed an invalid expirationTimestamp");
   }
   return credential;
 }
 
-// The last lines that a plugin wrote to stderr, as one.
-std::string LastWords(const std::string& error) {
+// Returns the last lines of the plugin's stderr, joined to one.
+std::string StderrTail(const std::string& error) {
   absl::string_view tail = absl::StripAsciiWhitespace(error);
   if (tail.size() > kErrorTail) tail.remove_prefix(tail.size() - kErrorTail);
   std::string line(tail);
   std::replace(line.begin(), line.end(), '\n', ' ');
-  return line.empty() ? "" : absl::StrCat(": ", net::ServerWords(line));
+  return line.empty() ? "" : absl::StrCat(": ", net::ServerMessage(line));
 }
 
 absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cluster,
                                absl::Duration timeout) {
   const bool interactive = plugin.interactive_mode != "Never" && ::isatty(STDIN_FILENO) == 1;
   if (plugin.interactive_mode == "Always" && !interactive) {
-    return absl::FailedPreconditionError("asks its user, and there is no terminal");
+    return absl::FailedPreconditionError("requires a terminal");
   }
   MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
   MUSTER_ASSIGN_OR_RETURN(Pipe error, MakePipe());
@@ -170,21 +171,21 @@ absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cl
   options.stdin_fd = interactive ? STDIN_FILENO : -1;
   options.output_fd = out.write.get();
   options.error_fd = error.write.get();
-  options.new_group = !interactive;  // one that is not in the foreground may not read a terminal
+  options.new_group = !interactive;  // a background group must not read the terminal
   MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
   Running running(pid, options.new_group);
   out.write.Reset();
   error.write.Reset();
-  const absl::Duration patience = interactive ? std::max(timeout, kForPeople) : timeout;
+  const absl::Duration limit = interactive ? std::max(timeout, kInteractiveTimeout) : timeout;
   Output output;
-  if (!Collect(pid, out, error, absl::Now() + patience, output)) {
+  if (!Collect(pid, out, error, absl::Now() + limit, output)) {
     return absl::DeadlineExceededError(
-        absl::StrCat("has not ended within ", absl::FormatDuration(patience), " or prints too much",
-                     LastWords(output.error)));
+        absl::StrCat("did not exit within ", absl::FormatDuration(limit), ", or printed too much",
+                     StderrTail(output.error)));
   }
   if (const ExitStatus status = running.Wait(); !status.ok()) {
     return absl::UnauthenticatedError(
-        absl::StrCat("failed (", status.Describe(), ")", LastWords(output.error)));
+        absl::StrCat("failed (", status.Describe(), ")", StderrTail(output.error)));
   }
   return Parse(output.out, plugin.api_version);
 }
@@ -195,9 +196,9 @@ absl::StatusOr<Credential> RunExecPlugin(const ExecPlugin& plugin, const Cluster
                                          absl::Duration timeout) {
   auto credential = Run(plugin, cluster, timeout);
   if (credential.ok()) return credential;
-  const std::string who = absl::StrCat("the plugin '", plugin.command, "'");
-  if (!absl::IsNotFound(credential.status())) return Annotate(credential.status(), who);
-  return absl::FailedPreconditionError(absl::StrCat(who, ": ", credential.status().message(),
+  const std::string name = absl::StrCat("the plugin '", plugin.command, "'");
+  if (!absl::IsNotFound(credential.status())) return Annotate(credential.status(), name);
+  return absl::FailedPreconditionError(absl::StrCat(name, ": ", credential.status().message(),
                                                     plugin.install_hint.empty() ? "" : "\n",
                                                     plugin.install_hint));
 }

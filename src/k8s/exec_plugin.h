@@ -1,4 +1,4 @@
-// Runs the program that signs us in.
+// Runs a plugin that provides credentials.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,10 +8,10 @@
 
 namespace muster::k8s {
 
-// What the plugin prints (an ExecCredential). FailedPrecondition when it is not installed, with its
-// hint; Unauthenticated when it fails or prints something else; DeadlineExceeded when it takes too
-// long, and then it is killed with what it has started. What it writes to stderr is shown when that
-// is a terminal, and its last lines are part of the error. Blocks.
+// Returns the ExecCredential that the plugin prints. Returns FailedPrecondition with the install
+// hint if the plugin is not installed, Unauthenticated if it fails or prints something else, and
+// DeadlineExceeded if it takes too long; the plugin is then killed with its children. Its stderr is
+// copied to this process's if that is a terminal, and the last lines are part of the error. Blocks.
 absl::StatusOr<Credential> RunExecPlugin(const ExecPlugin& plugin, const ClusterConfig& cluster,
                                          absl::Duration timeout);
 

@@ -13,8 +13,8 @@
 namespace muster::k8s {
 namespace {
 
-// A watch that lasted so long was no failure.
-constexpr absl::Duration kLasting = absl::Seconds(10);
+// A watch that lasted at least this long resets the backoff.
+constexpr absl::Duration kMinHealthyDuration = absl::Seconds(10);
 
 std::vector<Object> Values(const std::map<ObjectKey, Object>& objects) {
   std::vector<Object> values;
@@ -23,7 +23,7 @@ std::vector<Object> Values(const std::map<ObjectKey, Object>& objects) {
   return values;
 }
 
-// So that many that began together do not end together.
+// Spreads the reconnects of informers that started together.
 double Jitter() {
   static thread_local std::minstd_rand random(std::random_device{}());
   return std::uniform_real_distribution<double>(0.5, 1)(random);
@@ -106,7 +106,7 @@ void Informer::Run(const std::stop_token& stop) {
     const absl::Status status = ListAndWatch(stop);
     if (stop.stop_requested()) return;
     if (options_.on_error && !IsGone(status)) options_.on_error(status);
-    const bool lasted = progress_ || absl::Now() - begin > kLasting;
+    const bool lasted = progress_ || absl::Now() - begin > kMinHealthyDuration;
     failures = lasted ? 0 : failures + 1;
     if (lasted && IsGone(status)) continue;
     const absl::Duration delay =
@@ -132,7 +132,7 @@ absl::Status Informer::ListAndWatch(const std::stop_token& stop) {
   watch.duration = watch.duration * 2 * Jitter();
   watch.stop = stop;
   return Watch(client_, options_.kind, watch,
-               [this](WatchEvent event) { return Take(std::move(event)); });
+               [this](WatchEvent event) { return HandleEvent(std::move(event)); });
 }
 
 void Informer::Replace(std::vector<Json> items) {
@@ -147,7 +147,7 @@ void Informer::Replace(std::vector<Json> items) {
 
 void Informer::Changed(const Object& object) {
   const Object before = cache_.Put(object);
-  if (before != nullptr && UidOf(*before) != UidOf(*object)) {  // another one of the same name
+  if (before != nullptr && UidOf(*before) != UidOf(*object)) {  // recreated under the same name
     if (handler_.deleted) handler_.deleted(before);
   } else if (before != nullptr) {
     const bool same = ResourceVersionOf(*before) == ResourceVersionOf(*object);
@@ -163,7 +163,7 @@ void Informer::Gone(const ObjectKey& key, const Object& last) {
   handler_.deleted(last == nullptr ? before : last);
 }
 
-absl::Status Informer::Take(WatchEvent event) {
+absl::Status Informer::HandleEvent(WatchEvent event) {
   progress_ = true;
   if (event.type == WatchEvent::Type::kBookmark) return absl::OkStatus();
   if (options_.transform) options_.transform(event.object);

@@ -1,4 +1,4 @@
-// A copy of a cluster's objects that is kept up to date.
+// A local cache of objects that follows the cluster.
 #pragma once
 
 #include <functional>
@@ -19,29 +19,31 @@ namespace muster::k8s {
 
 using Object = std::shared_ptr<const Json>;
 
-// Told in the informer's thread, one after the other, when the copy has changed already. Any may be
+// Callbacks run on the informer's thread, one at a time, after the cache has changed. Each may be
 // empty.
 struct InformerHandler {
   std::function<void(const Object& object)> added;
   std::function<void(const Object& before, const Object& after)> updated;
-  // With what was last known of it. Those that were deleted while nobody looked are told, too.
+  // `last` is the last known version. Also called for objects that were deleted while the watch was
+  // interrupted.
   std::function<void(const Object& last)> deleted;
 };
 
 struct InformerOptions {
   ResourceKind kind;
   Selection selection = {};
-  std::function<void(Json&)> transform = {};  // drops what nobody needs: managedFields, say
-  // By which Indexed() finds an object, such as the job that it belongs to; "": by nothing.
+  // Drops members that are not needed, such as managedFields.
+  std::function<void(Json&)> transform = {};
+  // Returns the key by which Indexed() finds an object, such as its owner; "": none.
   std::function<std::string(const Json&)> index = {};
-  // What hinders it; it goes on trying. In the informer's thread.
+  // Called on the informer's thread for errors of a list or watch, which are retried.
   std::function<void(const absl::Status&)> on_error = {};
   absl::Duration first_delay = absl::Milliseconds(500);
   absl::Duration max_delay = absl::Seconds(30);
-  WatchOptions watch = {};  // its time-outs and delays, and what it leaves out
+  WatchOptions watch = {};  // timeouts, delays and detail
 };
 
-// The objects that an informer knows. Thread-safe.
+// The objects of an informer. Thread-safe.
 class ObjectCache {
  public:
   explicit ObjectCache(std::function<std::string(const Json&)> index) : index_(std::move(index)) {}
@@ -50,7 +52,7 @@ class ObjectCache {
   std::vector<Object> All() const;
   std::vector<Object> Indexed(const std::string& key) const;
 
-  // What was there before; null: nothing.
+  // Return the previous version, or null.
   Object Put(const Object& object);
   Object Remove(const ObjectKey& key);
 
@@ -64,22 +66,21 @@ class ObjectCache {
   std::unordered_map<std::string, std::vector<Object>> indexed_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Lists the objects of a selection, watches them, and lists them again when the server has
-// forgotten what came after the last that was seen.
+// Lists the objects of a selection and watches them. Lists again when the server no longer has the
+// events after the last one that was received.
 class Informer {
  public:
-  // `client` must outlive it.
+  // `client` outlives the informer.
   Informer(Client& client, InformerOptions options, InformerHandler handler);
-  // Stops it.
   ~Informer();
   Informer(const Informer&) = delete;
   Informer& operator=(const Informer&) = delete;
 
   void Start();  // once
-  // Returns when no handler is running, nor will be. Not to be called by a handler.
+  // Returns when no callback runs or will run. Must not be called by a callback.
   void Stop();
 
-  // Whether the first list is here, and all of it told.
+  // Returns whether the first list has been received and passed to the handler.
   bool WaitUntilSynced(absl::Duration timeout) const;
   const ObjectCache& cache() const { return cache_; }
 
@@ -89,13 +90,13 @@ class Informer {
   void Replace(std::vector<Json> items);
   void Changed(const Object& object);
   void Gone(const ObjectKey& key, const Object& last);
-  absl::Status Take(WatchEvent event);
+  absl::Status HandleEvent(WatchEvent event);
 
   Client& client_;
   const InformerOptions options_;
   const InformerHandler handler_;
   ObjectCache cache_;
-  bool progress_ = false;  // of the thread's
+  bool progress_ = false;  // used by thread_ only
   mutable absl::Mutex mutex_;
   bool synced_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;

@@ -45,7 +45,7 @@ class InformerTest : public testing::Test {
     absl::MutexLock lock(&mutex_);
     told_.push_back(text);
   }
-  // Whether it is told `count` times, in a while.
+  // Waits until the handler has been called `count` times. Returns false after a timeout.
   bool Told(const std::string& text, int count = 1) {
     const auto enough = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
       return std::count(told_.begin(), told_.end(), text) >= count;
@@ -66,7 +66,7 @@ class InformerTest : public testing::Test {
   std::unique_ptr<Informer> informer_;
 };
 
-TEST_F(InformerTest, KeepsACopy) {
+TEST_F(InformerTest, FollowsChanges) {
   options_.selection.labels = "app=x";
   options_.transform = [](Json& object) { object["metadata"].erase("managedFields"); };
   options_.index = [](const Json& object) { return LabelOf(object, "job"); };
@@ -95,7 +95,7 @@ TEST_F(InformerTest, KeepsACopy) {
   EXPECT_EQ(server_.Count("labelSelector=app%3Dx"), static_cast<int>(server_.requests().size()));
 }
 
-TEST_F(InformerTest, NothingIsMissedOrToldTwiceWhenTheWatchIsCut) {
+TEST_F(InformerTest, NoEventIsLostOrRepeatedWhenTheWatchIsCut) {
   server_.Put(kPods, MakePod("a"));
   Start();
   ASSERT_TRUE(server_.WaitForWatches(1));
@@ -109,13 +109,13 @@ TEST_F(InformerTest, NothingIsMissedOrToldTwiceWhenTheWatchIsCut) {
   EXPECT_EQ(server_.Count("limit=500"), 1);  // listed once
 }
 
-TEST_F(InformerTest, WhatHappenedInAGapIsFoundByAnotherList) {
+TEST_F(InformerTest, ListsAgainAfterAGap) {
   for (const char* name : {"kept", "changed", "removed", "replaced"}) {
     server_.Put(kPods, MakePod(name));
   }
   Start();
   ASSERT_TRUE(server_.WaitForWatches(1));
-  // No watch comes through until all has happened and is forgotten.
+  // Watches fail until all changes have been made and their history dropped.
   absl::Mutex gate;
   bool open = false;
   server_.Intercept([&](Exchange& exchange) {
@@ -148,9 +148,9 @@ TEST_F(InformerTest, WhatHappenedInAGapIsFoundByAnotherList) {
   EXPECT_THAT(informer_->cache().All(), SizeIs(4));
 }
 
-TEST_F(InformerTest, WhatHindersItIsToldAndItGoesOn) {
+TEST_F(InformerTest, ReportsErrorsAndRetries) {
   server_.Put(kPods, MakePod("a"));
-  // Owned by the server: the informer may leave a request behind when it stops.
+  // Owned by the server: a request may still be in flight when the informer stops.
   const auto count = std::make_shared<std::atomic<int>>(0);
   server_.Intercept([count](Exchange& exchange) {
     if ((*count)++ >= 3) return false;
@@ -164,11 +164,11 @@ TEST_F(InformerTest, WhatHindersItIsToldAndItGoesOn) {
   EXPECT_THAT(told()[0], HasSubstr("ClusterRole"));
 }
 
-TEST_F(InformerTest, StopsWhateverItIsDoing) {
+TEST_F(InformerTest, StopsInEveryState) {
   Start();
   ASSERT_TRUE(server_.WaitForWatches(1));
   const absl::Time begin = absl::Now();
-  informer_->Stop();  // in a watch
+  informer_->Stop();  // during a watch
   EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
   informer_->Stop();
   server_.Intercept([](Exchange& exchange) {
@@ -176,7 +176,7 @@ TEST_F(InformerTest, StopsWhateverItIsDoing) {
     return true;
   });
   Start();
-  informer_.reset();  // in a list
+  informer_.reset();  // during a list
   server_.Intercept([](Exchange& exchange) {
     exchange.Reply(403);
     return true;
@@ -185,7 +185,7 @@ TEST_F(InformerTest, StopsWhateverItIsDoing) {
   options_.max_delay = absl::Hours(1);
   Start();
   EXPECT_FALSE(informer_->WaitUntilSynced(absl::Milliseconds(50)));
-  informer_.reset();  // in a pause
+  informer_.reset();  // during a backoff
   EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
 }
 

@@ -14,7 +14,7 @@ namespace muster::k8s {
 namespace {
 
 constexpr int64_t kMaxLeaseSeconds = 3600;
-constexpr absl::Duration kReleasePatience = absl::Seconds(5);
+constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr absl::Duration kIdlePoll = absl::Milliseconds(20);
 
 int64_t WholeSeconds(absl::Duration duration) {
@@ -28,7 +28,7 @@ int64_t NumberAt(const Json& lease, absl::string_view path, int64_t otherwise) {
   return found != nullptr && found->is_number_integer() ? found->get<int64_t>() : otherwise;
 }
 
-bool WillNotPass(const absl::Status& status) {
+bool IsPermanent(const absl::Status& status) {
   return IsForbidden(status) || absl::IsUnauthenticated(status) ||
          absl::IsFailedPrecondition(status);
 }
@@ -57,10 +57,11 @@ void LeaderElector::Lost() {
 }
 
 void LeaderElector::Observe(const Json& lease) {
-  if (ResourceVersionOf(lease) != ResourceVersionOf(seen_) || UidOf(lease) != UidOf(seen_)) {
-    seen_since_ = options_.clock->Now();
+  if (ResourceVersionOf(lease) != ResourceVersionOf(observed_lease_) ||
+      UidOf(lease) != UidOf(observed_lease_)) {
+    observed_at_ = options_.clock->Now();
   }
-  seen_ = lease;
+  observed_lease_ = lease;
   absl::MutexLock lock(&mutex_);
   leader_ = HolderOf(lease);
 }
@@ -71,7 +72,7 @@ bool LeaderElector::IsHeldByAnother(const Json& lease) const {
   const int64_t seconds = std::clamp<int64_t>(
       NumberAt(lease, "/spec/leaseDurationSeconds", WholeSeconds(options_.lease_duration)), 1,
       kMaxLeaseSeconds);
-  return options_.clock->Now() < seen_since_ + absl::Seconds(seconds);
+  return options_.clock->Now() < observed_at_ + absl::Seconds(seconds);
 }
 
 absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
@@ -81,7 +82,7 @@ absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
     until = std::max(renewed_, options_.clock->Now() - options_.renew_deadline / 2) +
             options_.renew_deadline;
   }
-  const CallOptions call{.patience = std::max(until - options_.clock->Now(), absl::Seconds(1)),
+  const CallOptions call{.timeout = std::max(until - options_.clock->Now(), absl::Seconds(1)),
                          .stop = stop};
   auto lease = client_.Get(kLeases, options_.lease, call);
   if (IsNoSuchObject(lease.status())) {
@@ -89,10 +90,10 @@ absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
                   {"kind", "Lease"},
                   {"metadata", {{"name", options_.lease.name}}},
                   {"spec", Json::object()}};
-    if (!options_.lease.name_space.empty()) {
-      fresh["metadata"]["namespace"] = options_.lease.name_space;
+    if (!options_.lease.ns.empty()) {
+      fresh["metadata"]["namespace"] = options_.lease.ns;
     }
-    return Take(std::move(fresh), call);
+    return Acquire(std::move(fresh), call);
   }
   if (!lease.ok()) return lease.status();
   Observe(*lease);
@@ -100,11 +101,12 @@ absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
     Lost();
     return false;
   }
-  return Take(*std::move(lease), call);
+  return Acquire(*std::move(lease), call);
 }
 
-absl::StatusOr<bool> LeaderElector::Take(Json lease, const CallOptions& call) {
-  const absl::Time now = options_.clock->Now();  // before the server knows: others count later
+absl::StatusOr<bool> LeaderElector::Acquire(Json lease, const CallOptions& call) {
+  // Taken before the request: others count the lease from a later time.
+  const absl::Time now = options_.clock->Now();
   const bool renews = HolderOf(lease) == options_.identity;
   Json& spec = lease["spec"];
   if (!spec.is_object()) spec = Json::object();
@@ -122,7 +124,7 @@ absl::StatusOr<bool> LeaderElector::Take(Json lease, const CallOptions& call) {
     Won(*written, now);
     return true;
   }
-  // Somebody was faster: the next step sees who.
+  // Another process was faster. The next step observes its lease.
   if (IsConflict(written.status()) || IsExistingObject(written.status())) return leading();
   return written.status();
 }
@@ -130,11 +132,11 @@ absl::StatusOr<bool> LeaderElector::Take(Json lease, const CallOptions& call) {
 void LeaderElector::Release() {
   if (!leading()) return;
   Lost();
-  Json lease = seen_;
+  Json lease = observed_lease_;
   lease["spec"]["holderIdentity"] = "";
   lease["spec"]["leaseDurationSeconds"] = 1;
   lease["spec"]["renewTime"] = MicroTimestamp(options_.clock->Now());
-  const auto written = client_.Update(kLeases, lease, {.patience = kReleasePatience});
+  const auto written = client_.Update(kLeases, lease, {.timeout = kReleaseTimeout});
   if (written.ok()) Observe(*written);
 }
 
@@ -156,7 +158,7 @@ absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function
     const auto step = Step(stop);
     if (step.value_or(false)) break;
     if (stop.stop_requested()) return absl::OkStatus();
-    if (WillNotPass(step.status())) return step.status();
+    if (IsPermanent(step.status())) return step.status();
     const bool is_new = step.status() != std::exchange(last, step.status());
     if (is_new && !last.ok() && options_.on_error) options_.on_error(std::string(last.message()));
     if (!SleepUnlessStopped(options_.retry_period * jitter(random), stop)) return absl::OkStatus();
@@ -173,10 +175,10 @@ absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function
     }
   }
   if (stop.stop_requested() && is_idle()) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(
-      options_.identity, " does not lead any more",
-      last.ok() ? absl::StrCat(": '", leader(), "' does")
-                : absl::StrCat(": it could not renew its lease in time: ", last.message())));
+  return absl::AbortedError(
+      absl::StrCat(options_.identity, " lost the leader election",
+                   last.ok() ? absl::StrCat(" to '", leader(), "'")
+                             : absl::StrCat(": cannot renew the lease in time: ", last.message())));
 }
 
 }  // namespace muster::k8s

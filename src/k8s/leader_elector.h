@@ -1,4 +1,4 @@
-// One of several processes leads: the one that holds a Lease.
+// Elects a leader among several processes: the holder of a Lease.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ namespace muster::k8s {
 
 struct ElectionOptions {
   ObjectKey lease;
-  std::string identity;  // of this process, unlike every other's
-  // Others take over that long after the last renewal they saw; whole seconds.
+  std::string identity;  // unique to this process
+  // Others take over this long after the last renewal that they observed. Whole seconds.
   absl::Duration lease_duration = absl::Seconds(15);
-  // Who could not renew for that long does not lead any more; less than lease_duration.
+  // A leader steps down if it could not renew for this long. Less than lease_duration.
   absl::Duration renew_deadline = absl::Seconds(10);
   absl::Duration retry_period = absl::Seconds(2);
-  // Told why it cannot be asked who leads, each reason once in a row.
+  // Called with errors of the lease requests; an error that repeats is reported once.
   std::function<void(const std::string&)> on_error = {};
   const Clock* clock = &Clock::Real();
 };
@@ -31,51 +31,52 @@ struct ElectionOptions {
 //   waiting ───────────────────────────────────────────────────────────> leading
 //      ^                                                                   │
 //      └───────────────────────────────────────────────────────────────────┘
-//            Step(): it is another's · not renewed within renew_deadline · Release()
+//            Step(): another holds it · not renewed within renew_deadline · Release()
 //
-// Clocks of different machines are never compared: a lease counts from when this process saw it
-// change. Step(), Run() and Release() belong to one thread; the others may be called by any.
+// Clocks of different machines are never compared: the duration of a lease counts from when this
+// process observed its last change. Step(), Run() and Release() must be called by one thread; the
+// other methods are thread-safe.
 class LeaderElector {
  public:
-  // `client` must outlive it. It wants one of its own: renewals must not wait for other requests'
-  // share of the rate limit.
+  // `client` outlives the elector. It should not be shared: other requests would delay renewals by
+  // using up its rate limit.
   LeaderElector(Client& client, ElectionOptions options)
       : client_(client), options_(std::move(options)) {}
 
-  // Waits to lead, calls `elected`, which must not block, and goes on renewing. When `stop` is
-  // requested it renews until `is_idle` returns true, for the work of a leader may take a while to
-  // end, gives the lease back and returns OK. Aborted when it does not lead any more: the caller
-  // must end what only a leader may do, and best itself. While it waits, what time does not mend
-  // ends it: a missing right, credentials or a server that are refused.
+  // Blocks until it holds the lease, calls `elected`, which must not block, and keeps renewing.
+  // When `stop` is requested, it renews until `is_idle` returns true, so that the work of the
+  // leader can finish, releases the lease and returns OK. Returns Aborted if it has lost the lease:
+  // the caller must stop all work of a leader, preferably by exiting. While it waits, it returns
+  // errors that time does not fix: a missing permission, rejected credentials, an untrusted server.
   absl::Status Run(
       const std::stop_token& stop, const std::function<void()>& elected,
       const std::function<bool()>& is_idle = [] { return true; });
 
-  // Reads the lease, and takes or renews it. Whether this process leads now; an error when the
-  // server could not be asked, which by itself does not end a leadership.
+  // Reads the lease, and acquires or renews it. Returns whether this process leads now. An error of
+  // the request by itself does not end the leadership.
   absl::StatusOr<bool> Step(const std::stop_token& stop = {});
-  // Gives the lease back, so that another one need not wait.
+  // Releases the lease, so that another process can acquire it immediately.
   void Release();
 
-  // True only while no other can lead, even when renewing hangs.
+  // True only while no other process can lead, even if a renewal hangs.
   bool leading() const;
-  // Who leads, as far as is known; "" when nobody does.
+  // Returns the identity of the last known leader, or "".
   std::string leader() const;
 
  private:
-  // Waits until the work has ended, or until it is time to renew, and renews.
+  // Waits until is_idle() or until a renewal is due, and renews.
   absl::Status Drain(const std::function<bool()>& is_idle);
-  absl::StatusOr<bool> Take(Json lease, const CallOptions& call);
+  absl::StatusOr<bool> Acquire(Json lease, const CallOptions& call);
   void Won(const Json& lease, absl::Time when);
   void Lost();
-  // Notes when it was first seen as it is.
+  // Records the lease, and the time if it has changed.
   void Observe(const Json& lease);
   bool IsHeldByAnother(const Json& lease) const;
 
   Client& client_;
   const ElectionOptions options_;
-  Json seen_;  // the lease as it was last
-  absl::Time seen_since_ = absl::InfinitePast();
+  Json observed_lease_;  // the last version
+  absl::Time observed_at_ = absl::InfinitePast();
   mutable absl::Mutex mutex_;
   absl::Time renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::string leader_ ABSL_GUARDED_BY(mutex_);

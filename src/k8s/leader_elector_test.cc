@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 const ObjectKey kKey{"system", "operator"};
 
-// Steps of two electors, which share a clock that moves when told to.
+// Steps of two electors that share a fake clock.
 class LeaderElectorTest : public testing::Test {
  protected:
   ElectionOptions Options(const std::string& identity) {
@@ -50,12 +50,12 @@ TEST_F(LeaderElectorTest, TheFirstLeadsAndRenews) {
   EXPECT_EQ(b_.leader(), "a");
 }
 
-TEST_F(LeaderElectorTest, AnotherTakesOverWhenTheLeaderIsSilent) {
+TEST_F(LeaderElectorTest, AnotherTakesOverWhenTheLeaseExpires) {
   EXPECT_TRUE(*a_.Step());
   EXPECT_FALSE(*b_.Step());
   clock_.Advance(absl::Seconds(11));
-  EXPECT_FALSE(a_.leading());  // it knows by itself, before
-  EXPECT_FALSE(*b_.Step());    // another may be
+  EXPECT_FALSE(a_.leading());  // it steps down before …
+  EXPECT_FALSE(*b_.Step());    // … another may lead
   clock_.Advance(absl::Seconds(4));
   EXPECT_TRUE(*b_.Step());
   EXPECT_EQ(Lease()["spec"]["leaseTransitions"], 1);
@@ -63,9 +63,9 @@ TEST_F(LeaderElectorTest, AnotherTakesOverWhenTheLeaderIsSilent) {
   EXPECT_EQ(a_.leader(), "b");
 }
 
-TEST_F(LeaderElectorTest, ALeaseCountsFromWhenItWasSeen) {
-  // Its holder's clock may be hours away.
-  server_.Put(kLeases, {{"metadata", {{"name", kKey.name}, {"namespace", kKey.name_space}}},
+TEST_F(LeaderElectorTest, ALeaseCountsFromItsObservation) {
+  // The holder's clock may be off by hours.
+  server_.Put(kLeases, {{"metadata", {{"name", kKey.name}, {"namespace", kKey.ns}}},
                         {"spec",
                          {{"holderIdentity", "c"},
                           {"leaseDurationSeconds", 30},
@@ -77,7 +77,7 @@ TEST_F(LeaderElectorTest, ALeaseCountsFromWhenItWasSeen) {
   EXPECT_TRUE(*a_.Step());
 }
 
-TEST_F(LeaderElectorTest, TwoAtOnceAreToldApartByTheVersion) {
+TEST_F(LeaderElectorTest, TheVersionDecidesBetweenTwoAtOnce) {
   EXPECT_TRUE(*a_.Step());
   clock_.Advance(absl::Seconds(1));
   std::atomic<bool> raced = false;
@@ -94,7 +94,7 @@ TEST_F(LeaderElectorTest, TwoAtOnceAreToldApartByTheVersion) {
   EXPECT_EQ(a_.leader(), "b");
 }
 
-TEST_F(LeaderElectorTest, AServerThatIsAwayDoesNotEndItAtOnce) {
+TEST_F(LeaderElectorTest, AnUnavailableServerDoesNotEndTheLeadershipImmediately) {
   EXPECT_TRUE(*a_.Step());
   server_.Intercept([](Exchange& exchange) {
     exchange.Reply(503);
@@ -107,17 +107,17 @@ TEST_F(LeaderElectorTest, AServerThatIsAwayDoesNotEndItAtOnce) {
   EXPECT_FALSE(a_.leading());
 }
 
-TEST_F(LeaderElectorTest, WhatIsGivenBackIsTakenAtOnce) {
+TEST_F(LeaderElectorTest, AReleasedLeaseIsAcquiredImmediately) {
   EXPECT_TRUE(*a_.Step());
   EXPECT_FALSE(*b_.Step());
   a_.Release();
   EXPECT_FALSE(a_.leading());
   EXPECT_TRUE(*b_.Step());
-  a_.Release();  // not its own any more
+  a_.Release();  // no longer its own
   EXPECT_EQ(TextAt(Lease(), "/spec/holderIdentity"), "b");
 }
 
-// With threads, and time as it passes.
+// With threads and the real clock.
 class ElectionTest : public testing::Test {
  protected:
   struct Candidate {
@@ -134,7 +134,7 @@ class ElectionTest : public testing::Test {
             ended.Notify();
           }) {}
 
-    // What Run() returned, in a while.
+    // Waits for Run() and returns its result.
     absl::Status Result() {
       if (!ended.WaitForNotificationWithTimeout(absl::Seconds(60))) {
         return absl::DeadlineExceededError("goes on");
@@ -155,10 +155,10 @@ class ElectionTest : public testing::Test {
   ApiServer server_;
 };
 
-TEST_F(ElectionTest, TheNextOneLeadsWhenTheFirstCannotRenew) {
+TEST_F(ElectionTest, AnotherLeadsWhenTheFirstCannotRenew) {
   Candidate a(server_, "a");
   ASSERT_TRUE(a.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
-  // From now on its renewals do not come through.
+  // From now on its renewals fail.
   server_.Intercept([](Exchange& exchange) {
     if (exchange.method() != "PUT" ||
         Json::parse(exchange.Body())["spec"]["holderIdentity"] != "a") {
@@ -169,7 +169,7 @@ TEST_F(ElectionTest, TheNextOneLeadsWhenTheFirstCannotRenew) {
   });
   const absl::Status lost = a.Result();
   EXPECT_TRUE(absl::IsAborted(lost)) << lost;
-  EXPECT_THAT(lost.message(), HasSubstr("does not lead any more"));
+  EXPECT_THAT(lost.message(), HasSubstr("lost the leader election"));
   server_.Intercept(nullptr);
   Candidate b(server_, "b");
   ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
@@ -178,14 +178,14 @@ TEST_F(ElectionTest, TheNextOneLeadsWhenTheFirstCannotRenew) {
   EXPECT_EQ(b.Result(), absl::OkStatus());
 }
 
-// What a leader has begun must not meet what the next one does.
-TEST_F(ElectionTest, TheLeaseIsKeptUntilTheWorkHasEnded) {
+// The work of two leaders must not overlap.
+TEST_F(ElectionTest, KeepsTheLeaseUntilTheWorkHasEnded) {
   Candidate a(server_, "a");
   ASSERT_TRUE(a.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
   a.idle = false;
   a.thread.request_stop();
   Candidate b(server_, "b");
-  // Longer than the lease would last without a renewal.
+  // Longer than the lease lasts without a renewal.
   EXPECT_FALSE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(5)));
   EXPECT_TRUE(a.elector.leading());
   EXPECT_FALSE(a.ended.HasBeenNotified());
@@ -203,11 +203,11 @@ TEST_F(ElectionTest, NeverTwoAtOnce) {
   std::atomic<int> both = 0;
   std::jthread observer([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      // In this order: `a` does not come back.
+      // The order matters: `a` never leads again.
       if (b.elector.leading() && a.elector.leading()) ++both;
     }
   });
-  a.thread.request_stop();  // gives it back
+  a.thread.request_stop();  // releases the lease
   ASSERT_TRUE(b.elected.WaitForNotificationWithTimeout(absl::Seconds(60)));
   EXPECT_EQ(a.Result(), absl::OkStatus());
   observer.request_stop();

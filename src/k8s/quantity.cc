@@ -12,9 +12,9 @@ namespace {
 using Nano = __int128;
 
 constexpr Nano kOne = 1'000'000'000;
-constexpr int kMaxDigits = 18;  // of the number before its suffix
+constexpr int kMaxDigits = 18;  // before the suffix
 constexpr int kFractionDigits = 9;
-// The sum of 10,000 of the largest is far from overflow.
+// The sum of 10,000 maximal quantities does not overflow.
 constexpr Nano kMax = kOne * 1'000'000'000 * 1'000'000'000 * 1'000;
 
 struct Suffix {
@@ -23,7 +23,7 @@ struct Suffix {
   bool binary;
 };
 
-// The larger come first within each kind.
+// Sorted: binary before decimal, each from large to small.
 constexpr Suffix kSuffixes[] = {{"Ei", kOne << 60, true},
                                 {"Pi", kOne << 50, true},
                                 {"Ti", kOne << 40, true},
@@ -48,7 +48,7 @@ const Suffix* FindSuffix(absl::string_view name) {
   return nullptr;
 }
 
-// 10^exponent in billionths; 0 when it is out of range.
+// Returns 10^exponent in billionths, or 0 if it is out of range.
 Nano FactorOf(absl::string_view exponent) {
   int power = 0;
   if (!absl::SimpleAtoi(exponent, &power) || power < -kFractionDigits || power > kMaxDigits) {
@@ -73,7 +73,7 @@ std::optional<Quantity> Quantity::Parse(absl::string_view text) {
     } else if (!absl::ascii_isdigit(text[at])) {
       break;
     } else if (point && fraction == kFractionDigits) {
-      continue;  // less than a billionth of the unit
+      continue;  // below the resolution
     } else if (!point && whole == kMaxDigits) {
       return std::nullopt;
     } else {

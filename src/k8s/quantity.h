@@ -1,4 +1,4 @@
-// Quantities of resources, as pods request them: "500m", "1Gi", "2".
+// Resource quantities of pods: "500m", "1Gi", "2".
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace muster::k8s {
 
-// Exact to a billionth, like the API server's.
+// A non-negative quantity with a resolution of 1e-9, like that of the API server.
 class Quantity {
  public:
-  // nullopt when `text` is none, is negative, or is too large to add up.
+  // Returns nullopt if `text` is not a quantity, is negative, or is too large to be summed.
   static std::optional<Quantity> Parse(absl::string_view text);
-  // Of a manifest's value, which may be a number.
+  // Parses a value of a manifest, which may be a number.
   static std::optional<Quantity> Of(const Json& value);
 
   Quantity& operator+=(const Quantity& other);
-  // The canonical form: no fraction and the largest suffix; powers of 1024 when the first summand
-  // had such a suffix.
+  // Returns the canonical form: no fraction, and the largest suffix that allows it. The suffix is
+  // binary if that of the first summand was.
   std::string ToString() const;
 
  private:

@@ -15,7 +15,7 @@ std::string Sum(std::initializer_list<const char*> texts) {
   return sum.ToString();
 }
 
-TEST(QuantityTest, AddsUpInTheCanonicalForm) {
+TEST(QuantityTest, SumsAreCanonical) {
   EXPECT_EQ(Sum({"500m", "500m"}), "1");
   EXPECT_EQ(Sum({"0.5", "2"}), "2500m");
   EXPECT_EQ(Sum({"1", "1"}), "2");

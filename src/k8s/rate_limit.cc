@@ -25,7 +25,7 @@ absl::Duration RateLimit::Take() {
   const absl::Time now = clock_.Now();
   tokens_ = std::min(burst_, tokens_ + absl::ToDoubleSeconds(now - counted_) * per_second_);
   counted_ = now;
-  tokens_ -= 1;  // below zero: those who wait
+  tokens_ -= 1;  // negative: callers are waiting
   return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
 }
 
@@ -34,12 +34,12 @@ void RateLimit::GiveBack() {
   tokens_ += 1;
 }
 
-absl::Status RateLimit::Wait(absl::Duration patience, const std::stop_token& stop) {
+absl::Status RateLimit::Wait(absl::Duration timeout, const std::stop_token& stop) {
   const absl::Duration delay = Take();
   if (delay <= absl::ZeroDuration()) return absl::OkStatus();
-  if (delay > patience) {
+  if (delay > timeout) {
     GiveBack();
-    return absl::UnavailableError("too many requests of ours are waiting already");
+    return absl::UnavailableError("client-side rate limit exceeded: too many requests are waiting");
   }
   if (SleepUnlessStopped(delay, stop)) return absl::OkStatus();
   GiveBack();

@@ -1,4 +1,4 @@
-// How many requests a client sends.
+// Client-side rate limit.
 #pragma once
 
 #include <stop_token>
@@ -10,20 +10,20 @@
 
 namespace muster::k8s {
 
-// Sleeps; false, at once, when `stop` is requested meanwhile.
+// Sleeps for `duration`. Returns false immediately when `stop` is requested.
 bool SleepUnlessStopped(absl::Duration duration, const std::stop_token& stop);
 
-// A bucket of tokens: `burst` of them at most, `per_second` more come. Thread-safe.
+// A token bucket that holds at most `burst` tokens and refills at `per_second`. Thread-safe.
 class RateLimit {
  public:
-  // No limit when `per_second` is not positive.
+  // There is no limit if `per_second` is not positive.
   RateLimit(double per_second, int burst, const Clock& clock = Clock::Real());
 
-  // Takes one now, which may not be there yet: how long the caller must wait for it.
+  // Reserves a token and returns how long the caller must wait for it.
   absl::Duration Take();
-  // Takes one and waits for it. Unavailable when that would take longer than `patience`, Cancelled
-  // when told to stop; the token is then not used up.
-  absl::Status Wait(absl::Duration patience, const std::stop_token& stop);
+  // Takes a token, waiting for it if necessary. Returns Unavailable if that would take longer than
+  // `timeout`, and Cancelled if `stop` is requested; neither uses a token.
+  absl::Status Wait(absl::Duration timeout, const std::stop_token& stop);
 
  private:
   void GiveBack();

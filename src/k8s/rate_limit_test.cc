@@ -8,16 +8,16 @@
 namespace muster::k8s {
 namespace {
 
-TEST(RateLimitTest, ABurstThenOneAfterTheOther) {
+TEST(RateLimitTest, ABurstThenAtTheRate) {
   FakeClock clock;
   RateLimit limit(10, 3, clock);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limit.Take(), absl::ZeroDuration());
   EXPECT_EQ(limit.Take(), absl::Milliseconds(100));
   EXPECT_EQ(limit.Take(), absl::Milliseconds(200));
-  clock.Advance(absl::Milliseconds(300));  // the two, and one more
+  clock.Advance(absl::Milliseconds(300));  // two tokens of debt, and one more
   EXPECT_EQ(limit.Take(), absl::ZeroDuration());
   EXPECT_GT(limit.Take(), absl::ZeroDuration());
-  clock.Advance(absl::Hours(1));  // no more than the burst is saved up
+  clock.Advance(absl::Hours(1));  // the bucket holds at most the burst
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limit.Take(), absl::ZeroDuration());
   EXPECT_GT(limit.Take(), absl::ZeroDuration());
 }
@@ -27,7 +27,7 @@ TEST(RateLimitTest, NoLimit) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(limit.Take(), absl::ZeroDuration());
 }
 
-TEST(RateLimitTest, WhoGivesUpTakesNothing) {
+TEST(RateLimitTest, GivingUpUsesNoToken) {
   RateLimit limit(0.001, 1);
   EXPECT_TRUE(limit.Wait(absl::ZeroDuration(), {}).ok());
   EXPECT_TRUE(absl::IsUnavailable(limit.Wait(absl::Seconds(1), {})));

@@ -6,7 +6,7 @@
 namespace muster::k8s {
 namespace {
 
-// What would be taken for a way through folders.
+// Rejects path segments that servers and proxies resolve as directories.
 bool IsName(absl::string_view text) { return text != "." && text != ".."; }
 
 }  // namespace
@@ -19,24 +19,24 @@ std::string ApiRequest::Describe() const {
   std::string text = absl::StrCat(verb, " ", Resource());
   if (!kind.group.empty()) absl::StrAppend(&text, " of ", kind.group);
   if (!key.name.empty()) absl::StrAppend(&text, " '", key.name, "'");
-  if (!key.name_space.empty()) absl::StrAppend(&text, " in namespace '", key.name_space, "'");
+  if (!key.ns.empty()) absl::StrAppend(&text, " in namespace '", key.ns, "'");
   return text;
 }
 
 absl::StatusOr<std::string> ApiRequest::Path() const {
   const bool one = verb == "get" || verb == "update" || verb == "patch" || verb == "delete";
-  if ((one && key.name.empty()) || !IsName(key.name) || !IsName(key.name_space)) {
+  if ((one && key.name.empty()) || !IsName(key.name) || !IsName(key.ns)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot ", Describe(), ": the object's name ",
-                                                   key.name.empty() ? "is missing" : "is none"));
+                                                   key.name.empty() ? "is missing" : "is invalid"));
   }
   std::string path = kind.group.empty() ? absl::StrCat("/api/", kind.version)
                                         : absl::StrCat("/apis/", kind.group, "/", kind.version);
   const auto add = [&](absl::string_view part) {
     absl::StrAppend(&path, "/", net::PercentEncode(part, /*keep_slash=*/false));
   };
-  if (kind.namespaced && !key.name_space.empty()) {
+  if (kind.namespaced && !key.ns.empty()) {
     add("namespaces");
-    add(key.name_space);
+    add(key.ns);
   }
   add(kind.plural);
   if (!key.name.empty() && verb != "create") add(key.name);

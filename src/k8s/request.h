@@ -1,4 +1,4 @@
-// A request to the API server in the API's own words.
+// A request to the API server.
 #pragma once
 
 #include <optional>
@@ -14,45 +14,45 @@
 
 namespace muster::k8s {
 
-// How much of the objects comes back, from servers that can leave things out.
+// How much of the objects the server sends, if it supports leaving parts out.
 enum class Detail {
   kAll,
-  kStatus,  // metadata and status, as far as encoding.h reads them: of pods; of other kinds all
+  kStatus,  // metadata and the status fields of encoding.h; pods only, other kinds: kAll
   kMetadata,
 };
 
-// What may be said about any call.
+// Options of every call.
 struct CallOptions {
   std::string subresource;  // "status", "scale" …; "": the object itself
-  bool dry_run = false;     // the server checks all, and changes nothing
-  // How long it may take, repetitions included; then Unavailable.
-  absl::Duration patience = absl::Minutes(1);
-  std::stop_token stop;  // Cancelled, at once
-  // Of a write: the object as it is now is of no interest, and null is returned.
-  bool without_answer = false;
-  // Of a patch: a strategic merge patch, which merges lists by their keys. Built-in kinds only.
+  bool dry_run = false;     // the server validates the request and changes nothing
+  // Limit of the whole call with all retries; then Unavailable.
+  absl::Duration timeout = absl::Minutes(1);
+  std::stop_token stop;  // returns Cancelled immediately
+  // For a write: do not parse the response, and return null.
+  bool discard_response = false;
+  // For a patch: a strategic merge patch, which merges lists by key. Built-in kinds only.
   bool strategic_patch = false;
 };
 
-// What it points to must live until the answer is there.
+// Views and pointers must stay valid until the response has been received.
 struct ApiRequest {
-  std::string verb = "get";  // as RBAC has it: get list watch create update patch delete
+  std::string verb = "get";  // an RBAC verb: get list watch create update patch delete
   ResourceKind kind;
-  ObjectKey key;  // with the namespace; "" there: all of them, or the kind has none
+  ObjectKey key;  // ns "": all namespaces, or a cluster-scoped kind
   net::Headers query = {};
   absl::string_view body = {};
   std::string content_type = "application/json";
   net::BodySink* sink = nullptr;
-  std::optional<absl::Duration> idle_timeout = std::nullopt;  // of an answer that goes on and on
-  bool repeatable = true;  // also when it may have been carried out already
+  std::optional<absl::Duration> idle_timeout = std::nullopt;  // of a streamed response
+  bool idempotent = true;  // may be retried if the server may have executed it
   Detail detail = Detail::kAll;
-  int64_t max_answer = int64_t{128} << 20;  // of an answer without a sink; larger: OutOfRange
+  int64_t max_response_bytes = int64_t{128} << 20;  // without a sink; larger: OutOfRange
   CallOptions call = {};
 
   std::string Resource() const;  // "pods/status"
   std::string Describe() const;  // "patch pods/status 'a' in namespace 'b'"
-  // "/apis/apps/v1/namespaces/b/deployments/a?x=y". InvalidArgument when it would lead elsewhere:
-  // a name that is missing or no name.
+  // Returns "/apis/apps/v1/namespaces/b/deployments/a?x=y", or InvalidArgument if the name is
+  // missing or would change the path.
   absl::StatusOr<std::string> Path() const;
 };
 

@@ -31,15 +31,15 @@ constexpr std::array kKinds = {
 };
 constexpr size_t kMaxMessage = 1024;
 
-// At most so many bytes, and no part of a character.
-std::string Shortened(absl::string_view text, size_t bytes) {
+// Truncates to at most `bytes`, at the boundary of a UTF-8 character.
+std::string Truncated(absl::string_view text, size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   size_t end = bytes - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-// A text of a map whose names may hold slashes; "" when there is none.
+// Returns a string of a map whose keys may contain slashes, or "".
 std::string EntryOf(const Json& object, absl::string_view path, const std::string& name) {
   const Json* entries = Find(object, path);
   if (entries == nullptr || !entries->is_object()) return "";
@@ -113,7 +113,7 @@ std::string ResourceVersionOf(const Json& object) {
 }
 
 ObjectKey KeyOf(const Json& object) {
-  return {.name_space = TextAt(object, "/metadata/namespace"), .name = NameOf(object)};
+  return {.ns = TextAt(object, "/metadata/namespace"), .name = NameOf(object)};
 }
 
 std::string LabelOf(const Json& object, const std::string& label) {
@@ -167,23 +167,23 @@ Reference ReferenceTo(const Json& object) {
 
 Json MakeEvent(const Reference& object, const Occurrence& occurrence) {
   const ObjectKey& key = object.key;
-  // Events of objects without a namespace are kept in this one.
-  const std::string name_space = key.name_space.empty() ? "default" : key.name_space;
+  // Events of cluster-scoped objects are stored in this namespace.
+  const std::string ns = key.ns.empty() ? "default" : key.ns;
   const std::string time = Timestamp(occurrence.time);
   return {
       {"apiVersion", "v1"},
       {"kind", "Event"},
-      {"metadata", {{"generateName", key.name + "."}, {"namespace", name_space}}},
+      {"metadata", {{"generateName", key.name + "."}, {"namespace", ns}}},
       {"involvedObject",
        {{"apiVersion", object.api_version},
         {"kind", object.kind},
-        {"namespace", key.name_space},
+        {"namespace", key.ns},
         {"name", key.name},
         {"uid", object.uid},
         {"resourceVersion", object.resource_version}}},
       {"type", occurrence.warning ? "Warning" : "Normal"},
       {"reason", occurrence.reason},
-      {"message", Shortened(occurrence.message, kMaxMessage)},
+      {"message", Truncated(occurrence.message, kMaxMessage)},
       {"source", {{"component", occurrence.component}}},
       {"firstTimestamp", time},
       {"lastTimestamp", time},

@@ -1,4 +1,4 @@
-// Kinds of objects, and what all objects have in common.
+// Kinds of objects, and accessors for the members that all objects share.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace muster::k8s {
 
 using Json = nlohmann::json;
 
-// Texts must outlive it: they are mostly literals.
+// The strings outlive it: they are usually literals.
 struct ResourceKind {
-  absl::string_view group;  // "": the core's
+  absl::string_view group;  // "": core
   absl::string_view version;
   absl::string_view plural;
   absl::string_view kind;
@@ -50,56 +50,55 @@ inline constexpr ResourceKind kValidatingWebhooks{"admissionregistration.k8s.io"
                                                   "validatingwebhookconfigurations",
                                                   "ValidatingWebhookConfiguration", false};
 
-// The one of those above that a manifest's apiVersion and kind name; null when it is none of them.
+// Returns the kind of those above that a manifest's apiVersion and kind name, or null.
 const ResourceKind* FindKind(absl::string_view api_version, absl::string_view kind);
 
-// Which object of a kind.
+// Identifies an object of a kind.
 struct ObjectKey {
-  std::string name_space;  // "": the client's own, or the kind has none
+  std::string ns;  // "": the client's default, or a cluster-scoped kind
   std::string name;
 
   auto operator<=>(const ObjectKey&) const = default;
 };
 
-// A member by its path (JSON pointer, "/metadata/name"); null when there is none.
+// Returns the member at a JSON pointer ("/metadata/name"), or null.
 const Json* Find(const Json& object, absl::string_view path);
-// The text there; "" when there is none.
+// Returns the string at `path`, or "".
 std::string TextAt(const Json& object, absl::string_view path);
-// The whole number there; nullopt when there is none, or one that is no int.
+// Returns the integer at `path`, or nullopt if there is none or it does not fit.
 std::optional<int> NumberAt(const Json& object, absl::string_view path);
-// The count there, at most kMaxCount; 0 when there is none: a status is whatever was last written.
+// Returns the count at `path`, clamped to [0, kMaxCount], or 0. A status may hold any value.
 inline constexpr int kMaxCount = 1'000'000;
 int CountAt(const Json& object, absl::string_view path);
-// The time there; nullopt when there is none.
+// Returns the time at `path`, or nullopt.
 std::optional<absl::Time> TimeAt(const Json& object, absl::string_view path);
 
 std::string NameOf(const Json& object);
 std::string UidOf(const Json& object);
 std::string ResourceVersionOf(const Json& object);
 ObjectKey KeyOf(const Json& object);
-// "" when it has no such label.
+// Return "" if the object has no such label or annotation.
 std::string LabelOf(const Json& object, const std::string& label);
 std::string AnnotationOf(const Json& object, const std::string& annotation);
-// The uid of the owner that controls it; "" when none does.
+// Returns the uid of the controlling owner, or "".
 std::string ControllerOf(const Json& object);
-// The condition of that type in an object's status that is True; null when none is.
+// Returns the condition of that type in a status if it is True, else null.
 const Json* FindTrueCondition(const Json& status, absl::string_view type);
-// Somebody has asked for its deletion.
+// Returns whether the deletion of the object has been requested.
 bool IsBeingDeleted(const Json& object);
 
-// A time as objects hold it: "2024-05-01T12:00:00Z", or with microseconds as leases and newer
-// events do.
+// Formats a time as metav1.Time, "2024-05-01T12:00:00Z", or as MicroTime, which leases use.
 std::string Timestamp(absl::Time time);
 std::string MicroTimestamp(absl::Time time);
 
 struct Occurrence {
   bool warning = false;
   std::string reason;     // one word: "FailedCreate"
-  std::string message;    // is cut at the 1,024 bytes that the server takes
-  std::string component;  // who reports: "muster-operator"
+  std::string message;    // truncated to 1,024 bytes, the limit of the server
+  std::string component;  // the reporter: "muster-operator"
   absl::Time time;
 };
-// One version of an object, without the object.
+// A reference to one version of an object.
 struct Reference {
   std::string api_version;
   std::string kind;
@@ -108,7 +107,7 @@ struct Reference {
   std::string resource_version;
 };
 Reference ReferenceTo(const Json& object);
-// The Event that tells of what happened to an object, to be created.
+// Returns the Event object to create for an occurrence.
 Json MakeEvent(const Reference& object, const Occurrence& occurrence);
 
 }  // namespace muster::k8s

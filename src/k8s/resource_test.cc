@@ -9,14 +9,14 @@ namespace {
 
 using testing::EndsWith;
 
-TEST(ResourceTest, KindsAreFoundByWhatAManifestSays) {
+TEST(ResourceTest, FindsKindsByApiVersionAndKind) {
   EXPECT_EQ(FindKind("v1", "Pod")->plural, "pods");
   EXPECT_EQ(FindKind("apps/v1", "Deployment")->plural, "deployments");
   EXPECT_FALSE(FindKind("rbac.authorization.k8s.io/v1", "ClusterRole")->namespaced);
   EXPECT_EQ(FindKind("apps/v1", "Pod"), nullptr);
 }
 
-TEST(ResourceTest, MembersThatAreMissingOrOfAnotherKindReadAsNothing) {
+TEST(ResourceTest, MissingOrMistypedMembersReadAsEmpty) {
   const Json object = {{"metadata", {{"name", "a"}, {"labels", {{"x/y", "z"}}}, {"uid", 5}}}};
   EXPECT_EQ(NameOf(object), "a");
   EXPECT_EQ(UidOf(object), "");
@@ -46,10 +46,10 @@ TEST(ResourceTest, AnEventNamesItsObjectAndFitsTheLimit) {
   EXPECT_EQ(TextAt(event, "/type"), "Warning");
   EXPECT_THAT(TextAt(event, "/message"), EndsWith("..."));
   EXPECT_LE(TextAt(event, "/message").size(), 1024);
-  EXPECT_NO_THROW((void)event.dump());  // no half character
+  EXPECT_NO_THROW((void)event.dump());  // no partial UTF-8 character
 }
 
-TEST(RequestTest, PathsAreOfTheObject) {
+TEST(RequestTest, BuildsPaths) {
   const auto path = [](const ApiRequest& request) { return request.Path().value_or("none"); };
   EXPECT_EQ(path({.kind = kPods, .key = {"b", "a"}}), "/api/v1/namespaces/b/pods/a");
   EXPECT_EQ(path({.verb = "list", .kind = kPods}), "/api/v1/pods");
@@ -61,7 +61,7 @@ TEST(RequestTest, PathsAreOfTheObject) {
                   .call = {.subresource = "status", .dry_run = true}}),
             "/apis/coordination.k8s.io/v1/namespaces/b/leases/a%2F..%2Fc/status?x=a%3Db%26c&"
             "dryRun=All");
-  // A deletion without a name would be one of all objects.
+  // A deletion without a name would delete all objects.
   for (const char* verb : {"get", "update", "patch", "delete"}) {
     EXPECT_EQ(path({.verb = verb, .kind = kPods, .key = {"b", ""}}), "none") << verb;
     EXPECT_EQ(path({.verb = verb, .kind = kPods, .key = {"b", ".."}}), "none") << verb;
@@ -69,7 +69,7 @@ TEST(RequestTest, PathsAreOfTheObject) {
   }
 }
 
-TEST(ResourceTest, TimesAreRead) {
+TEST(ResourceTest, ParsesTimes) {
   const Json object = {{"at", "2027-01-15T08:00:00Z"}, {"none", nullptr}, {"text", "yesterday"}};
   EXPECT_EQ(Timestamp(absl::FromUnixSeconds(1'800'000'000)), "2027-01-15T08:00:00Z");
   EXPECT_EQ(TimeAt(object, "/at"), absl::FromUnixSeconds(1'800'000'000));
@@ -78,7 +78,7 @@ TEST(ResourceTest, TimesAreRead) {
   EXPECT_EQ(TimeAt(object, "/nowhere"), std::nullopt);
 }
 
-TEST(ResourceTest, NumbersOfAnySizeAreRead) {
+TEST(ResourceTest, ReadsNumbersOfAnySize) {
   const Json object = {{"a", 137},          {"b", -1},  {"c", int64_t{1} << 40},
                        {"d", ~uint64_t{0}}, {"e", 1.5}, {"f", "1"}};
   EXPECT_EQ(NumberAt(object, "/a"), 137);

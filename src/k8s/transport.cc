@@ -21,7 +21,8 @@ std::string MethodOf(absl::string_view verb) {
   return "GET";
 }
 
-// Protobuf for what can be read from it, where the server knows it.
+// Returns the Accept header. It prefers protobuf for what encoding.h decodes; servers without it,
+// such as those of custom resources, send JSON.
 std::string AcceptOf(const ApiRequest& request) {
   constexpr char kJson[] = "application/json", kProtobuf[] = "application/vnd.kubernetes.protobuf";
   if (request.detail == Detail::kMetadata) {
@@ -34,8 +35,8 @@ std::string AcceptOf(const ApiRequest& request) {
   return request.sink != nullptr ? "*/*" : kJson;
 }
 
-// The same status with more to its message.
-absl::Status Extended(const absl::Status& status, absl::string_view text) {
+// Returns the status with text appended to its message.
+absl::Status WithSuffix(const absl::Status& status, absl::string_view text) {
   absl::Status extended(status.code(), absl::StrCat(status.message(), text));
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
     extended.SetPayload(type, payload);
@@ -43,13 +44,13 @@ absl::Status Extended(const absl::Status& status, absl::string_view text) {
   return extended;
 }
 
-// Of `299 - "text"` the text.
+// Returns the text of a warning header: `299 - "text"`.
 std::string WarningText(absl::string_view header) {
   const size_t begin = header.find('"');
   const size_t end = header.rfind('"');
-  if (begin == absl::string_view::npos || end <= begin) return net::ServerWords(header);
+  if (begin == absl::string_view::npos || end <= begin) return net::ServerMessage(header);
   const absl::string_view quoted = header.substr(begin + 1, end - begin - 1);
-  return net::ServerWords(absl::StrReplaceAll(quoted, {{"\\\"", "\""}, {"\\\\", "\\"}}));
+  return net::ServerMessage(absl::StrReplaceAll(quoted, {{"\\\"", "\""}, {"\\\\", "\\"}}));
 }
 
 }  // namespace
@@ -70,28 +71,30 @@ absl::StatusOr<net::Response> Transport::Send(const ApiRequest& request) {
 absl::StatusOr<net::Response> Transport::SendTo(const std::string& path,
                                                 const ApiRequest& request) {
   const Clock& clock = *options_.http.clock;
-  const absl::Time end = clock.Now() + request.call.patience;
-  if (const auto waited = limit_.Wait(request.call.patience, request.call.stop); !waited.ok()) {
-    return Explain(request, waited);
+  const absl::Time end = clock.Now() + request.call.timeout;
+  if (const auto waited = limit_.Wait(request.call.timeout, request.call.stop); !waited.ok()) {
+    return AddAdvice(request, waited);
   }
   auto credential = credentials_.Get();
   for (bool again = false;; again = true) {
     if (!credential.ok()) return credential.status();
-    auto response = Try(path, request, *credential, end - clock.Now());
-    if (!response.ok()) return Explain(request, response.status());
+    auto response = SendOnce(path, request, *credential, end - clock.Now());
+    if (!response.ok()) return AddAdvice(request, response.status());
     Warn(*response);
     if (response->ok()) return response;
-    if (response->status != 401 || again) return Refused(request, *response);
+    if (response->status != 401 || again) return ResponseError(request, *response);
+    // A 401 may mean that the credential has been rotated: load it again and retry once.
     credentials_.Forget(*credential);
     auto next = credentials_.Get();
-    if (next.ok() && *next == *credential) return Refused(request, *response);
+    if (next.ok() && *next == *credential) return ResponseError(request, *response);
     credential = std::move(next);
   }
 }
 
-absl::StatusOr<net::Response> Transport::Try(const std::string& path, const ApiRequest& request,
-                                             const Credential& credential,
-                                             absl::Duration patience) {
+absl::StatusOr<net::Response> Transport::SendOnce(const std::string& path,
+                                                  const ApiRequest& request,
+                                                  const Credential& credential,
+                                                  absl::Duration timeout) {
   const net::Tls tls{.authorities = config_.authorities,
                      .certificate = credential.certificate,
                      .key = credential.key,
@@ -102,10 +105,10 @@ absl::StatusOr<net::Response> Transport::Try(const std::string& path, const ApiR
                     .headers = {{"Accept", AcceptOf(request)}},
                     .body = request.body,
                     .sink = request.sink,
-                    .max_response_bytes = request.max_answer,
-                    .repeatable = request.repeatable && !streams,
-                    .repeat_when_refused = !streams,
-                    .patience = streams ? absl::InfiniteDuration() : patience,
+                    .max_response_bytes = request.max_response_bytes,
+                    .idempotent = request.idempotent && !streams,
+                    .retry_when_rejected = !streams,
+                    .total_timeout = streams ? absl::InfiniteDuration() : timeout,
                     .idle_timeout = request.idle_timeout,
                     .tls = &tls,
                     .stop = request.call.stop};
@@ -128,31 +131,33 @@ void Transport::Warn(const net::Response& response) const {
   }
 }
 
-absl::Status Transport::Explain(const ApiRequest& request, const absl::Status& status) const {
+absl::Status Transport::AddAdvice(const ApiRequest& request, const absl::Status& status) const {
   const absl::Status what =
       Annotate(status, absl::StrCat("cannot ", request.Describe(), ": ", config_.server));
   if (absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "expired")) {
-    return Extended(what,
-                    "; the server's certificate, or its authority's, is to be renewed by who runs "
-                    "the cluster (kubeadm: `kubeadm certs renew`), or the clock here is wrong");
+    return WithSuffix(
+        what,
+        "; the cluster's administrator must renew the server's certificate or its authority "
+        "(kubeadm: `kubeadm certs renew`), or the clock of this machine is wrong");
   }
   if (absl::IsFailedPrecondition(status)) {
-    return Extended(what,
-                    absl::StrCat("; the authority in 'certificate-authority' of ", config_.origin,
-                                 " must be the one that signed the server's certificate"));
+    return WithSuffix(what,
+                      absl::StrCat("; the authority in 'certificate-authority' of ", config_.origin,
+                                   " must be the one that signed the server's certificate"));
   }
-  if (absl::IsUnavailable(status) && !request.repeatable) {
-    return Extended(what, "; whether it was carried out is not known");
+  if (absl::IsUnavailable(status) && !request.idempotent) {
+    return WithSuffix(what, "; the server may or may not have executed it");
   }
   return what;
 }
 
-absl::Status Transport::Refused(const ApiRequest& request, const net::Response& response) const {
+absl::Status Transport::ResponseError(const ApiRequest& request,
+                                      const net::Response& response) const {
   const absl::Status error = ErrorOf(request, response);
   if (response.status != 401) return error;
-  return Extended(
-      error, absl::StrCat("; the server does not take the credentials of user '", config_.user.name,
-                          "' (", config_.origin, "): sign in again, or renew them"));
+  return WithSuffix(
+      error, absl::StrCat("; the server rejects the credentials of user '", config_.user.name,
+                          "' (", config_.origin, "): sign in again or renew them"));
 }
 
 }  // namespace muster::k8s

@@ -1,4 +1,4 @@
-// Carries requests to a cluster's API server.
+// Sends requests to the API server.
 #pragma once
 
 #include <functional>
@@ -18,35 +18,35 @@ namespace muster::k8s {
 struct ClientOptions {
   double requests_per_second = 50;  // not positive: no limit
   int burst = 100;
-  std::string field_manager = "muster";  // whose the fields are that Apply() sets
-  // What the server warns of (deprecated kinds, unknown fields); called in any thread.
+  std::string field_manager = "muster";  // owner of the fields that Apply() sets
+  // Receives warnings of the server (deprecated kinds, unknown fields). Called on any thread.
   std::function<void(const std::string&)> on_warning;
   absl::Duration plugin_timeout = Credentials::kPluginTimeout;
   net::HttpOptions http;
 };
 
-// Thread-safe. It keeps to the rate limit, signs in (again, when the server answers 401), and
-// repeats what was lost where that is safe: what cannot be done twice only when the server did not
-// carry it out.
+// Applies the rate limit, authenticates (again after a 401), and retries requests where that is
+// safe: those that are not idempotent only if the server has not executed them. Thread-safe.
 class Transport {
  public:
   Transport(ClusterConfig config, ClientOptions options, std::unique_ptr<net::HttpClient> http);
 
-  // The answer, 2xx; else ErrorOf() it, or why there is none: Unavailable, FailedPrecondition when
-  // the server's certificate is not to be trusted, Unauthenticated. No message holds a secret.
+  // Returns a 2xx response, or ErrorOf() another one. Without a response it returns Unavailable,
+  // FailedPrecondition if the server's certificate is not trusted, or Unauthenticated. Messages
+  // contain no secrets.
   absl::StatusOr<net::Response> Send(const ApiRequest& request);
-  // The same of any path.
+  // The same for any path.
   absl::StatusOr<net::Response> SendTo(const std::string& path, const ApiRequest& request);
 
   const ClusterConfig& config() const { return config_; }
   const ClientOptions& options() const { return options_; }
 
  private:
-  absl::StatusOr<net::Response> Try(const std::string& path, const ApiRequest& request,
-                                    const Credential& credential, absl::Duration patience);
+  absl::StatusOr<net::Response> SendOnce(const std::string& path, const ApiRequest& request,
+                                         const Credential& credential, absl::Duration timeout);
   void Warn(const net::Response& response) const;
-  absl::Status Explain(const ApiRequest& request, const absl::Status& status) const;
-  absl::Status Refused(const ApiRequest& request, const net::Response& response) const;
+  absl::Status AddAdvice(const ApiRequest& request, const absl::Status& status) const;
+  absl::Status ResponseError(const ApiRequest& request, const net::Response& response) const;
 
   const ClusterConfig config_;
   const ClientOptions options_;

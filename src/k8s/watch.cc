@@ -15,8 +15,8 @@ namespace muster::k8s {
 namespace {
 
 constexpr size_t kMaxEvent = 16 << 20;
-// A connection that lasted so long did not fail, though nothing may have happened.
-constexpr absl::Duration kLasting = absl::Seconds(10);
+// A connection that lasted at least this long was healthy, even without an event.
+constexpr absl::Duration kMinHealthyDuration = absl::Seconds(10);
 
 std::optional<WatchEvent::Type> TypeOf(const std::string& word) {
   if (word == "ADDED") return WatchEvent::Type::kAdded;
@@ -26,7 +26,7 @@ std::optional<WatchEvent::Type> TypeOf(const std::string& word) {
   return std::nullopt;
 }
 
-// Takes the events of one connection.
+// Receives the events of one connection.
 class EventSink final : public net::BodySink {
  public:
   EventSink(const ApiRequest& request, const std::function<absl::Status(WatchEvent)>& handler,
@@ -34,43 +34,43 @@ class EventSink final : public net::BodySink {
       : request_(request), handler_(handler), version_(version), events_(kMaxEvent) {}
 
   absl::Status Write(absl::string_view bytes) override {
-    status_ = events_.Feed(bytes, [this](absl::string_view event) { return Take(event); });
+    status_ = events_.Feed(bytes, [this](absl::string_view event) { return HandleEvent(event); });
     if (absl::IsResourceExhausted(status_) && !ApiErrorOf(status_)) {
       status_ = Annotate(status_, absl::StrCat("cannot ", request_.Describe()));
     }
     return status_;
   }
-  absl::Status Rewind() override { return absl::InternalError("a watch is not repeated"); }
+  absl::Status Rewind() override { return absl::InternalError("a watch cannot be rewound"); }
 
   const absl::Status& status() const { return status_; }
-  bool any() const { return any_; }
+  bool received_any() const { return received_any_; }
 
  private:
-  absl::Status Take(absl::string_view event) {
+  absl::Status HandleEvent(absl::string_view event) {
     if (event.empty()) return absl::OkStatus();
     Json json = ParseEvent(event);
     const std::string word = TextAt(json, "/type");
     const Json* object = Find(json, "/object");
     if (word == "ERROR" && object != nullptr) {
       const Json* code = Find(*object, "/code");
-      const bool told = code != nullptr && code->is_number_integer();
-      return ErrorOf(request_, told ? code->get<int>() : 500, *object);
+      const bool has_code = code != nullptr && code->is_number_integer();
+      return ErrorOf(request_, has_code ? code->get<int>() : 500, *object);
     }
     const auto type = TypeOf(word);
     const std::string version = object == nullptr ? "" : ResourceVersionOf(*object);
     if (!type.has_value() || version.empty()) {
       return absl::DataLossError(absl::StrCat(
           "cannot ", request_.Describe(),
-          ": the server sends what is no event: ", net::ServerWords(event.substr(0, 400))));
+          ": the server sent an invalid event: ", net::ServerMessage(event.substr(0, 400))));
     }
-    // The kind that is sent is PartialObjectMetadata then.
+    // The server sends the kind PartialObjectMetadata.
     if (request_.detail == Detail::kMetadata) {
       json["object"]["apiVersion"] = request_.kind.ApiVersion();
       json["object"]["kind"] = std::string(request_.kind.kind);
     }
     MUSTER_RETURN_IF_ERROR(handler_({.type = *type, .object = std::move(json["object"])}));
-    version_ = version;
-    any_ = true;
+    version_ = version;  // a reconnect continues after this event
+    received_any_ = true;
     return absl::OkStatus();
   }
 
@@ -79,14 +79,14 @@ class EventSink final : public net::BodySink {
   std::string& version_;
   EventSplitter events_;
   absl::Status status_;
-  bool any_ = false;
+  bool received_any_ = false;
 };
 
 ApiRequest RequestFor(const ResourceKind& kind, const WatchOptions& options,
                       const std::string& version) {
   ApiRequest request{.verb = "watch",
                      .kind = kind,
-                     .key = {.name_space = options.selection.name_space},
+                     .key = {.ns = options.selection.ns},
                      .query = options.selection.Query(),
                      .idle_timeout = options.idle_timeout,
                      .detail = options.detail,
@@ -106,7 +106,7 @@ absl::Duration DelayAfter(int failures, const WatchOptions& options, const absl:
   return std::max(delay, error ? error->retry_after.value_or(delay) : delay);
 }
 
-bool MayPass(const absl::Status& status) {
+bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
@@ -123,11 +123,12 @@ absl::Status Watch(Client& client, const ResourceKind& kind, const WatchOptions&
     absl::Status status = client.transport().Send(request).status();
     if (!sink.status().ok()) return sink.status();
     if (options.stop.stop_requested()) return absl::CancelledError("interrupted");
-    if (!status.ok() && !MayPass(status)) return status;
-    failures = sink.any() || absl::Now() - begin > kLasting ? 0 : failures + 1;
+    if (!status.ok() && !IsTransient(status)) return status;
+    failures = sink.received_any() || absl::Now() - begin > kMinHealthyDuration ? 0 : failures + 1;
     if (failures >= options.tries) {
-      return status.ok() ? absl::UnavailableError(absl::StrCat("cannot ", request.Describe(),
-                                                               ": the server ends it at once"))
+      return status.ok() ? absl::UnavailableError(
+                               absl::StrCat("cannot ", request.Describe(),
+                                            ": the server closes the connection immediately"))
                          : status;
     }
     if (status.ok() && failures == 0) continue;

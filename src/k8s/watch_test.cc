@@ -33,14 +33,14 @@ class WatchTest : public testing::Test {
     options_.stop = source_.get_token();
   }
 
-  // Answers the connection number i (from 0) of the watches.
+  // Serves watch connection `i`, counted from 0.
   void Answer(std::function<void(int, Exchange&)> answer) {
     server_.Intercept([this, answer = std::move(answer)](Exchange& exchange) {
       answer(connections_++, exchange);
       return true;
     });
   }
-  // Until the handler has had `events` of them, or it ends by itself.
+  // Watches until the handler has received `events` events, or the watch returns.
   absl::Status Run(size_t events) {
     return Watch(*client_, kPods, options_, [&, events](WatchEvent event) {
       seen_.push_back(absl::StrCat(static_cast<int>(event.type), NameOf(event.object)));
@@ -57,9 +57,9 @@ class WatchTest : public testing::Test {
   std::vector<std::string> seen_;
 };
 
-TEST_F(WatchTest, GoesOnAfterTheLastEventWhenItIsCut) {
+TEST_F(WatchTest, ReconnectsAfterTheLastEvent) {
   options_.resource_version = "5";
-  options_.selection = {.name_space = "b", .labels = "x=y"};
+  options_.selection = {.ns = "b", .labels = "x=y"};
   Answer([](int i, Exchange& exchange) {
     BeginStream(exchange);
     if (i == 0) {
@@ -104,7 +104,7 @@ TEST_F(WatchTest, TooOldInTheMiddle) {
   EXPECT_THAT(seen_, SizeIs(1));
 }
 
-TEST_F(WatchTest, AServerThatFallsSilentIsLeft) {
+TEST_F(WatchTest, ReconnectsToASilentServer) {
   options_.idle_timeout = absl::Milliseconds(200);
   Answer([](int i, Exchange& exchange) {
     BeginStream(exchange);
@@ -115,18 +115,18 @@ TEST_F(WatchTest, AServerThatFallsSilentIsLeft) {
   EXPECT_EQ(connections_, 2);
 }
 
-TEST_F(WatchTest, AServerThatDoesNotComeBack) {
+TEST_F(WatchTest, GivesUpOnAServerThatDoesNotComeBack) {
   Answer([](int i, Exchange& exchange) {
     if (i % 2 == 0) return exchange.Reply(503, "");
     BeginStream(exchange);
-    SendChunk(exchange, "");  // ends at once
+    SendChunk(exchange, "");  // ends immediately
   });
   const absl::Status status = Run(1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(connections_, options_.tries);
 }
 
-TEST_F(WatchTest, RefusalsAreNotRepeated) {
+TEST_F(WatchTest, ErrorsAreNotRetried) {
   Answer([](int, Exchange& exchange) {
     Refuse(exchange, 403, "Forbidden", "User \"ada\" cannot watch resource \"pods\"");
   });
@@ -136,7 +136,7 @@ TEST_F(WatchTest, RefusalsAreNotRepeated) {
   EXPECT_EQ(connections_, 1);
 }
 
-TEST_F(WatchTest, Garbage) {
+TEST_F(WatchTest, RejectsMalformedEvents) {
   for (const char* line : {"<html>\n", "{\"type\":\"ADDED\"}\n", "{\"type\":5,\"object\":{}}\n",
                            "{\"type\":\"NEW\",\"object\":{\"metadata\":{}}}\n", "[]\n"}) {
     Answer([line](int, Exchange& exchange) {
@@ -146,11 +146,11 @@ TEST_F(WatchTest, Garbage) {
     });
     const absl::Status status = Run(1);
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-    EXPECT_THAT(status.message(), HasSubstr("what is no event"));
+    EXPECT_THAT(status.message(), HasSubstr("sent an invalid event"));
   }
 }
 
-TEST_F(WatchTest, LargeObjectsComeWhole) {
+TEST_F(WatchTest, ReceivesLargeObjects) {
   Json pod = MakePod("large");
   pod["metadata"]["resourceVersion"] = "6";
   pod["data"] = std::string(3 << 20, 'x');
@@ -166,7 +166,7 @@ TEST_F(WatchTest, LargeObjectsComeWhole) {
   EXPECT_THAT(seen_, ElementsAre("0large"));
 }
 
-TEST_F(WatchTest, ButNotWithoutLimit) {
+TEST_F(WatchTest, LimitsTheSizeOfAnEvent) {
   Answer([](int, Exchange& exchange) {
     BeginStream(exchange);
     const std::string piece(1 << 20, 'x');
@@ -178,7 +178,7 @@ TEST_F(WatchTest, ButNotWithoutLimit) {
   EXPECT_EQ(connections_, 1);
 }
 
-TEST_F(WatchTest, TheHandlerMayEndIt) {
+TEST_F(WatchTest, TheHandlerMayEndTheWatch) {
   server_.Put(kPods, MakePod("a"));
   const absl::Status status = Watch(*client_, kPods, options_,
                                     [](const WatchEvent&) { return absl::AbortedError("mine"); });

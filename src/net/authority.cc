@@ -16,7 +16,7 @@ namespace muster::net {
 namespace {
 
 using Key = std::shared_ptr<EVP_PKEY>;
-using Signed = std::shared_ptr<X509>;
+using CertificatePtr = std::shared_ptr<X509>;
 using Memory = std::unique_ptr<BIO, decltype(&BIO_free)>;
 
 std::string Text(const Memory& memory) {
@@ -41,13 +41,13 @@ Memory Reader(const std::string& pem) {
   return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free};
 }
 
-Signed ReadCertificate(const std::string& pem) {
+CertificatePtr ReadCertificate(const std::string& pem) {
   return {PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr), X509_free};
 }
 
 absl::StatusOr<Key> NewKey() {
   Key key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  if (key == nullptr) return absl::InternalError("OpenSSL made no key");
+  if (key == nullptr) return absl::InternalError("OpenSSL cannot generate a key");
   return key;
 }
 
@@ -58,20 +58,21 @@ absl::Status Extend(X509* certificate, X509* issuer, int kind, const std::string
       X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()), X509_EXTENSION_free);
   if (extension == nullptr || X509_add_ext(certificate, extension.get(), -1) != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", value, "' cannot stand in a certificate as ", OBJ_nid2ln(kind)));
+        absl::StrCat("'", value, "' is not a valid certificate extension: ", OBJ_nid2ln(kind)));
   }
   return absl::OkStatus();
 }
 
-// Not signed yet.
-absl::StatusOr<Signed> Begin(EVP_PKEY* key, const CertificateRequest& request) {
-  Signed certificate(X509_new(), X509_free);
+// Returns an unsigned certificate with subject, serial number and validity.
+absl::StatusOr<CertificatePtr> Begin(EVP_PKEY* key, const CertificateRequest& request) {
+  CertificatePtr certificate(X509_new(), X509_free);
   uint64_t serial = 0;
   if (certificate == nullptr ||
       RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof(serial)) != 1) {
-    return absl::InternalError("OpenSSL made no certificate");
+    return absl::InternalError("OpenSSL cannot create a certificate");
   }
   X509_set_version(certificate.get(), X509_VERSION_3);
+  // 63 random bits: RFC 5280 requires a positive serial number.
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate.get()), serial >> 1U);
   ASN1_TIME_set(X509_getm_notBefore(certificate.get()), absl::ToTimeT(request.from));
   ASN1_TIME_set(X509_getm_notAfter(certificate.get()), absl::ToTimeT(request.until));
@@ -79,8 +80,9 @@ absl::StatusOr<Signed> Begin(EVP_PKEY* key, const CertificateRequest& request) {
       X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate.get()), "CN", MBSTRING_UTF8,
                                  reinterpret_cast<const unsigned char*>(request.name.data()),
                                  static_cast<int>(request.name.size()), -1, 0) != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", request.name, "' cannot be the name in a certificate: at most 64 characters"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", request.name,
+                     "' is not a valid name for a certificate; use 1 to 64 characters of UTF-8"));
   }
   X509_set_pubkey(certificate.get(), key);
   return certificate;
@@ -88,7 +90,7 @@ absl::StatusOr<Signed> Begin(EVP_PKEY* key, const CertificateRequest& request) {
 
 absl::Status Sign(X509* certificate, EVP_PKEY* key) {
   if (X509_sign(certificate, key, EVP_sha256()) > 0) return absl::OkStatus();
-  return absl::InternalError("OpenSSL signed no certificate");
+  return absl::InternalError("OpenSSL cannot sign a certificate");
 }
 
 }  // namespace
@@ -113,7 +115,7 @@ absl::StatusOr<Authority> Authority::Create(const CertificateRequest& request) {
 
 absl::StatusOr<Certificate> Authority::Issue(const CertificateRequest& request) const {
   MUSTER_ASSIGN_OR_RETURN(const Key key, NewKey());
-  MUSTER_ASSIGN_OR_RETURN(const Signed certificate, Begin(key.get(), request));
+  MUSTER_ASSIGN_OR_RETURN(const CertificatePtr certificate, Begin(key.get(), request));
   X509* issuer = certificate_.get();
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer));
   const std::pair<int, std::string> extensions[] = {
@@ -132,15 +134,15 @@ absl::StatusOr<Certificate> Authority::Issue(const CertificateRequest& request) 
 
 absl::Status CheckServer(const Certificate& server, const std::string& authority,
                          const std::string& host, absl::Time when) {
-  const Signed trusted = ReadCertificate(authority);
-  const Signed own = ReadCertificate(server.certificate);
+  const CertificatePtr trusted = ReadCertificate(authority);
+  const CertificatePtr own = ReadCertificate(server.certificate);
   const Key key(PEM_read_bio_PrivateKey(Reader(server.key).get(), nullptr, nullptr, nullptr),
                 EVP_PKEY_free);
   if (trusted == nullptr || own == nullptr || key == nullptr) {
-    return absl::FailedPreconditionError("it is no certificate");
+    return absl::FailedPreconditionError("not a PEM certificate and key");
   }
   if (X509_check_private_key(own.get(), key.get()) != 1) {
-    return absl::FailedPreconditionError("the key is another certificate's");
+    return absl::FailedPreconditionError("the key does not belong to the certificate");
   }
   const std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)> store(X509_STORE_new(),
                                                                       X509_STORE_free);
@@ -149,12 +151,12 @@ absl::Status CheckServer(const Certificate& server, const std::string& authority
   if (store == nullptr || check == nullptr ||
       X509_STORE_add_cert(store.get(), trusted.get()) != 1 ||
       X509_STORE_CTX_init(check.get(), store.get(), own.get(), nullptr) != 1) {
-    return absl::InternalError("OpenSSL cannot check a certificate");
+    return absl::InternalError("OpenSSL cannot verify a certificate");
   }
-  X509_VERIFY_PARAM* how = X509_STORE_CTX_get0_param(check.get());
-  X509_VERIFY_PARAM_set_time(how, absl::ToTimeT(when));
-  X509_VERIFY_PARAM_set_purpose(how, X509_PURPOSE_SSL_SERVER);
-  X509_VERIFY_PARAM_set1_host(how, host.data(), host.size());
+  X509_VERIFY_PARAM* parameters = X509_STORE_CTX_get0_param(check.get());
+  X509_VERIFY_PARAM_set_time(parameters, absl::ToTimeT(when));
+  X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER);
+  X509_VERIFY_PARAM_set1_host(parameters, host.data(), host.size());
   if (X509_verify_cert(check.get()) == 1) return absl::OkStatus();
   return absl::FailedPreconditionError(
       X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())));

@@ -1,4 +1,4 @@
-// Certificates of our own making, for those who are told whom to trust.
+// A private certificate authority, for servers whose clients receive its certificate out of band.
 #pragma once
 
 #include <memory>
@@ -23,23 +23,24 @@ struct Certificate {
 struct CertificateRequest {
   std::string name;   // CN: at most 64 characters; "": none
   std::string hosts;  // subjectAltName: "IP:127.0.0.1,DNS:api.example"; "": none
-  absl::Time from = absl::Now() - absl::Hours(1);  // others' clocks may be slow
+  absl::Time from = absl::Now() - absl::Hours(1);  // allows for clock skew
   absl::Time until = absl::Now() + absl::Hours(1);
 };
 
-// Its key is never written anywhere: it ends with this object, and what it has issued lasts.
+// A certificate authority. Its key exists only in this object; the certificates it has issued stay
+// valid after its destruction. Const methods are thread-safe.
 class Authority {
  public:
-  // A new one. InvalidArgument when the name does not fit a certificate.
+  // Creates an authority with a new key. Returns InvalidArgument if the name is not a valid CN.
   static absl::StatusOr<Authority> Create(const CertificateRequest& request);
   ~Authority();
   Authority(Authority&& other) noexcept;
   Authority& operator=(Authority&& other) noexcept;
 
-  // A certificate for a server, a client or both, with a new key. InvalidArgument when name or
-  // hosts do not fit one.
+  // Issues a certificate with a new key, valid for both servers and clients. Returns
+  // InvalidArgument if the name or the hosts are not valid in a certificate.
   absl::StatusOr<Certificate> Issue(const CertificateRequest& request) const;
-  const std::string& certificate() const { return pem_; }  // what others are told to trust
+  const std::string& certificate() const { return pem_; }  // PEM, for the peers' trust stores
 
  private:
   Authority();
@@ -49,8 +50,8 @@ class Authority {
   std::string pem_;
 };
 
-// Whether who trusts `authority` (PEM) accepts `server` as `host` at that time, and the key is
-// its own. FailedPrecondition says why not.
+// Returns OK if a client that trusts `authority` (PEM) accepts `server` as `host` at the time
+// `when`, and the key belongs to the certificate. Else returns FailedPrecondition with the reason.
 absl::Status CheckServer(const Certificate& server, const std::string& authority,
                          const std::string& host, absl::Time when);
 

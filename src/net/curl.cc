@@ -9,7 +9,7 @@
 namespace muster::net {
 namespace {
 
-constexpr unsigned kOldest = 0x075500;  // 7.85.0
+constexpr unsigned kMinVersion = 0x075500;  // 7.85.0
 
 bool FindAll(void* library, Curl& curl) {
   const auto find = [library](auto& function, const char* name) {
@@ -39,16 +39,17 @@ absl::StatusOr<const Curl*> LoadOnce() {
   auto* curl = new Curl{};
   if (library == nullptr || !FindAll(library, *curl)) {
     return absl::FailedPreconditionError(
-        "libcurl cannot be loaded; install it (Debian: apt-get install libcurl4)");
+        "cannot load libcurl; install it (Debian: apt-get install libcurl4)");
   }
-  // What an older one does not know it would leave out in silence: signatures, safe redirects.
+  // Older versions silently ignore options that security depends on: request signing, safe
+  // redirects.
   const curl_version_info_data* version = curl->version_info(CURLVERSION_NOW);
-  if (version->version_num < kOldest) {
+  if (version->version_num < kMinVersion) {
     return absl::FailedPreconditionError(
-        absl::StrCat("libcurl is ", version->version, "; install 7.85 or a later one"));
+        absl::StrCat("libcurl ", version->version, " is too old; install 7.85 or later"));
   }
   if (curl->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-    return absl::FailedPreconditionError("libcurl cannot be set up");
+    return absl::FailedPreconditionError("cannot initialize libcurl");
   }
   return curl;
 }

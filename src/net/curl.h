@@ -1,5 +1,5 @@
-// libcurl, loaded when it is first needed: it brings two dozen libraries, which every command that
-// does not use the network would wait for.
+// libcurl, loaded on first use: it depends on two dozen libraries, whose loading would slow down
+// every command that does not use the network.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,7 +8,7 @@
 
 namespace muster::net {
 
-// Of libcurl, what is used here.
+// The libcurl functions in use.
 struct Curl {
   decltype(&::curl_global_init) global_init;
   decltype(&::curl_version_info) version_info;
@@ -29,8 +29,8 @@ struct Curl {
   decltype(&::curl_slist_append) slist_append;
   decltype(&::curl_slist_free_all) slist_free_all;
 
-  // FailedPrecondition when libcurl is not installed, or too old. Thread-safe; what it returns is
-  // never freed.
+  // Loads libcurl once. Returns FailedPrecondition if it is missing or too old. Thread-safe; the
+  // result is never freed.
   static absl::StatusOr<const Curl*> Load();
 };
 

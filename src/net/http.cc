@@ -53,22 +53,23 @@ absl::Status StatusOf(const Response& response) {
   if (response.ok()) return absl::OkStatus();
   return absl::Status(
       CodeOf(response.status),
-      absl::StrCat("the server answers HTTP ", response.status,
-                   response.tries > 1 ? absl::StrCat(", also at try ", response.tries) : ""));
+      absl::StrCat("the server returned HTTP ", response.status,
+                   response.tries > 1 ? absl::StrCat(" after ", response.tries, " attempts") : ""));
 }
 
-bool MayPass(int status) {
+bool IsRetryableStatus(int status) {
   return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
          status == 504;
 }
 
-bool IsPrivateAddress(absl::string_view url) {
+bool IsSafeForSecrets(absl::string_view url) {
   if (absl::StartsWithIgnoreCase(url, "https://")) return true;
   if (!absl::ConsumePrefix(&url, "http://")) return false;
   absl::string_view host = url.substr(0, url.find_first_of("/?#"));
-  if (absl::StrContains(host, '@')) return false;
+  if (absl::StrContains(host, '@')) return false;  // user@host: the real host comes after the @
   if (absl::StartsWith(host, "[")) return absl::StartsWith(host, "[::1]");
   host = host.substr(0, host.find(':'));
+  // "127.0.0.1.example" is a host name, not loopback.
   const bool numeric = std::all_of(host.begin(), host.end(), [](char c) {
     return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.';
   });
@@ -81,7 +82,7 @@ bool FitsHeader(absl::string_view secret) {
   });
 }
 
-std::string ServerWords(absl::string_view text) { return Ellipsize(Printable(text), 200); }
+std::string ServerMessage(absl::string_view text) { return Ellipsize(Printable(text), 200); }
 
 std::string PercentEncode(absl::string_view text, bool keep_slash) {
   constexpr char kDigits[] = "0123456789ABCDEF";

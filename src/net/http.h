@@ -1,4 +1,4 @@
-// What is sent and received over HTTP.
+// HTTP requests and responses.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,30 @@ namespace muster::net {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// The body of a request that is not kept in memory.
+// Streams a request body that is not held in memory.
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  virtual int64_t size() const = 0;  // -1: not known; it is sent in chunks
-  // The next bytes; 0 is the end.
+  virtual int64_t size() const = 0;  // -1: unknown; the body is sent chunked
+  // Fills `buffer` and returns the number of bytes; 0 at the end.
   virtual absl::StatusOr<size_t> Read(absl::Span<char> buffer) = 0;
-  // Begins again, for a repetition. An error is what the request then fails with.
+  // Restarts from the first byte, before a retry. An error becomes the result of the request.
   virtual absl::Status Rewind() = 0;
 };
 
-// Takes the body of a successful (2xx) answer as it comes.
+// Receives the body of a successful (2xx) response as it arrives.
 class BodySink {
  public:
   virtual ~BodySink() = default;
-  // An error ends the transfer, and is what the request fails with.
+  // An error ends the transfer and becomes the result of the request.
   virtual absl::Status Write(absl::string_view bytes) = 0;
-  // The transfer was lost and begins again.
+  // Discards what was written: the connection was lost, and the request is retried.
   virtual absl::Status Rewind() = 0;
 };
 
-// Signs a request for Amazon's services and what imitates them (AWS Signature Version 4). The
-// caller gives a header x-amz-content-sha256, a URL whose query is sorted, and percent-encodes all
-// but unreserved characters in it.
+// Signs a request with AWS Signature Version 4, for Amazon S3 and compatible services. REQUIRES:
+// the request has a header x-amz-content-sha256, and a URL with a sorted query in which all but
+// unreserved characters are percent-encoded.
 struct AwsSignature {
   std::string region;
   std::string service;
@@ -51,17 +51,17 @@ struct AwsSignature {
   std::string secret_key;
 };
 
-// Whom to trust, and who we are, over TLS: PEM.
+// TLS trust roots and client identity, in PEM.
 struct Tls {
-  std::string authorities;  // the only ones trusted; "": those of the client's options
-  std::string certificate;  // of ours, with those that lead to its authority; "": none
-  std::string key;          // of ours, without a pass phrase
-  std::string server_name;  // which the server's certificate must be for; "": the URL's host
+  std::string authorities;  // the only trust roots; "": those of HttpOptions
+  std::string certificate;  // of the client, with its chain; "": none
+  std::string key;          // of the client, without a passphrase
+  std::string server_name;  // the name to verify; "": the URL's host
 
   bool operator==(const Tls&) const = default;
 };
 
-// What it points to must live until the answer is there.
+// `body`, `source`, `sink` and `tls` must outlive the call that sends the request.
 struct Request {
   std::string method = "GET";
   std::string url;
@@ -69,56 +69,62 @@ struct Request {
   absl::string_view body;
   BodySource* source = nullptr;  // instead of `body`
   BodySink* sink = nullptr;      // instead of Response::body
-  // A larger body for which there is no sink is OutOfRange.
+  // Without a sink, a larger response fails with OutOfRange.
   int64_t max_response_bytes = 16 << 20;
-  int max_redirects = 0;  // from https never to http
-  // May be sent again when it is not known whether it was carried out.
-  bool repeatable = true;
-  // Else: may be sent again when it is known that it was not carried out: there was no connection,
-  // or the answer is 429, or 503 with a Retry-After.
-  bool repeat_when_refused = false;
-  absl::Duration timeout = absl::InfiniteDuration();   // of one try
-  absl::Duration patience = absl::InfiniteDuration();  // of all tries, if less than the policy's
-  // Silence that is not too long, for an answer that comes as things happen; else the options'.
+  int max_redirects = 0;  // never from https to http
+  // Allows a retry when the server may already have executed the request.
+  bool idempotent = true;
+  // If not idempotent: allows a retry when the server certainly has not executed the request,
+  // because no connection was made or it returned 429, or 503 with a Retry-After.
+  bool retry_when_rejected = false;
+  // Limits one attempt.
+  absl::Duration timeout = absl::InfiniteDuration();
+  // Limits all attempts and the delays between them. Also cuts an attempt short, unlike
+  // RetryPolicy::total_timeout.
+  absl::Duration total_timeout = absl::InfiniteDuration();
+  // Limits the time without data, for a response that streams events. Replaces
+  // HttpOptions::stall_timeout.
   std::optional<absl::Duration> idle_timeout;
   const Tls* tls = nullptr;
   std::optional<AwsSignature> signature;
-  // Told what has been received; a total of 0 is not known. False: stop, Cancelled.
+  // Called with the bytes received and the total (0 if unknown). Returning false cancels the
+  // request.
   std::function<bool(int64_t bytes, int64_t total)> progress;
-  std::stop_token stop;  // Cancelled, at once
+  // Cancels the request immediately.
+  std::stop_token stop;
 };
 
 struct Response {
   int status = 0;
   Headers headers;
-  std::string body;  // of an error at most its first 64 KiB
-  int tries = 1;
+  std::string body;  // at most the first 64 KiB if !ok()
+  int tries = 1;     // attempts made, this one included
 
   bool ok() const { return status >= 200 && status < 300; }
-  // The value of a header, whatever its case; "" when there is none.
+  // Returns the value of a header (case-insensitive name), or "" if absent.
   absl::string_view Header(absl::string_view name) const;
 };
 
-// The status that goes with an answer: NotFound for 404, PermissionDenied for 403, Unauthenticated
-// for 401, FailedPrecondition for 412, OutOfRange for 416, ResourceExhausted for 429, Unavailable
-// for 5xx and what else may pass; "the server answers HTTP 503".
+// Returns the status for a response: OK for 2xx, NotFound for 404, PermissionDenied for 403,
+// Unauthenticated for 401, FailedPrecondition for 412, OutOfRange for 416, ResourceExhausted for
+// 429, Unavailable for 5xx and everything else. The message is "the server returned HTTP 503".
 absl::Status StatusOf(const Response& response);
-// Whether an answer of this HTTP status may be another one next time: 408, 429, 500, 502, 503, 504.
-bool MayPass(int status);
+// Returns true for transient HTTP statuses: 408, 429, 500, 502, 503, 504.
+bool IsRetryableStatus(int status);
 
-// Whether a secret may be sent there: over TLS, or to this very machine.
-bool IsPrivateAddress(absl::string_view url);
-// Whether a secret can stand in a header: no space, no line's end.
+// Returns true if a secret may be sent to `url`: it uses TLS, or the host is loopback.
+bool IsSafeForSecrets(absl::string_view url);
+// Returns true if `secret` is valid in a header: no spaces, no control characters.
 bool FitsHeader(absl::string_view secret);
-// At most a line of what a server says.
-std::string ServerWords(absl::string_view text);
+// Returns untrusted text from a server as at most one printable line, for messages.
+std::string ServerMessage(absl::string_view text);
 
-// All but letters, digits and -._~ as %XX; a slash stays when `keep_slash`.
+// Encodes all but letters, digits and -._~ as %XX. Keeps slashes if `keep_slash`.
 std::string PercentEncode(absl::string_view text, bool keep_slash);
 
-// The delay that a Retry-After header asks for, in seconds or as a date.
+// Parses a Retry-After header, which holds seconds or a date. Returns nullopt if it is malformed.
 std::optional<absl::Duration> ParseRetryAfter(absl::string_view value, absl::Time now);
-// A date as HTTP writes it: "Sun, 06 Nov 1994 08:49:37 GMT".
+// Parses an HTTP date: "Sun, 06 Nov 1994 08:49:37 GMT".
 std::optional<absl::Time> ParseHttpDate(absl::string_view value);
 
 }  // namespace muster::net

@@ -15,18 +15,18 @@
 namespace muster::net {
 namespace {
 
-constexpr size_t kIdleHandles = 64;
-constexpr absl::Duration kLook = absl::Milliseconds(100);
+constexpr size_t kMaxIdleHandles = 64;
+constexpr absl::Duration kCancelPollInterval = absl::Milliseconds(100);
 
-// "https://host:port" of a URL.
+// Returns the "https://host:port" of a URL.
 std::string OriginOf(absl::string_view url) {
   const size_t scheme = url.find("://");
   const size_t from = scheme == absl::string_view::npos ? 0 : scheme + 3;
   return std::string(url.substr(0, url.find_first_of("/?#", from)));
 }
 
-// Whether it is known that the server did not carry out what it was sent.
-bool WasRefused(const TryResult& result) {
+// Returns true if the server certainly has not executed the request.
+bool WasRejected(const TryResult& result) {
   if (result.kind == TryResult::Kind::kLost) return !result.sent;
   const Response& response = result.response;
   return response.status == 429 ||
@@ -40,7 +40,7 @@ std::string Variable(const char* name) {
 
 }  // namespace
 
-// libcurl's handles that are not in use, by server: each keeps its connection.
+// A pool of idle libcurl handles by origin; each keeps its connection open. Thread-safe.
 class HttpClient::Handles {
  public:
   explicit Handles(const Curl& curl) : curl_(curl) {}
@@ -54,7 +54,8 @@ class HttpClient::Handles {
 
   const Curl& curl() const { return curl_; }
 
-  // The one used last, whose connection is the most likely to be open. nullopt for want of memory.
+  // Returns the most recently used handle, whose connection is the most likely to be still open, or
+  // a new one. Returns nullopt when out of memory.
   std::optional<Handle> Take(const std::string& origin) {
     {
       absl::MutexLock lock(&mutex_);
@@ -75,7 +76,7 @@ class HttpClient::Handles {
   void Give(const std::string& origin, const Handle& handle) {
     {
       absl::MutexLock lock(&mutex_);
-      if (count_ < kIdleHandles) {
+      if (count_ < kMaxIdleHandles) {
         idle_[origin].push_back(handle);
         ++count_;
         return;
@@ -118,12 +119,12 @@ HttpClient::~HttpClient() = default;
 std::optional<absl::Duration> HttpClient::DelayAfter(int tries, const Response& response) {
   const RetryPolicy& policy = options_.retry;
   if (tries >= policy.tries) return std::nullopt;
-  const absl::Duration most =
+  const absl::Duration limit =
       std::min(policy.max_delay, policy.first_delay * std::exp2(std::min(tries - 1, 30)));
   absl::Duration delay;
   {
     absl::MutexLock lock(&mutex_);
-    delay = most * std::uniform_real_distribution<double>(0, 1)(random_);
+    delay = limit * std::uniform_real_distribution<double>(0, 1)(random_);
   }
   const auto asked = ParseRetryAfter(response.Header("Retry-After"), options_.clock->Now());
   return asked.has_value() ? std::max(delay, *asked) : delay;
@@ -134,18 +135,19 @@ bool HttpClient::Wait(absl::Duration delay, const Request& request) const {
     options_.sleep(delay);
     return !request.stop.stop_requested() && (!request.progress || request.progress(0, 0));
   }
-  const bool looks = request.progress || request.stop.stop_possible();
+  // Sleeps in slices only if the request can be cancelled.
+  const bool cancellable = request.progress || request.stop.stop_possible();
   while (delay > absl::ZeroDuration()) {
     if (request.stop.stop_requested()) return false;
     if (request.progress && !request.progress(0, 0)) return false;
-    const absl::Duration slice = looks ? std::min(delay, kLook) : delay;
+    const absl::Duration slice = cancellable ? std::min(delay, kCancelPollInterval) : delay;
     absl::SleepFor(slice);
     delay -= slice;
   }
   return true;
 }
 
-bool HttpClient::WaitAfter(int tries, const Response& response) {
+bool HttpClient::WaitBeforeRetry(int tries, const Response& response) {
   const auto delay = DelayAfter(tries, response);
   return delay.has_value() && Wait(*delay, Request{});
 }
@@ -153,20 +155,22 @@ bool HttpClient::WaitAfter(int tries, const Response& response) {
 absl::StatusOr<Response> HttpClient::Do(const Request& request) {
   const std::string origin = OriginOf(request.url);
   const absl::Time begin = options_.clock->Now();
-  const absl::Time end = begin + std::min(options_.retry.patience, request.patience);
+  // The policy limits only when an attempt may start; the request's total_timeout also cuts it
+  // short.
+  const absl::Time end = begin + std::min(options_.retry.total_timeout, request.total_timeout);
   for (int tries = 1;; ++tries) {
     const std::optional<Handle> handle = handles_->Take(origin);
-    if (!handle.has_value()) return absl::ResourceExhaustedError("libcurl has no memory");
+    if (!handle.has_value()) return absl::ResourceExhaustedError("libcurl is out of memory");
     const absl::Duration timeout =
-        std::min(request.timeout, begin + request.patience - options_.clock->Now());
+        std::min(request.timeout, begin + request.total_timeout - options_.clock->Now());
     TryResult result = TryOnce(handles_->curl(), *handle, options_, request, timeout);
     handles_->Give(origin, *handle);
     result.response.tries = tries;
     const bool answered = result.kind == TryResult::Kind::kAnswered;
-    if (answered && !MayPass(result.response.status)) return std::move(result.response);
+    if (answered && !IsRetryableStatus(result.response.status)) return std::move(result.response);
     if (result.kind == TryResult::Kind::kFailed) return result.status;
     std::optional<absl::Duration> delay;
-    if (request.repeatable || (request.repeat_when_refused && WasRefused(result))) {
+    if (request.idempotent || (request.retry_when_rejected && WasRejected(result))) {
       delay = DelayAfter(tries, result.response);
     }
     if (!delay.has_value() || options_.clock->Now() + *delay > end) {

@@ -1,4 +1,4 @@
-// Sends requests: over connections that are kept, with time-outs, again when that helps.
+// An HTTP client with persistent connections, timeouts and retries.
 #pragma once
 
 #include <cstdint>
@@ -18,55 +18,57 @@
 
 namespace muster::net {
 
-// Tried again: answers that MayPass() and lost connections. Before try n + 1 it waits a
-// random time between 0 and first_delay * 2^(n-1), at most max_delay, and at least what the server
-// asks for.
+// Governs retries after a transient HTTP status (IsRetryableStatus()) or a lost connection. The
+// delay after attempt n is random between 0 and min(max_delay, first_delay * 2^(n-1)), and at least
+// the server's Retry-After.
 struct RetryPolicy {
-  int tries = 6;
+  int tries = 6;  // attempts in total
   absl::Duration first_delay = absl::Milliseconds(200);
   absl::Duration max_delay = absl::Seconds(20);
-  absl::Duration patience = absl::Minutes(3);  // no try begins later
+  // No attempt starts later than this after the first one. Does not cut a running attempt short.
+  absl::Duration total_timeout = absl::Minutes(3);
 };
 
 struct HttpOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
-  absl::Duration stall_timeout = absl::Seconds(30);  // silence; whole seconds
+  absl::Duration stall_timeout = absl::Seconds(30);  // without data; in whole seconds
   RetryPolicy retry;
   std::string ca_file;    // "": the system's
   std::string ca_folder;  // "": the system's
-  std::string proxy;      // a URL; "": as the environment says
+  std::string proxy;      // a URL; "": from the environment
   const Clock* clock = &Clock::Real();
-  std::function<void(absl::Duration)> sleep;  // empty: really
+  std::function<void(absl::Duration)> sleep;  // empty: absl::SleepFor
 
-  // With the authorities that CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR name. (Proxies are
-  // taken from http_proxy, https_proxy, all_proxy and no_proxy by every client.)
+  // Returns options with the trust roots named by CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR.
+  // (Every client honours http_proxy, https_proxy, all_proxy and no_proxy.)
   static HttpOptions FromEnvironment();
 };
 
-// Thread-safe. One client serves many threads; each request has a connection of its own while it
-// lasts, and finds those of earlier requests to the same server open.
+// Thread-safe. Each request uses a connection of its own and then returns it to a pool for later
+// requests to the same server.
 class HttpClient {
  public:
-  // FailedPrecondition when libcurl is not installed.
+  // Returns FailedPrecondition if libcurl is missing or too old.
   static absl::StatusOr<std::unique_ptr<HttpClient>> Create(HttpOptions options);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // The answer, whatever its HTTP status, once it is one that trying again would not change or the
-  // policy has come to its end. Unavailable when there was none: connections failed, were cut or
-  // fell silent. Messages hold neither the URL nor a header: they may be secret.
+  // Sends `request`, with retries, and returns the last response, whatever its HTTP status. Returns
+  // Unavailable if there was none because connections failed, broke or stalled; Cancelled on
+  // request. Messages contain neither the URL nor a header, because these may hold secrets.
   absl::StatusOr<Response> Do(const Request& request);
-  // For who repeats in a way of his own what Do() must not (Request::repeatable): waits as before
-  // try number `tries` + 1. False when the policy has no more of them.
-  bool WaitAfter(int tries, const Response& response);
+  // For callers with their own retry loop, because Do() must not resend the request
+  // (Request::idempotent). Waits as Do() does after `tries` attempts. Returns false if the policy
+  // allows no further attempt.
+  bool WaitBeforeRetry(int tries, const Response& response);
 
  private:
   class Handles;
   explicit HttpClient(HttpOptions options, std::unique_ptr<Handles> handles);
-  // nullopt: it is not worth another try.
+  // Returns the delay before the next attempt, or nullopt if the policy allows none.
   std::optional<absl::Duration> DelayAfter(int tries, const Response& response);
-  // False when the user wants to stop.
+  // Returns false if the request is cancelled meanwhile.
   bool Wait(absl::Duration delay, const Request& request) const;
 
   const HttpOptions options_;

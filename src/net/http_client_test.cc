@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-// Waits are noted, not waited; the clock goes on by them.
+// Records delays instead of sleeping, and advances the clock by them.
 class HttpClientTest : public testing::Test {
  protected:
   HttpClientTest() {
@@ -109,7 +109,7 @@ TEST_F(HttpClientTest, SendsAndReceives) {
   EXPECT_NE(head->Header("Content-Length"), "");
 }
 
-TEST_F(HttpClientTest, ConnectionsAreKept) {
+TEST_F(HttpClientTest, ConnectionsAreReused) {
   TestServer server([](Exchange& exchange) { exchange.Reply(200, "x"); });
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Do({.url = server.address()}).ok());
   EXPECT_EQ(server.connections(), 1);
@@ -125,7 +125,7 @@ TEST_F(HttpClientTest, ConnectionsAreKept) {
   EXPECT_EQ(server.requests(), 50);
 }
 
-TEST_F(HttpClientTest, ErrorsAreAnswersToo) {
+TEST_F(HttpClientTest, ErrorStatusesAreResponses) {
   TestServer server([](Exchange& exchange) { exchange.Reply(404, std::string(100000, 'x')); });
   StringSink sink;
   const auto response = Do({.url = server.address(), .sink = &sink});
@@ -136,7 +136,7 @@ TEST_F(HttpClientTest, ErrorsAreAnswersToo) {
   EXPECT_TRUE(waits_.empty());
 }
 
-TEST_F(HttpClientTest, AStormPasses) {
+TEST_F(HttpClientTest, RetriesTransientErrors) {
   std::atomic<int> count = 0;
   TestServer server([&](Exchange& exchange) {
     const int kinds[] = {503, 429, 500, 502, 504};
@@ -153,36 +153,36 @@ TEST_F(HttpClientTest, AStormPasses) {
   }
 }
 
-TEST_F(HttpClientTest, AStormThatDoesNotPassIsTold) {
+TEST_F(HttpClientTest, ReturnsTheLastResponseAfterAllAttempts) {
   TestServer server([](Exchange& exchange) { exchange.Reply(503, "never"); });
   const auto response = Do({.url = server.address()});
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->status, 503);
   EXPECT_EQ(response->body, "never");
   EXPECT_EQ(server.requests(), 6);
-  EXPECT_THAT(StatusOf(*response).message(), HasSubstr("HTTP 503, also at try 6"));
+  EXPECT_THAT(StatusOf(*response).message(), HasSubstr("HTTP 503 after 6 attempts"));
 }
 
-TEST_F(HttpClientTest, AServerMayAskForPatience) {
+TEST_F(HttpClientTest, HonoursRetryAfter) {
   std::atomic<int> count = 0;
   TestServer server([&](Exchange& exchange) {
     count++ == 0 ? exchange.Reply(503, "", {{"Retry-After", "30"}}) : exchange.Reply(200, "x");
   });
   EXPECT_EQ(Do({.url = server.address()})->status, 200);
   EXPECT_EQ(waits_, std::vector<absl::Duration>{absl::Seconds(30)});
-  // But not for too much.
+  // But not beyond total_timeout.
   TestServer slow([](Exchange& exchange) { exchange.Reply(503, "", {{"Retry-After", "86400"}}); });
   EXPECT_EQ(Do({.url = slow.address()})->status, 503);
   EXPECT_EQ(slow.requests(), 1);
 }
 
-TEST_F(HttpClientTest, WhatMustNotBeRepeatedIsNot) {
+TEST_F(HttpClientTest, DoesNotRetryNonIdempotentRequests) {
   TestServer server([](Exchange& exchange) { exchange.Reply(503); });
-  EXPECT_EQ(Do({.method = "POST", .url = server.address(), .repeatable = false})->status, 503);
+  EXPECT_EQ(Do({.method = "POST", .url = server.address(), .idempotent = false})->status, 503);
   EXPECT_EQ(server.requests(), 1);
 }
 
-TEST_F(HttpClientTest, WhatWasRefusedMayBeSentAgain) {
+TEST_F(HttpClientTest, RetriesRejectedRequestsOnDemand) {
   std::atomic<int> count = 0;
   TestServer server([&](Exchange& exchange) {
     const int n = count++;
@@ -193,10 +193,10 @@ TEST_F(HttpClientTest, WhatWasRefusedMayBeSentAgain) {
   Request request{.method = "POST",
                   .url = server.address(),
                   .body = "x",
-                  .repeatable = false,
-                  .repeat_when_refused = true};
+                  .idempotent = false,
+                  .retry_when_rejected = true};
   EXPECT_EQ(Do(request)->status, 200);
-  EXPECT_EQ(Do(request)->status, 503);  // not said whether it was carried out
+  EXPECT_EQ(Do(request)->status, 503);  // the server may have executed it
   EXPECT_EQ(server.requests(), 4);
   waits_.clear();
   request.url = "http://127.0.0.1:1";
@@ -204,7 +204,7 @@ TEST_F(HttpClientTest, WhatWasRefusedMayBeSentAgain) {
   EXPECT_THAT(waits_, SizeIs(5));
 }
 
-TEST_F(HttpClientTest, AKeptConnectionThatIsCutDoesNotRepeatByItself) {
+TEST_F(HttpClientTest, LibcurlDoesNotRetryOnAClosedConnection) {
   std::atomic<int> posts = 0;
   TestServer server([&](Exchange& exchange) {
     if (exchange.method() == "GET") return exchange.Reply(200);
@@ -216,13 +216,13 @@ TEST_F(HttpClientTest, AKeptConnectionThatIsCutDoesNotRepeatByItself) {
   const auto response = Do({.method = "POST",
                             .url = server.address(),
                             .body = "x",
-                            .repeatable = false,
-                            .repeat_when_refused = true});
+                            .idempotent = false,
+                            .retry_when_rejected = true});
   EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
   EXPECT_EQ(posts, 1);
 }
 
-TEST_F(HttpClientTest, AnAnswerThatGoesOnMayBeSilentForAWhile) {
+TEST_F(HttpClientTest, IdleTimeoutEndsAStream) {
   TestServer server([&](Exchange& exchange) {
     exchange.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
     exchange.Stall();
@@ -231,15 +231,15 @@ TEST_F(HttpClientTest, AnAnswerThatGoesOnMayBeSilentForAWhile) {
   const absl::Time begin = absl::Now();
   const auto response = Do({.url = server.address(),
                             .sink = &sink,
-                            .repeatable = false,
+                            .idempotent = false,
                             .idle_timeout = absl::Milliseconds(200)});
   EXPECT_TRUE(absl::IsUnavailable(response.status())) << response.status();
-  EXPECT_THAT(response.status().message(), HasSubstr("silent"));
+  EXPECT_THAT(response.status().message(), HasSubstr("timed out waiting for data"));
   EXPECT_EQ(sink.content, "abc");
   EXPECT_GE(absl::Now() - begin, absl::Milliseconds(200));
 }
 
-TEST_F(HttpClientTest, StopsAtOnce) {
+TEST_F(HttpClientTest, StopTokenCancelsImmediately) {
   absl::Notification heard;
   TestServer server([&](Exchange& exchange) {
     heard.Notify();
@@ -257,21 +257,21 @@ TEST_F(HttpClientTest, StopsAtOnce) {
   EXPECT_TRUE(absl::IsCancelled(response.status())) << response.status();
   stopper.join();
   EXPECT_LT(absl::Now() - asked, absl::Milliseconds(900));
-  // Nor does it begin.
+  // A cancelled request does not start.
   EXPECT_TRUE(absl::IsCancelled(
       client_->Do({.url = server.address(), .stop = source.get_token()}).status()));
 }
 
-TEST_F(HttpClientTest, PatienceIsForAllTries) {
+TEST_F(HttpClientTest, TotalTimeoutCoversAllAttempts) {
   TestServer server([](Exchange& exchange) { exchange.Stall(); });
   client_ = *HttpClient::Create({});
   const absl::Time begin = absl::Now();
   EXPECT_TRUE(absl::IsUnavailable(
-      client_->Do({.url = server.address(), .patience = absl::Milliseconds(300)}).status()));
+      client_->Do({.url = server.address(), .total_timeout = absl::Milliseconds(300)}).status()));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
 }
 
-TEST_F(HttpClientTest, AProxyOfItsOwn) {
+TEST_F(HttpClientTest, UsesTheProxyOfItsOptions) {
   TestServer proxy([](Exchange& exchange) { exchange.Reply(200, exchange.target()); });
   HttpOptions options = Options();
   options.proxy = proxy.address();
@@ -281,7 +281,7 @@ TEST_F(HttpClientTest, AProxyOfItsOwn) {
   EXPECT_EQ(response->body, "http://cluster.example/x");
 }
 
-TEST_F(HttpClientTest, AnAnswerThatIsCutComesAgain) {
+TEST_F(HttpClientTest, RetriesATruncatedResponse) {
   std::atomic<int> count = 0;
   const std::string content(300000, 'x');
   TestServer server([&](Exchange& exchange) {
@@ -299,7 +299,7 @@ TEST_F(HttpClientTest, AnAnswerThatIsCutComesAgain) {
   EXPECT_EQ(sink.rewinds, 2);
 }
 
-TEST_F(HttpClientTest, AnAnswerThatIsAlwaysCutIsUnavailable) {
+TEST_F(HttpClientTest, AlwaysTruncatedResponseIsUnavailable) {
   TestServer server([](Exchange& exchange) {
     exchange.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
     exchange.Cut();
@@ -310,7 +310,7 @@ TEST_F(HttpClientTest, AnAnswerThatIsAlwaysCutIsUnavailable) {
   EXPECT_THAT(response.status().message(), Not(HasSubstr("hunter2")));
 }
 
-TEST_F(HttpClientTest, ARequestThatIsCutIsSentAgain) {
+TEST_F(HttpClientTest, ResendsAnInterruptedRequest) {
   for (const bool streamed : {false, true}) {
     std::atomic<int> count = 0;
     const std::string content(3 << 20, 'x');
@@ -331,7 +331,7 @@ TEST_F(HttpClientTest, ARequestThatIsCutIsSentAgain) {
   }
 }
 
-TEST_F(HttpClientTest, ASourceOfUnknownSizeIsSentInChunks) {
+TEST_F(HttpClientTest, SourceOfUnknownSizeIsChunked) {
   TestServer server([](Exchange& exchange) {
     const std::string coding = exchange.header("transfer-encoding");
     exchange.Reply(200, coding);
@@ -343,7 +343,7 @@ TEST_F(HttpClientTest, ASourceOfUnknownSizeIsSentInChunks) {
   EXPECT_EQ(response->body, "chunked");
 }
 
-TEST_F(HttpClientTest, SilenceHasALimit) {
+TEST_F(HttpClientTest, StallTimeoutEndsAnAttempt) {
   std::atomic<int> count = 0;
   TestServer server([&](Exchange& exchange) {
     if (count++ > 0) return exchange.Reply(200, "awake");
@@ -355,7 +355,7 @@ TEST_F(HttpClientTest, SilenceHasALimit) {
   EXPECT_EQ(response->body, "awake");
 }
 
-TEST_F(HttpClientTest, ATryHasALimitOfItsOwn) {
+TEST_F(HttpClientTest, TimeoutLimitsOneAttempt) {
   TestServer server([](Exchange& exchange) { exchange.Stall(); });
   const absl::Time begin = absl::Now();
   const auto response = Do({.url = server.address(), .timeout = absl::Milliseconds(50)});
@@ -363,7 +363,7 @@ TEST_F(HttpClientTest, ATryHasALimitOfItsOwn) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
 }
 
-TEST_F(HttpClientTest, NobodyListens) {
+TEST_F(HttpClientTest, ConnectionRefusedIsUnavailable) {
   std::string address;
   {
     const TestServer server([](Exchange&) {});
@@ -375,7 +375,7 @@ TEST_F(HttpClientTest, NobodyListens) {
   EXPECT_THAT(waits_, SizeIs(5));
 }
 
-TEST_F(HttpClientTest, RedirectionsAreFollowedWhenAsked) {
+TEST_F(HttpClientTest, FollowsRedirectsOnDemand) {
   TestServer server([](Exchange& exchange) {
     if (exchange.target() == "/end")
       return exchange.Reply(200, exchange.method() + exchange.Body());
@@ -396,7 +396,7 @@ TEST_F(HttpClientTest, RedirectionsAreFollowedWhenAsked) {
   EXPECT_FALSE(Do({.url = server.address() + "/loop", .max_redirects = 2}).ok());
 }
 
-TEST_F(HttpClientTest, LimitsOfTheReceiver) {
+TEST_F(HttpClientTest, ResponseSizeAndSinkErrors) {
   TestServer server([](Exchange& exchange) { exchange.Reply(200, std::string(1000, 'x')); });
   EXPECT_TRUE(
       absl::IsOutOfRange(Do({.url = server.address(), .max_response_bytes = 999}).status()));
@@ -410,7 +410,7 @@ TEST_F(HttpClientTest, LimitsOfTheReceiver) {
   EXPECT_TRUE(waits_.empty());
 }
 
-TEST_F(HttpClientTest, AnEarlyRefusalIsHeard) {
+TEST_F(HttpClientTest, EarlyRejectionIsReturned) {
   TestServer server([](Exchange& exchange) { exchange.Reply(403, "no"); });
   const auto response =
       Do({.method = "PUT", .url = server.address(), .body = std::string(8 << 20, 'x')});
@@ -434,7 +434,7 @@ TEST_F(HttpClientTest, SignaturesNameTheKeyAndHideTheSecret) {
   EXPECT_THAT(authorization, Not(HasSubstr("hunter2")));
 }
 
-TEST_F(HttpClientTest, WhatIsNoUrlIsRefused) {
+TEST_F(HttpClientTest, InvalidUrlsAreRejected) {
   EXPECT_TRUE(absl::IsInvalidArgument(Do({.url = "ftp://127.0.0.1/x"}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(Do({.url = "http://["}).status()));
 }

@@ -21,14 +21,14 @@ TEST(HttpTest, RetryAfterIsSecondsOrADate) {
   EXPECT_EQ(ParseRetryAfter("", now), std::nullopt);
 }
 
-TEST(HttpTest, HeadersAreFoundWhateverTheirCase) {
+TEST(HttpTest, HeaderNamesAreCaseInsensitive) {
   const Response response{.headers = {{"ETag", "x"}, {"content-length", "5"}}};
   EXPECT_EQ(response.Header("etag"), "x");
   EXPECT_EQ(response.Header("Content-Length"), "5");
   EXPECT_EQ(response.Header("Date"), "");
 }
 
-TEST(HttpTest, StatusesMeanWhatTheySay) {
+TEST(HttpTest, MapsHttpStatusesToCodes) {
   const auto code = [](int status) { return StatusOf({.status = status}).code(); };
   EXPECT_EQ(code(206), absl::StatusCode::kOk);
   EXPECT_EQ(code(404), absl::StatusCode::kNotFound);
@@ -38,14 +38,14 @@ TEST(HttpTest, StatusesMeanWhatTheySay) {
   EXPECT_EQ(code(503), absl::StatusCode::kUnavailable);
 }
 
-TEST(HttpTest, SecretsGoOverTlsOrStayOnThisMachine) {
+TEST(HttpTest, SecretsNeedTlsOrLoopback) {
   for (const char* url : {"https://x.example/y", "http://localhost:1/", "http://127.0.0.1",
                           "http://127.1.2.3:80/x", "http://[::1]:80/"}) {
-    EXPECT_TRUE(IsPrivateAddress(url)) << url;
+    EXPECT_TRUE(IsSafeForSecrets(url)) << url;
   }
   for (const char* url : {"http://x.example/", "http://127.0.0.1.x.example/", "ftp://localhost", "",
                           "http://localhost@x.example/", "http://[::2]/", "http://localhost.x/"}) {
-    EXPECT_FALSE(IsPrivateAddress(url)) << url;
+    EXPECT_FALSE(IsSafeForSecrets(url)) << url;
   }
 }
 

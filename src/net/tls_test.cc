@@ -73,10 +73,10 @@ TEST_F(TlsTest, ACertificateThatHasExpired) {
   EXPECT_THAT(response.status().message(), HasSubstr("expired"));
 }
 
-TEST_F(TlsTest, ANameApartFromTheAddress) {
+TEST_F(TlsTest, ServerNameDiffersFromTheAddress) {
   Listen({.name = "server", .hosts = "DNS:api.example"});
   EXPECT_TRUE(absl::IsFailedPrecondition(Get({.authorities = authority_.certificate()}).status()));
-  // Anew: what it notes of the first may come after what it notes of the second.
+  // A new front: it may record the names of the first client after those of the second.
   Listen({.name = "server", .hosts = "DNS:api.example"});
   const auto response =
       Get({.authorities = authority_.certificate(), .server_name = "api.example"});
@@ -85,7 +85,7 @@ TEST_F(TlsTest, ANameApartFromTheAddress) {
   EXPECT_EQ(absl::StrCat("https://", response->body), front_->address());
 }
 
-TEST_F(TlsTest, AKeyThatDoesNotFitIsNotShown) {
+TEST_F(TlsTest, ErrorsDoNotShowAMismatchedKey) {
   Listen({.name = "server", .hosts = "IP:127.0.0.1"});
   const auto response = Get({.authorities = authority_.certificate(),
                              .certificate = authority_.Issue({.name = "ada"}).certificate,

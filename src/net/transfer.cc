@@ -16,33 +16,33 @@
 namespace muster::net {
 namespace {
 
-constexpr long kSlowest = 100;  // bytes a second; fewer are silence
-constexpr long kBuffer = 512 << 10;
-constexpr size_t kErrorBody = 64 << 10;
+constexpr long kMinBytesPerSecond = 100;  // a slower transfer counts as stalled
+constexpr long kBufferBytes = 512 << 10;
+constexpr size_t kMaxErrorBodyBytes = 64 << 10;
 constexpr size_t kMaxHeaders = 1000;
-constexpr int kLookMilliseconds = 1000;  // how often libcurl looks at its time-outs
+constexpr int kMaxPollMilliseconds = 1000;  // so that libcurl checks its timeouts
 
-// A peer that is gone is noticed after two minutes: the kernel asks nine times.
+// Detects a dead peer after two minutes: the kernel sends nine keepalive probes.
 constexpr long kKeepIdleSeconds = 30;
 constexpr long kKeepIntervalSeconds = 10;
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// What the callbacks share.
+// The state shared by the libcurl callbacks.
 struct Transfer {
   const Request* request = nullptr;
   Response response;
   size_t sent = 0;      // of request->body
-  absl::Status status;  // of the sink, the source or the limit
+  absl::Status status;  // error of the sink, the source or the size limit
   bool cancelled = false;
-  bool silent = false;  // for longer than request->idle_timeout
-  SteadyTime heard;     // from the server, last
+  bool idle = false;         // for longer than request->idle_timeout
+  SteadyTime last_received;  // from the server
 };
 
 size_t OnHeader(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   const absl::string_view line = absl::StripAsciiWhitespace({data, size * count});
-  if (absl::StartsWith(line, "HTTP/")) {  // the answer, or the next one after a redirection
+  if (absl::StartsWith(line, "HTTP/")) {  // a new status line, also after a redirect
     transfer.response = Response{};
     const std::vector<absl::string_view> words = absl::StrSplit(line, absl::MaxSplits(' ', 2));
     if (words.size() < 2 || !absl::SimpleAtoi(words[1], &transfer.response.status)) return 0;
@@ -58,11 +58,12 @@ size_t OnHeader(char* data, size_t size, size_t count, void* user) {
 
 size_t OnData(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
-  transfer.heard = std::chrono::steady_clock::now();
+  transfer.last_received = std::chrono::steady_clock::now();
   const absl::string_view bytes(data, size * count);
   std::string& body = transfer.response.body;
   if (!transfer.response.ok()) {
-    absl::StrAppend(&body, bytes.substr(0, kErrorBody - std::min(kErrorBody, body.size())));
+    absl::StrAppend(
+        &body, bytes.substr(0, kMaxErrorBodyBytes - std::min(kMaxErrorBodyBytes, body.size())));
     return bytes.size();
   }
   if (transfer.request->sink != nullptr) {
@@ -72,7 +73,7 @@ size_t OnData(char* data, size_t size, size_t count, void* user) {
   const int64_t limit = transfer.request->max_response_bytes;
   if (static_cast<int64_t>(body.size() + bytes.size()) > limit) {
     transfer.status = absl::OutOfRangeError(
-        absl::StrCat("is larger than the ", FormatBytes(limit), " that it may have"));
+        absl::StrCat("the response is larger than the limit of ", FormatBytes(limit)));
     return 0;
   }
   absl::StrAppend(&body, bytes);
@@ -93,13 +94,13 @@ size_t OnRead(char* buffer, size_t size, size_t count, void* user) {
   return CURL_READFUNC_ABORT;
 }
 
-// libcurl asks for it when a connection that it had kept turns out to be closed, or at a
-// redirection.
+// libcurl rewinds the body after a redirect, and when a reused connection turns out to be closed.
+// The latter is a retry of its own, which a request that is not idempotent must refuse.
 int OnSeek(void* user, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(user);
   if (origin != SEEK_SET || offset != 0) return CURL_SEEKFUNC_CANTSEEK;
   const bool redirected = transfer.response.status != 0;
-  if (!transfer.request->repeatable && !redirected) return CURL_SEEKFUNC_FAIL;
+  if (!transfer.request->idempotent && !redirected) return CURL_SEEKFUNC_FAIL;
   transfer.sent = 0;
   if (transfer.request->source == nullptr) return CURL_SEEKFUNC_OK;
   transfer.status = transfer.request->source->Rewind();
@@ -118,7 +119,8 @@ long Milliseconds(absl::Duration duration) {
   return std::max(1L, static_cast<long>(absl::ToInt64Milliseconds(duration)));
 }
 
-// Sets up a handle that was reset.
+// Sets the options of a handle that was reset. libcurl copies strings, but not blobs and lists:
+// those must stay alive until the transfer ends.
 class Setup {
  public:
   Setup(const Curl& curl, CURL* handle) : curl_(curl), handle_(handle) {}
@@ -133,7 +135,7 @@ class Setup {
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(options.connect_timeout));
     if (!request.idle_timeout.has_value()) {
-      Set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
+      Set(CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond);
       Set(CURLOPT_LOW_SPEED_TIME,
           std::max(1L, static_cast<long>(absl::ToInt64Seconds(options.stall_timeout))));
     }
@@ -141,8 +143,8 @@ class Setup {
     Set(CURLOPT_TCP_KEEPALIVE, 1L);
     Set(CURLOPT_TCP_KEEPIDLE, kKeepIdleSeconds);
     Set(CURLOPT_TCP_KEEPINTVL, kKeepIntervalSeconds);
-    Set(CURLOPT_BUFFERSIZE, kBuffer);
-    Set(CURLOPT_UPLOAD_BUFFERSIZE, kBuffer);
+    Set(CURLOPT_BUFFERSIZE, kBufferBytes);
+    Set(CURLOPT_UPLOAD_BUFFERSIZE, kBufferBytes);
   }
 
   void Security(const HttpOptions& options, const Request& request) {
@@ -166,23 +168,24 @@ class Setup {
     Set(CURLOPT_PASSWORD, sign.secret_key.c_str());
   }
 
-  // False when this libcurl takes no PEM from memory.
+  // Returns false if this libcurl does not support PEM from memory.
   bool Identity(const Tls& tls) {
-    bool taken = true;
+    bool supported = true;
     if (!tls.authorities.empty()) {
-      taken = SetBlob(CURLOPT_CAINFO_BLOB, tls.authorities);
-      Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));  // else the system's are trusted too
+      supported = SetBlob(CURLOPT_CAINFO_BLOB, tls.authorities);
+      Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));  // else the system's roots are trusted too
     }
     if (!tls.certificate.empty()) {
       Set(CURLOPT_SSLCERTTYPE, "PEM");
       Set(CURLOPT_SSLKEYTYPE, "PEM");
-      taken = taken && SetBlob(CURLOPT_SSLCERT_BLOB, tls.certificate) &&
-              SetBlob(CURLOPT_SSLKEY_BLOB, tls.key);
+      supported = supported && SetBlob(CURLOPT_SSLCERT_BLOB, tls.certificate) &&
+                  SetBlob(CURLOPT_SSLKEY_BLOB, tls.key);
     }
-    return taken;
+    return supported;
   }
 
-  // The name that is asked for and checked is the URL's; where to connect to is told apart.
+  // libcurl takes SNI and the name to verify from the URL. With tls.server_name, the URL gets that
+  // name and CURLOPT_CONNECT_TO the real authority (host:port), which the Host header keeps.
   void Address(const Request& request) {
     const bool renamed = request.tls != nullptr && !request.tls->server_name.empty();
     const size_t scheme = request.url.find("://");
@@ -192,15 +195,16 @@ class Setup {
     }
     const size_t begin = scheme + 3;
     const size_t end = std::min(request.url.find_first_of("/?#", begin), request.url.size());
-    const std::string host = request.url.substr(begin, end - begin);
-    const bool port = host.rfind(':') != std::string::npos && !absl::EndsWith(host, "]");
-    const std::string to = absl::StrCat("::", host, port ? "" : ":443");
+    const std::string authority = request.url.substr(begin, end - begin);
+    const bool has_port =
+        authority.rfind(':') != std::string::npos && !absl::EndsWith(authority, "]");
+    const std::string to = absl::StrCat("::", authority, has_port ? "" : ":443");
     connect_to_ = curl_.slist_append(connect_to_, to.c_str());
     Set(CURLOPT_CONNECT_TO, connect_to_);
     const std::string url = absl::StrCat(request.url.substr(0, begin), request.tls->server_name,
                                          request.url.substr(end));
     Set(CURLOPT_URL, url.c_str());
-    headers_ = curl_.slist_append(headers_, absl::StrCat("Host: ", host).c_str());
+    headers_ = curl_.slist_append(headers_, absl::StrCat("Host: ", authority).c_str());
   }
 
   void Message(const Request& request) {
@@ -209,7 +213,7 @@ class Setup {
     Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     Set(CURLOPT_USERAGENT, "muster");
     for (const auto& [name, value] : request.headers) {
-      // An empty value would mean to libcurl that the header is not to be sent.
+      // libcurl reads "Name:" as a request to drop the header; "Name;" sends it empty.
       const std::string line = absl::StrCat(name, value.empty() ? ";" : ": ", value);
       headers_ = curl_.slist_append(headers_, line.c_str());
     }
@@ -262,15 +266,15 @@ class Setup {
   curl_slist* connect_to_ = nullptr;
 };
 
-// How long until the next look. Zero: it has been silent for too long.
+// Returns the time until the next check, or 0 if the idle timeout has passed.
 int MillisecondsLeft(const Transfer& transfer) {
   const absl::Duration limit = transfer.request->idle_timeout.value_or(absl::InfiniteDuration());
-  if (limit == absl::InfiniteDuration()) return kLookMilliseconds;
+  if (limit == absl::InfiniteDuration()) return kMaxPollMilliseconds;
   const absl::Duration left =
-      limit - absl::FromChrono(std::chrono::steady_clock::now() - transfer.heard);
+      limit - absl::FromChrono(std::chrono::steady_clock::now() - transfer.last_received);
   if (left <= absl::ZeroDuration()) return 0;
   return static_cast<int>(
-      std::clamp<int64_t>(absl::ToInt64Milliseconds(left), 1, kLookMilliseconds));
+      std::clamp<int64_t>(absl::ToInt64Milliseconds(left), 1, kMaxPollMilliseconds));
 }
 
 CURLcode ResultOf(const Curl& curl, const Handle& handle) {
@@ -281,12 +285,11 @@ CURLcode ResultOf(const Curl& curl, const Handle& handle) {
   return CURLE_RECV_ERROR;
 }
 
-// What curl_easy_perform() does, but that it ends at once when told to stop, and after the idle
-// time-out.
+// As curl_easy_perform(), but ends immediately on cancellation and after the idle timeout.
 CURLcode Perform(const Curl& curl, const Handle& handle, Transfer& transfer) {
   const std::stop_token& stop = transfer.request->stop;
   const std::stop_callback wake(stop, [&] { curl.multi_wakeup(handle.multi); });
-  transfer.heard = std::chrono::steady_clock::now();
+  transfer.last_received = std::chrono::steady_clock::now();
   if (curl.multi_add(handle.multi, handle.easy) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
   CURLcode code = CURLE_ABORTED_BY_CALLBACK;
   for (int running = 1;;) {
@@ -301,12 +304,12 @@ CURLcode Perform(const Curl& curl, const Handle& handle, Transfer& transfer) {
       break;
     }
     const int wait = MillisecondsLeft(transfer);
-    transfer.silent = wait == 0;
-    if (transfer.silent) break;
+    transfer.idle = wait == 0;
+    if (transfer.idle) break;
     curl.multi_poll(handle.multi, nullptr, 0, wait, nullptr);
   }
   curl.multi_remove(handle.multi, handle.easy);
-  return transfer.silent ? CURLE_OPERATION_TIMEDOUT : code;
+  return transfer.idle ? CURLE_OPERATION_TIMEDOUT : code;
 }
 
 bool IsLost(CURLcode code) {
@@ -320,40 +323,42 @@ bool IsLost(CURLcode code) {
     case CURLE_RECV_ERROR:
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
-    case CURLE_SEND_FAIL_REWIND:  // a kept connection was closed, and OnSeek() refuses
+    case CURLE_SEND_FAIL_REWIND:  // a reused connection was closed, and OnSeek() refused
       return true;
     default:
       return false;
   }
 }
 
-// Another authority of the same name, as that of a cluster which was made again: libcurl takes the
-// signature that does not fit for a failure of the handshake, which might pass.
+// Detects a certificate by another authority of the same name, as after a cluster was recreated.
+// libcurl reports the bad signature as a failed handshake, although a retry cannot help.
 bool IsForeignSignature(CURLcode code, absl::string_view words) {
   return code == CURLE_SSL_CONNECT_ERROR && absl::StrContains(words, "asn1 encoding routines");
 }
 
 absl::Status Explain(CURLcode code, absl::string_view words, const Transfer& transfer) {
-  if (transfer.silent) return absl::UnavailableError("the server has been silent for too long");
+  if (transfer.idle) return absl::UnavailableError("timed out waiting for data from the server");
   if (code == CURLE_SEND_FAIL_REWIND) {
-    return absl::UnavailableError("the connection was closed before the answer came");
+    return absl::UnavailableError("the connection was closed before the response arrived");
   }
   if (IsLost(code)) return absl::UnavailableError(words);
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
     if (transfer.request->tls != nullptr) return absl::FailedPreconditionError(words);
     return absl::FailedPreconditionError(absl::StrCat(
-        words, "; name the file of the authority that signed the server's certificate ",
-        "in CURL_CA_BUNDLE or SSL_CERT_FILE"));
+        words,
+        "; set CURL_CA_BUNDLE or SSL_CERT_FILE to the certificate of the authority that signed ",
+        "the server's certificate"));
   }
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
     return absl::InvalidArgumentError(words);
   }
   if (code == CURLE_SSL_CERTPROBLEM) {
-    return absl::InvalidArgumentError("the client certificate or its key cannot be used");
+    return absl::InvalidArgumentError("the client certificate or its key is not usable");
   }
   return absl::UnavailableError(words);
 }
 
+// A pretransfer time above 0 means that the connection was ready to send.
 bool WasSent(const Curl& curl, CURL* handle) {
   curl_off_t ready = 0;
   return curl.getinfo(handle, CURLINFO_PRETRANSFER_TIME_T, &ready) != CURLE_OK || ready > 0;
@@ -370,9 +375,9 @@ TryResult TryOnce(const Curl& curl, const Handle& handle, const HttpOptions& opt
   setup.Security(options, request);
   if (request.tls != nullptr && !setup.Identity(*request.tls)) {
     curl.reset(handle.easy);
-    return {.status = absl::UnimplementedError(
-                "this libcurl takes no certificates from memory; install that with OpenSSL "
-                "(Debian: apt-get install libcurl4)")};
+    return {.status = absl::UnimplementedError("this libcurl does not support certificates from "
+                                               "memory; install one built with OpenSSL "
+                                               "(Debian: apt-get install libcurl4)")};
   }
   setup.Message(request);
   setup.Callbacks(transfer, error.data());
@@ -387,11 +392,11 @@ TryResult TryOnce(const Curl& curl, const Handle& handle, const HttpOptions& opt
   } else if (code == CURLE_OK) {
     result.kind = TryResult::Kind::kAnswered;
   } else if (IsForeignSignature(code, error.data())) {
-    result.status =
-        Explain(CURLE_PEER_FAILED_VERIFICATION,
-                "the server's certificate was signed by another authority of the name", transfer);
+    result.status = Explain(
+        CURLE_PEER_FAILED_VERIFICATION,
+        "the server's certificate was signed by another authority of the same name", transfer);
   } else if (IsLost(code) && result.response.status >= 400) {
-    // The server has said what it thinks of the request, and did not wait for the rest of it.
+    // The server rejected the request early and closed the connection before the body was sent.
     result.kind = TryResult::Kind::kAnswered;
   } else {
     result.kind = IsLost(code) ? TryResult::Kind::kLost : TryResult::Kind::kFailed;

@@ -1,4 +1,4 @@
-// One try of one request.
+// One attempt of a request.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,7 +9,7 @@
 
 namespace muster::net {
 
-// A transfer, and what drives it and keeps its connection for the next one.
+// A libcurl transfer, and the multi handle that drives it and keeps its connection for reuse.
 struct Handle {
   CURL* easy = nullptr;
   CURLM* multi = nullptr;
@@ -17,17 +17,18 @@ struct Handle {
 
 struct TryResult {
   enum class Kind {
-    kAnswered,  // `response` holds it
-    kLost,      // the connection failed or fell silent; `status` says how
-    kFailed,    // `status` says why; to try again would be no use
+    kAnswered,  // `response` is set
+    kLost,      // the connection failed or stalled; `status` is the cause
+    kFailed,    // `status` is the cause; a retry would fail too
   };
   Kind kind = Kind::kFailed;
   Response response;
   absl::Status status;
-  bool sent = false;  // there was a connection that the request went, or may have gone, out on
+  bool sent = false;  // the request may have reached the server
 };
 
-// Sends `request` with `handle`, for at most `timeout`.
+// Sends `request` with `handle`, for at most `timeout`. Resets handle.easy; the connection stays
+// open.
 TryResult TryOnce(const Curl& curl, const Handle& handle, const HttpOptions& options,
                   const Request& request, absl::Duration timeout);
 

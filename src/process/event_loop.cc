@@ -82,8 +82,8 @@ absl::Status EventLoop::Wait(absl::Duration timeout) {
                              static_cast<int>(ms));
   if (n < 0) return errno == EINTR ? absl::OkStatus() : absl::ErrnoToStatus(errno, "epoll_wait");
   for (int i = 0; i < n; ++i) {
-    // Looked up now: an earlier handler of this round may have removed it. Shared: it may remove
-    // itself.
+    // An earlier handler of this round may have removed the descriptor, and a handler may remove
+    // itself: hence the lookup and the shared ownership.
     const auto it = fds_.find(events[i].data.fd);
     if (it == fds_.end()) continue;
     const std::shared_ptr<FdHandler> handler = it->second.handler;

@@ -1,4 +1,4 @@
-// Waits for file descriptors and signals in one thread.
+// A single-threaded event loop over file descriptors and signals (epoll).
 #pragma once
 
 #include <sys/epoll.h>
@@ -17,8 +17,8 @@
 
 namespace muster {
 
-// Not thread-safe. A handler may add and remove descriptors, its own too. Descriptors stay the
-// caller's and must be removed before they are closed.
+// Not thread-safe. Handlers may add and remove descriptors, including their own. The caller owns
+// the descriptors and must remove them before closing them.
 class EventLoop {
  public:
   using FdHandler = std::function<void(uint32_t events)>;
@@ -28,14 +28,15 @@ class EventLoop {
 
   absl::Status AddFd(int fd, uint32_t events, FdHandler handler);
   void RemoveFd(int fd);
-  // Does not look at `fd` for `duration`. For one that stays ready though nothing can be done about
-  // it now: it would keep Wait() from waiting.
+  // Ignores events of `fd` for `duration`. For a descriptor that stays ready although nothing can
+  // be done about it now, which would make Wait() spin. REQUIRES: `fd` was added.
   void PauseFd(int fd, absl::Duration duration);
 
-  // Blocks these signals for the process and hands them to `handler` instead. Call once.
+  // Blocks these signals in the calling thread and passes them to `handler` instead. Call once,
+  // before other threads start.
   absl::Status HandleSignals(const std::vector<int>& signals, SignalHandler handler);
 
-  // Waits until something happens or `timeout` has passed, and calls the handlers of all that did.
+  // Waits for events, at most `timeout`, and calls their handlers.
   absl::Status Wait(absl::Duration timeout);
 
  private:
@@ -50,7 +51,7 @@ class EventLoop {
     std::shared_ptr<FdHandler> handler;
   };
   std::unordered_map<int, Registration> fds_;
-  std::map<int, absl::Time> paused_;  // until when
+  std::map<int, absl::Time> paused_;  // fd -> end of its pause
 };
 
 }  // namespace muster

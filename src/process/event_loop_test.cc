@@ -50,7 +50,7 @@ TEST(EventLoopTest, APausedDescriptorIsReportedWhenThePauseIsOver) {
   while (readable == 0) ASSERT_TRUE(loop->Wait(absl::Seconds(10)).ok());
   EXPECT_GE(absl::Now() - before, absl::Milliseconds(49));
   EXPECT_LT(absl::Now() - before, absl::Seconds(9));
-  // One that is removed meanwhile is forgotten.
+  // Removing a paused descriptor drops its pause.
   loop->PauseFd(fds[0], absl::ZeroDuration());
   loop->RemoveFd(fds[0]);
   ASSERT_TRUE(loop->Wait(absl::ZeroDuration()).ok());
@@ -59,7 +59,7 @@ TEST(EventLoopTest, APausedDescriptorIsReportedWhenThePauseIsOver) {
   ::close(fds[1]);
 }
 
-TEST(EventLoopTest, WaitsNoShorterThanTold) {
+TEST(EventLoopTest, WaitsAtLeastTheTimeout) {
   auto loop = *EventLoop::Create();
   const absl::Time before = absl::Now();
   ASSERT_TRUE(loop->Wait(absl::Microseconds(1500)).ok());

@@ -13,9 +13,9 @@ class ExitStatus {
   static ExitStatus FromWait(int wait_status);
 
   bool ok() const { return code_ == 0; }
-  int code() const { return code_; }      // 128 + n for signal n, as shells count
-  int signal() const { return signal_; }  // 0 = it exited by itself
-  // "exit code 1", "killed by SIGKILL", "exit code 137 (128 + SIGKILL)".
+  int code() const { return code_; }      // 128 + n for signal n, as in shells
+  int signal() const { return signal_; }  // 0 = not killed by a signal
+  // Returns "exit code 1", "killed by SIGKILL" or "exit code 137 (128 + SIGKILL)".
   std::string Describe() const;
 
  private:
@@ -24,7 +24,7 @@ class ExitStatus {
   int signal_;
 };
 
-// "SIGTERM"; "signal 77" for one without a name.
+// Returns "SIGTERM", or "signal 77" for a signal without a name.
 std::string SignalName(int signal);
 
 }  // namespace muster

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "process/place.h"
+#include "process/host_identity.h"
 #include "process/tree.h"
 
 namespace muster {
@@ -10,9 +10,11 @@ namespace muster {
 absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid) {
   MUSTER_ASSIGN_OR_RETURN(const ProcessInfo info, ReadProcess(pid));
   if (info.zombie) return absl::NotFoundError(absl::StrCat("process ", pid, " has ended"));
-  return ProcessIdentity{.pid = pid, .start_ticks = info.start_ticks, .place = ThisPlace()};
+  return ProcessIdentity{.pid = pid, .start_ticks = info.start_ticks, .host = ThisHost()};
 }
 
-Existence Find(const ProcessIdentity& identity) { return FindFrom(ThisPlace(), identity); }
+Existence FindProcess(const ProcessIdentity& identity) {
+  return FindProcessFrom(ThisHost(), identity);
+}
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Which process a pid meant when it was written down.
+// Identifies a process beyond the lifetime of its pid.
 #pragma once
 
 #include <sys/types.h>
@@ -10,23 +10,24 @@
 
 namespace muster {
 
-// Pids are used again, and mean something else on another machine or in another container; a pid
-// with its start time and its place is one process for all time.
+// Pids are reused, and differ between machines and containers. A pid with its start time and its
+// host identifies one process for all time.
 struct ProcessIdentity {
   int pid = 0;
   uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
-  std::string place;         // ThisPlace() (process/place.h) of who wrote it down
+  std::string host;          // ThisHost() (process/host_identity.h) where it was recorded
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// NotFound when there is no such process.
+// Returns NotFound if there is no such process or it is a zombie.
 absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid);
 
 enum class Existence {
   kAlive,
-  kEnded,    // zombies too; and everything from before the machine's last start
-  kUnknown,  // perhaps another machine or pid namespace: it cannot be seen from here
+  kEnded,    // also zombies, and every process from before the last reboot
+  kUnknown,  // not visible from here: possibly on another machine or in another pid namespace
 };
-Existence Find(const ProcessIdentity& identity);
+// Returns the state of the process as far as this host can observe it.
+Existence FindProcess(const ProcessIdentity& identity);
 
 }  // namespace muster

@@ -19,14 +19,14 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMaxTurns = 256;  // so that a program that never stops talking meets its deadline
+constexpr size_t kMaxReads = 256;  // so that endless output cannot defer the deadline
 
 int MillisecondsUntil(absl::Time deadline) {
   const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
   return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
 }
 
-UniqueFd HandleOf(pid_t pid) {
+UniqueFd OpenPidFd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
@@ -37,10 +37,10 @@ ExitStatus Reap(pid_t pid) {
   return ExitStatus::FromWait(status);
 }
 
-// What is there to be read; no more than `max_bytes` are kept. False at the end.
+// Reads the available output and keeps at most `max_bytes`. Returns false at end of file.
 bool Drain(int fd, size_t max_bytes, std::string& kept) {
   std::array<char, 16384> buffer;
-  for (size_t turns = 0; turns < kMaxTurns; ++turns) {
+  for (size_t reads = 0; reads < kMaxReads; ++reads) {
     const ssize_t n = ::read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno == EAGAIN;
@@ -58,9 +58,9 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{.read = UniqueFd(ends[0]), .write = UniqueFd(ends[1])};
 }
 
-ExitStatus WaitOrKill(pid_t pid, absl::Duration patience) {
-  const UniqueFd process = HandleOf(pid);
-  const absl::Time deadline = Clock::Real().Now() + patience;
+ExitStatus WaitOrKill(pid_t pid, absl::Duration timeout) {
+  const UniqueFd process = OpenPidFd(pid);
+  const absl::Time deadline = Clock::Real().Now() + timeout;
   pollfd ended{process.get(), POLLIN, 0};
   while (::poll(&ended, 1, MillisecondsUntil(deadline)) <= 0) {
     if (Clock::Real().Now() < deadline) continue;
@@ -70,27 +70,28 @@ ExitStatus WaitOrKill(pid_t pid, absl::Duration patience) {
   return Reap(pid);
 }
 
-absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration patience, size_t max_bytes) {
+absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout, size_t max_bytes) {
   MUSTER_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   options.output_fd = pipe.write.get();
   options.new_group = true;
   MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
   pipe.write.Reset();
-  const UniqueFd process = HandleOf(pid);
-  const absl::Time deadline = Clock::Real().Now() + patience;
+  const UniqueFd process = OpenPidFd(pid);
+  const absl::Time deadline = Clock::Real().Now() + timeout;
   std::string output;
   std::array<pollfd, 2> waits = {pollfd{process.get(), POLLIN, 0},
                                  pollfd{pipe.read.get(), POLLIN, 0}};
   do {
     if (Clock::Real().Now() >= deadline) {
-      ::kill(-pid, SIGKILL);
+      ::kill(-pid, SIGKILL);  // the whole group
       Reap(pid);
       return absl::DeadlineExceededError(
-          absl::StrCat(options.argv[0], " did not end in ", absl::FormatDuration(patience)));
+          absl::StrCat(options.argv[0], " timed out after ", absl::FormatDuration(timeout)));
     }
     ::poll(waits.data(), waits.size(), MillisecondsUntil(deadline));
     if (!Drain(pipe.read.get(), max_bytes, output)) waits[1].fd = -1;
+    // Ends with the process, not with its output: background processes may keep the pipe open.
   } while ((waits[0].revents & POLLIN) == 0);
   return RunResult{std::move(output), Reap(pid)};
 }

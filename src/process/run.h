@@ -1,4 +1,4 @@
-// Runs a program to its end, or until patience has one.
+// Runs a program to completion, with a timeout.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@ struct Pipe {
   UniqueFd read;
   UniqueFd write;
 };
-// Neither end is for children.
+// Creates a pipe whose ends are close-on-exec.
 absl::StatusOr<Pipe> MakePipe();
 
-// How a child ended. When it does not within `patience` it is killed.
-ExitStatus WaitOrKill(pid_t pid, absl::Duration patience);
+// Waits for a child and reaps it. Kills it with SIGKILL after `timeout`.
+ExitStatus WaitOrKill(pid_t pid, absl::Duration timeout);
 
 struct RunResult {
-  std::string output;  // what it printed, on both streams
+  std::string output;  // stdout and stderr, interleaved
   ExitStatus exit;
 };
 
-// Blocks. Of what the program prints `max_bytes` are kept and the rest is dropped; what it leaves
-// running is not waited for. DeadlineExceeded when it did not end, and was killed; else Spawn's
-// errors. Its output and group are set here.
-absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration patience,
+// Runs the program and blocks until it exits. Keeps the first `max_bytes` of its output and drops
+// the rest. Does not wait for processes that it leaves running. Returns DeadlineExceeded if it had
+// to be killed after `timeout`, or Spawn()'s errors. Sets output_fd and new_group of `options`.
+absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout,
                               size_t max_bytes = 64 << 10);
 
 }  // namespace muster

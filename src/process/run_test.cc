@@ -11,26 +11,26 @@
 namespace muster {
 namespace {
 
-absl::StatusOr<RunResult> Shell(const std::string& script, absl::Duration patience,
+absl::StatusOr<RunResult> Shell(const std::string& script, absl::Duration timeout,
                                 size_t max_bytes = 64 << 10) {
-  return Run({.argv = {"sh", "-c", script}, .env = CurrentEnvironment()}, patience, max_bytes);
+  return Run({.argv = {"sh", "-c", script}, .env = CurrentEnvironment()}, timeout, max_bytes);
 }
 
-TEST(RunTest, TellsWhatWasPrintedAndHowItEnded) {
+TEST(RunTest, ReturnsOutputAndExitStatus) {
   const auto result = Shell("echo out; echo error >&2; exit 3", absl::Seconds(20));
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->output, "out\nerror\n");
   EXPECT_EQ(result->exit.code(), 3);
 }
 
-TEST(RunTest, WhatIsMoreThanAskedForIsReadAndDropped) {
+TEST(RunTest, DropsOutputBeyondTheLimit) {
   const auto result = Shell("head -c 1000000 /dev/zero; echo end", absl::Seconds(20), 1000);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->output.size(), 1000);
   EXPECT_TRUE(result->exit.ok());
 }
 
-TEST(RunTest, WhatIsLeftRunningIsNotWaitedFor) {
+TEST(RunTest, DoesNotWaitForBackgroundProcesses) {
   const absl::Time start = absl::Now();
   const auto result = Shell("sleep 30 & echo $!", absl::Seconds(20));
   ASSERT_TRUE(result.ok()) << result.status();
@@ -38,19 +38,19 @@ TEST(RunTest, WhatIsLeftRunningIsNotWaitedFor) {
   ::kill(std::stoi(result->output), SIGKILL);
 }
 
-TEST(RunTest, WhatDoesNotEndIsKilled) {
+TEST(RunTest, KillsOnTimeout) {
   const absl::Time start = absl::Now();
   const auto result = Shell("sleep 30; true", absl::Milliseconds(200));
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
 }
 
-TEST(RunTest, AProgramThatIsNotThereIsNotFound) {
+TEST(RunTest, MissingProgramIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(
       muster::Run({.argv = {"/no/such/program"}, .env = {}}, absl::Seconds(1)).status()));
 }
 
-TEST(WaitOrKillTest, EndsWhatDoesNot) {
+TEST(WaitOrKillTest, KillsOnTimeout) {
   const auto pid = Spawn({.argv = {"sleep", "30"}, .env = CurrentEnvironment()});
   ASSERT_TRUE(pid.ok()) << pid.status();
   EXPECT_EQ(WaitOrKill(*pid, absl::ZeroDuration()).signal(), SIGKILL);

@@ -3,8 +3,8 @@
 
 namespace muster {
 
-// Gives every signal its default disposition and unblocks all, as a program expects that is about
-// to be executed: ignored ones would stay so. Makes only system calls.
+// Restores the default disposition of every signal and unblocks all. For use before exec(), which
+// keeps ignored and blocked signals. Async-signal-safe, so it may run between fork and exec.
 void ResetSignals();
 
 }  // namespace muster

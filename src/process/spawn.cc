@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
 
-// What the child needs, laid out before the fork: between fork and exec it may only make system
+// The child's data, prepared before the fork: between vfork and exec the child may only make system
 // calls.
 struct Prepared {
   std::string program;
@@ -48,7 +48,7 @@ bool IsRegularExecutable(const std::string& path, bool& exists) {
   return ::access(path.c_str(), X_OK) == 0;
 }
 
-// The child shares its memory with the suspended parent, which finds the error there.
+// After vfork the child shares its memory with the suspended parent, which reads the error there.
 [[noreturn]] void Fail(volatile ChildError& error, Stage stage) {
   error.error = errno;
   error.stage = stage;
@@ -62,7 +62,7 @@ bool IsRegularExecutable(const std::string& path, bool& exists) {
   if (options.new_group && ::setpgid(0, 0) != 0) Fail(error, Stage::kSetUp);
   if (options.parent_death_signal != 0) {
     if (::prctl(PR_SET_PDEATHSIG, options.parent_death_signal) != 0) Fail(error, Stage::kSetUp);
-    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+    if (::getppid() != parent) ::_exit(127);  // the parent died before prctl()
   }
   const int input = options.stdin_fd >= 0 ? options.stdin_fd : prepared.dev_null.get();
   if (::dup2(input, STDIN_FILENO) < 0) Fail(error, Stage::kSetUp);
@@ -73,6 +73,7 @@ bool IsRegularExecutable(const std::string& path, bool& exists) {
   if (options.error_fd >= 0 && ::dup2(options.error_fd, STDERR_FILENO) < 0) {
     Fail(error, Stage::kSetUp);
   }
+  // The program inherits only the three standard streams.
   ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   if (!options.working_dir.empty() && ::chdir(options.working_dir.c_str()) != 0) {
     Fail(error, Stage::kWorkingDir);
@@ -108,8 +109,8 @@ absl::StatusOr<Prepared> Prepare(const SpawnOptions& options) {
   return prepared;
 }
 
-// vfork costs a fraction of fork, which would copy the page tables of a supervisor for every task.
-// Not inlined: nothing that the child does to its stack may matter to the caller.
+// vfork costs a fraction of fork, which would copy the page tables of the supervisor for every
+// task. Not inlined, so that the child cannot clobber the caller's stack frame.
 [[gnu::noinline]] pid_t Fork(const SpawnOptions& options, const Prepared& prepared,
                              volatile ChildError& error) {
   const pid_t parent = ::getpid();
@@ -158,7 +159,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
                                         const std::map<std::string, std::string>& env,
                                         const std::string& working_dir) {
   bool exists = false;
-  std::string searched;  // where, then what came of it
+  std::string searched;  // the path or PATH, then the message
   if (program.find('/') != std::string::npos) {
     searched = working_dir.empty() ? program : AbsolutePath(program, working_dir);
     if (IsRegularExecutable(searched, exists)) return searched;
@@ -175,14 +176,14 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
   }
   if (exists) {
     return absl::PermissionDeniedError(
-        absl::StrCat("'", program, "' is not executable (chmod +x would make it so)"));
+        absl::StrCat("'", program, "' is not executable; run chmod +x on it"));
   }
   return absl::NotFoundError(absl::StrCat("command not found: ", searched));
 }
 
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(options));
-  // Signals stay blocked across the fork so that no handler of ours runs in the child.
+  // Signals are blocked across the fork, so that no handler of the parent runs in the child.
   sigset_t all, previous;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &previous);

@@ -1,4 +1,4 @@
-// Starts a program.
+// Starts child processes.
 #pragma once
 
 #include <sys/types.h>
@@ -23,19 +23,21 @@ struct SpawnOptions {
   bool new_group = false;       // its own process group, whose id is the pid
 };
 
-// The child starts with default signal handlers and an empty mask, and with no descriptor of ours
-// but the three. When the program cannot be executed no process is left behind: NotFound (no such
-// program), PermissionDenied, InvalidArgument (not an executable format), and others from errno;
-// the message names the program or the directory.
+// Starts a program and returns its pid. The child has default signal handlers, an empty signal
+// mask, and no inherited descriptors except stdin, stdout and stderr. If the program cannot be
+// executed, no process is left behind and the result is NotFound, PermissionDenied, InvalidArgument
+// (not an executable format) or another status from errno; the message names the program or the
+// directory.
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options);
 
-// Where the shell would find `program`: as it is when it has a slash (relative to `working_dir`),
-// else by PATH in `env`. NotFound / PermissionDenied say where was looked.
+// Returns the path of `program` as a shell would resolve it: relative to `working_dir` if it
+// contains a slash, else by PATH in `env`. Returns NotFound or PermissionDenied with the places
+// searched.
 absl::StatusOr<std::string> FindProgram(const std::string& program,
                                         const std::map<std::string, std::string>& env,
                                         const std::string& working_dir);
 
-// This process's environment as a map.
+// Returns the environment of this process.
 std::map<std::string, std::string> CurrentEnvironment();
 
 }  // namespace muster

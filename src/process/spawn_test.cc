@@ -48,7 +48,7 @@ TEST(SpawnTest, GivesArgumentsEnvironmentDirectoryAndEmptyInput) {
   EXPECT_EQ(result.status.code(), 3);
 }
 
-TEST(SpawnTest, ErrorsMayGoElsewhere) {
+TEST(SpawnTest, StderrCanBeRedirectedSeparately) {
   int fds[2];
   ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
   UniqueFd read_end(fds[0]), write_end(fds[1]);
@@ -63,7 +63,7 @@ TEST(SpawnTest, FindsProgramsByTheChildsPath) {
   EXPECT_EQ(RunToEnd({.argv = {"echo", "hi"}, .env = {{"PATH", "/nowhere:/bin"}}}).output, "hi\n");
 }
 
-TEST(SpawnTest, SaysWhyAProgramCannotStart) {
+TEST(SpawnTest, ReportsWhyAProgramCannotStart) {
   const std::map<std::string, std::string> env = {{"PATH", "/bin"}};
   auto status = [&](std::vector<std::string> argv, std::string dir = "") {
     return Spawn({.argv = std::move(argv), .env = env, .working_dir = std::move(dir)}).status();
@@ -97,7 +97,7 @@ TEST(SpawnTest, ChildHasDefaultSignalsAndNoStrayDescriptors) {
       .env = {{"PATH", "/usr/bin:/bin"}},
   });
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_DFL);
-  // 0, 1, 2 and the one by which ls reads the folder.
+  // 0, 1, 2 and the descriptor with which ls reads the folder.
   EXPECT_THAT(result.output, HasSubstr("SigIgn:\t0000000000000000\n4\n"));
 }
 
@@ -118,7 +118,7 @@ TEST(TreeTest, KillsGrandchildrenThatLeftTheGroupAndTheSession) {
   EXPECT_TRUE(ProcessesWithEnvironment("MUSTER_TREE_TEST=1").empty());
 }
 
-TEST(TreeTest, ParentDeathTakesTheChildAlong) {
+TEST(TreeTest, ChildDiesWithItsParent) {
   int fds[2];
   ASSERT_EQ(::pipe(fds), 0);
   const pid_t middle = ::fork();

@@ -43,7 +43,7 @@ std::vector<ProcessInfo> AllProcesses() {
 
 absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid) {
   MUSTER_ASSIGN_OR_RETURN(const std::string stat, ReadFile(absl::StrCat("/proc/", pid, "/stat")));
-  // The second field is the program's name in parentheses, and may hold anything, parentheses too.
+  // The second field is the program name in parentheses, which may itself contain parentheses.
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return absl::InternalError("unreadable /proc/<pid>/stat");
   const std::vector<absl::string_view> fields =
@@ -70,7 +70,7 @@ std::vector<pid_t> OwnChildren() {
     }
     return children;
   }
-  for (const ProcessInfo& process : AllProcesses()) {  // a kernel without CONFIG_PROC_CHILDREN
+  for (const ProcessInfo& process : AllProcesses()) {  // kernel without CONFIG_PROC_CHILDREN
     if (process.parent == self) children.push_back(process.pid);
   }
   return children;
@@ -82,6 +82,7 @@ ProcessSnapshot::ProcessSnapshot() {
 
 std::vector<ProcessInfo> ProcessSnapshot::Descendants(pid_t root) const {
   std::vector<ProcessInfo> found;
+  // Breadth-first: `found` is both the result and the queue.
   pid_t parent = root;
   for (size_t next = 0;; parent = found[next++].pid) {
     const auto [begin, end] = by_parent_.equal_range(parent);
@@ -111,16 +112,16 @@ std::vector<ProcessInfo> ProcessesWithEnvironment(absl::string_view entry) {
 void SignalProcess(const ProcessInfo& process, int signal) {
   const UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!fd.valid()) return;
-  // The descriptor now pins the pid; make sure that it pinned the process that was meant.
+  // The descriptor pins the pid from here on. Check that it pinned the intended process.
   const auto now = ReadProcess(process.pid);
   if (!now.ok() || now->start_ticks != process.start_ticks) return;
   ::syscall(SYS_pidfd_send_signal, fd.get(), signal, nullptr, 0);
 }
 
-std::vector<pid_t> KillAllDescendants(absl::Duration patience) {
-  const absl::Time give_up = absl::Now() + patience;
-  // What a killed child leaves behind becomes ours, so as long as there is a child there may be
-  // more.
+std::vector<pid_t> KillAllDescendants(absl::Duration timeout) {
+  const absl::Time give_up = absl::Now() + timeout;
+  // Orphans of a killed child are reparented to this process, so there may be more while there is
+  // any child.
   while (!OwnChildren().empty()) {
     if (absl::Now() > give_up) return OwnChildren();
     for (const ProcessInfo& process : ProcessSnapshot().Descendants(::getpid())) {
@@ -128,7 +129,7 @@ std::vector<pid_t> KillAllDescendants(absl::Duration patience) {
     }
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    absl::SleepFor(absl::Milliseconds(1));  // a killed process takes a moment to go
+    absl::SleepFor(absl::Milliseconds(1));  // a killed process takes a moment to exit
   }
   return {};
 }

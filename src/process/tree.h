@@ -1,4 +1,4 @@
-// The processes of this machine as a tree, read from /proc.
+// The process tree of this machine, read from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -22,35 +22,35 @@ struct ProcessInfo {
   bool zombie = false;
 };
 
-// NotFound when there is no such process.
+// Returns NotFound if there is no such process.
 absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid);
 
-// The direct children of this process's main thread, zombies too.
+// Returns the direct children of this process's main thread, including zombies.
 std::vector<pid_t> OwnChildren();
 
-// All processes as they were at one moment. Taking it reads a file of every process of the machine:
-// one is enough to ask about many roots.
+// A snapshot of all processes. Taking it reads a file for every process of the machine, so one
+// snapshot should serve many queries.
 class ProcessSnapshot {
  public:
   ProcessSnapshot();
 
-  // Every descendant of `root`, nearest first, `root` not included.
+  // Returns every descendant of `root`, nearest first, without `root`.
   std::vector<ProcessInfo> Descendants(pid_t root) const;
 
  private:
   std::multimap<pid_t, ProcessInfo> by_parent_;
 };
 
-// Every process that has `entry` ("NAME=value") in the environment it was started with.
+// Returns every process that was started with `entry` ("NAME=value") in its environment.
 std::vector<ProcessInfo> ProcessesWithEnvironment(absl::string_view entry);
 bool HasEnvironment(pid_t pid, absl::string_view entry);
 
-// Sends `signal` to the very process that `process` described, not to a later one with its pid.
+// Sends `signal` to `process`, but not to a later process that reuses its pid.
 void SignalProcess(const ProcessInfo& process, int signal);
 
-// SIGKILLs every descendant of this process, until none is left; reaps those that are its children.
-// Processes forked meanwhile are caught too, because a subreaper inherits them. Returns those that
-// are still there after `patience`: another user's (a setuid program), or stuck in the kernel.
-std::vector<pid_t> KillAllDescendants(absl::Duration patience = absl::Seconds(10));
+// Kills every descendant of this process with SIGKILL until none is left, and reaps its children. A
+// subreaper also catches processes forked meanwhile, because it inherits them. Returns the children
+// that remain after `timeout`: owned by another user (a setuid program) or stuck in the kernel.
+std::vector<pid_t> KillAllDescendants(absl::Duration timeout = absl::Seconds(10));
 
 }  // namespace muster

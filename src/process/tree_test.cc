@@ -5,40 +5,40 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "process/host_identity.h"
 #include "process/identity.h"
-#include "process/place.h"
 
 namespace muster {
 namespace {
 
-TEST(IdentityTest, KnowsThisProcessAndNotALaterOneWithItsPid) {
+TEST(IdentityTest, DistinguishesProcessesWithTheSamePid) {
   auto self = IdentifyProcess(::getpid());
   ASSERT_TRUE(self.ok()) << self.status();
-  EXPECT_EQ(Find(*self), Existence::kAlive);
+  EXPECT_EQ(FindProcess(*self), Existence::kAlive);
   ProcessIdentity other = *self;
   other.start_ticks += 1;
-  EXPECT_EQ(Find(other), Existence::kEnded);
+  EXPECT_EQ(FindProcess(other), Existence::kEnded);
   other = *self;
   other.pid = 1 << 29;
-  EXPECT_EQ(Find(other), Existence::kEnded);
+  EXPECT_EQ(FindProcess(other), Existence::kEnded);
 }
 
-TEST(IdentityTest, APlaceHasFourParts) {
-  const std::vector<std::string> parts = absl::StrSplit(ThisPlace(), '/');
-  ASSERT_EQ(parts.size(), 4u) << ThisPlace();
+TEST(IdentityTest, AHostIdentityHasFourParts) {
+  const std::vector<std::string> parts = absl::StrSplit(ThisHost(), '/');
+  ASSERT_EQ(parts.size(), 4u) << ThisHost();
   EXPECT_NE(parts[1], "");
   EXPECT_NE(parts[2], "");
   EXPECT_NE(parts[3], "");
 }
 
-// This process, written down in one place and looked for from another.
+// Looks for this process from `here`, recorded as on the host `there`.
 Existence FromTo(absl::string_view here, absl::string_view there) {
   ProcessIdentity identity = *IdentifyProcess(::getpid());
-  identity.place = std::string(there);
-  return FindFrom(here, identity);
+  identity.host = std::string(there);
+  return FindProcessFrom(here, identity);
 }
 
-TEST(IdentityTest, TellsARestartFromAnotherMachineOrContainer) {
+TEST(IdentityTest, DistinguishesARebootFromAnotherMachineOrContainer) {
   constexpr char kHere[] = "id/boot/pid:[1]/host";
   EXPECT_EQ(FromTo(kHere, "id/boot/pid:[1]/host"), Existence::kAlive);
   EXPECT_EQ(FromTo(kHere, "id/boot/pid:[1]/renamed"), Existence::kAlive);
@@ -46,25 +46,25 @@ TEST(IdentityTest, TellsARestartFromAnotherMachineOrContainer) {
   EXPECT_EQ(FromTo(kHere, "id/earlier/pid:[1]/host"), Existence::kEnded);
   EXPECT_EQ(FromTo(kHere, "id/earlier/pid:[2]/host"), Existence::kEnded);
   EXPECT_EQ(FromTo(kHere, "other/earlier/pid:[1]/host"), Existence::kUnknown);
-  // A clone of the machine.
+  // A cloned machine.
   EXPECT_EQ(FromTo(kHere, "id/earlier/pid:[1]/clone"), Existence::kUnknown);
   EXPECT_EQ(FromTo(kHere, "garbage"), Existence::kUnknown);
   EXPECT_EQ(FromTo(kHere, ""), Existence::kUnknown);
 }
 
-TEST(IdentityTest, WithoutAnIdAnotherMachineIsNotTakenForARestart) {
+TEST(IdentityTest, WithoutAMachineIdThereIsNoReboot) {
   constexpr char kHere[] = "/boot/pid:[1]/host";
   EXPECT_EQ(FromTo(kHere, "/boot/pid:[1]/host"), Existence::kAlive);
   EXPECT_EQ(FromTo(kHere, "/other/pid:[1]/other"), Existence::kUnknown);
   EXPECT_EQ(FromTo(kHere, "/other/pid:[1]/host"), Existence::kUnknown);
   EXPECT_EQ(FromTo(kHere, "id/other/pid:[1]/host"), Existence::kUnknown);
-  // Nor where boots have no id either.
+  // The same without boot ids.
   EXPECT_EQ(FromTo("//pid:[1]/host", "//pid:[1]/host"), Existence::kUnknown);
   EXPECT_EQ(FromTo("id//pid:[1]/host", "id//pid:[1]/host"), Existence::kAlive);
   EXPECT_EQ(FromTo("id//pid:[1]/host", "id//pid:[1]/clone"), Existence::kUnknown);
 }
 
-TEST(IdentityTest, ReadsPlacesWithoutAHostName) {
+TEST(IdentityTest, ReadsIdentitiesWithoutAHostName) {
   EXPECT_EQ(FromTo("id/boot/pid:[1]/host", "id/boot/pid:[1]"), Existence::kAlive);
   EXPECT_EQ(FromTo("id/boot/pid:[1]/host", "id/earlier/pid:[1]"), Existence::kEnded);
   EXPECT_EQ(FromTo("/boot/pid:[1]/host", "/earlier/pid:[1]"), Existence::kUnknown);

@@ -13,23 +13,23 @@
 namespace muster::storage {
 namespace {
 
-// Over all files: ranges of 8 MiB that are fetched at once.
+// Ranges of 8 MiB that are fetched in parallel, over all files.
 constexpr int kRanges = 8;
-constexpr absl::Duration kLook = absl::Milliseconds(100);
+constexpr absl::Duration kProgressInterval = absl::Milliseconds(100);
 
-// What the threads of one CopyAll share.
+// The state that the threads of one CopyAll() share.
 class Copying {
  public:
   Copying(Storage& storage, const std::vector<CopyPair>& pairs, int ranges, bool compare)
       : storage_(storage), pairs_(pairs), ranges_(ranges), compare_(compare) {}
 
-  // Until there is nothing left to do.
+  // Copies files until none is left or Stop() is called.
   void Work() {
     while (!stop_) {
       const size_t mine = next_++;
       if (mine >= pairs_.size()) break;
       bool skipped = false;
-      const absl::Status status = One(pairs_[mine], skipped);
+      const absl::Status status = CopyOne(pairs_[mine], skipped);
       absl::MutexLock lock(&mutex_);
       if (absl::IsCancelled(status)) continue;
       if (!status.ok()) {
@@ -56,7 +56,7 @@ class Copying {
   }
 
  private:
-  // Gives every byte of a file to `use`.
+  // Passes the content of a file to `use`, in order.
   template <typename Use>
   absl::Status Stream(Reader& reader, const Url& url, Use use) {
     ReadAhead ahead(reader, url, {.parallel = ranges_});
@@ -80,7 +80,7 @@ class Copying {
     return hash.Finish();
   }
 
-  absl::StatusOr<bool> IsThere(const CopyPair& pair, FileSystem& from, FileSystem& to) {
+  absl::StatusOr<bool> IsUpToDate(const CopyPair& pair, FileSystem& from, FileSystem& to) {
     const auto there = to.Stat(pair.to);
     if (absl::IsNotFound(there.status())) return false;
     MUSTER_RETURN_IF_ERROR(there.status());
@@ -90,11 +90,11 @@ class Copying {
     return first == second;
   }
 
-  absl::Status One(const CopyPair& pair, bool& skipped) {
+  absl::Status CopyOne(const CopyPair& pair, bool& skipped) {
     MUSTER_ASSIGN_OR_RETURN(FileSystem * from, storage_.For(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(FileSystem * to, storage_.For(pair.to));
     if (compare_) {
-      MUSTER_ASSIGN_OR_RETURN(skipped, IsThere(pair, *from, *to));
+      MUSTER_ASSIGN_OR_RETURN(skipped, IsUpToDate(pair, *from, *to));
     }
     if (skipped) {
       bytes_ += pair.from.bytes;
@@ -112,14 +112,15 @@ class Copying {
     if (!info.md5.empty() && hash.Finish() != info.md5) {
       return absl::DataLossError(
           absl::StrCat(pair.from.url.ToString(),
-                       ": what came has another MD5 than the storage tells; try again"));
+                       ": the downloaded bytes do not match the storage's MD5; try again"));
     }
+    // Without Close(), as after the errors above, the writer discards what was written.
     return writer->Close();
   }
 
   Storage& storage_;
   const std::vector<CopyPair>& pairs_;
-  const int ranges_;  // of one file
+  const int ranges_;  // per file
   const bool compare_;
   std::atomic<size_t> next_ = 0;
   std::atomic<bool> stop_ = false;
@@ -141,10 +142,11 @@ CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
     std::vector<std::jthread> threads;
     threads.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) threads.emplace_back([&copying] { copying.Work(); });
-    for (absl::Duration look = absl::Milliseconds(1); copying.ended() < count;
-         look = std::min(2 * look, kLook)) {
+    // Starts with short intervals, so that small copies return without delay.
+    for (absl::Duration interval = absl::Milliseconds(1); copying.ended() < count;
+         interval = std::min(2 * interval, kProgressInterval)) {
       if (options.progress && !options.progress(copying.bytes(), copying.files())) copying.Stop();
-      absl::SleepFor(look);
+      absl::SleepFor(interval);
     }
   }
   return copying.Take();

@@ -18,25 +18,25 @@ struct CopyPair {
 
 struct CopyOptions {
   int parallel = 4;
-  bool compare = true;  // false: a file that is at its end already is replaced, whatever it holds
-  // Called a few times a second by the calling thread. False: stop.
+  bool compare = true;  // false: always replace the target, even if its content is the same
+  // Called a few times a second on the calling thread. Returning false stops the copy.
   std::function<bool(int64_t done_bytes, int done_files)> progress;
 };
 
 struct CopyResult {
   int copied = 0;
-  int skipped = 0;  // were there, with the same content
+  int skipped = 0;  // the target existed with the same content
   int64_t copied_bytes = 0;
-  std::vector<absl::Status> failures;  // of single files; the others are copied all the same
-  bool stopped = false;                // nothing half-done is left
+  std::vector<absl::Status> failures;  // one per file; other files are copied nevertheless
+  bool stopped = false;                // by `progress`; no partial file is left
 };
 
-// A file that is at its end already, with the same size and MD5, is left alone. What comes is held
-// to the checksum that its storage knows.
+// Copies all pairs. Skips a target that exists with the same size and MD5. Checks the bytes read
+// against the MD5 that the source reports, if any.
 CopyResult CopyAll(Storage& storage, const std::vector<CopyPair>& pairs,
                    const CopyOptions& options);
 
-// The same for files of which none may be missing: the first failure.
+// Does the same, and returns the first failure.
 absl::Status CopyFiles(Storage& storage, const std::vector<CopyPair>& pairs,
                        const CopyOptions& options = {});
 

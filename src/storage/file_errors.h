@@ -1,4 +1,4 @@
-// What every storage says in the same words.
+// Errors that all storages report in the same words.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,36 +8,35 @@
 namespace muster::storage {
 
 inline absl::Status Absent(const Url& url) {
-  return absl::NotFoundError(absl::StrCat(url.ToString(), ": there is no such file"));
+  return absl::NotFoundError(absl::StrCat(url.ToString(), ": no such file"));
 }
 
 inline absl::Status Exists(const Url& url) {
   return absl::AlreadyExistsError(
-      absl::StrCat(url.ToString(), ": is there already, and must not be replaced"));
+      absl::StrCat(url.ToString(), ": already exists and must not be replaced"));
 }
 
 inline absl::Status NotAFileName(const Url& url) {
   return absl::FailedPreconditionError(
-      absl::StrCat(url.ToString(), ": is the name of a folder; name a file in it"));
+      absl::StrCat(url.ToString(), ": is a folder; expected a file"));
 }
 
 inline absl::Status NotEmpty(const Url& url) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(url.ToString(), ": is a folder with files in it"));
+  return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": the folder is not empty"));
 }
 
 inline absl::Status AlreadyClosed(const Url& url) {
-  return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": was closed before"));
+  return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": is already closed"));
 }
 
-// There is another file of that name now.
+// The name now belongs to another file than the one that was opened.
 inline absl::Status Replaced(const Url& url) {
   return absl::AbortedError(
-      absl::StrCat(url.ToString(), ": was replaced while it was read; begin again"));
+      absl::StrCat(url.ToString(), ": was replaced while it was read; start again"));
 }
 
 inline absl::Status NegativeOffset() {
-  return absl::InvalidArgumentError("a file was to be read before its begin");
+  return absl::InvalidArgumentError("the offset to read at is negative");
 }
 
 }  // namespace muster::storage

@@ -43,6 +43,7 @@ absl::Status WriteWhole(FileSystem& files, const Url& url, absl::string_view con
 bool IsGlob(const Url& url) { return url.name.find_first_of("*?[") != std::string::npos; }
 
 absl::StatusOr<std::vector<FileInfo>> Glob(FileSystem& files, const Url& pattern) {
+  // Lists only below the literal part of the pattern.
   const size_t first = std::min(pattern.name.find_first_of(kWildcards.data()), pattern.name.size());
   const bool flat = pattern.name.find('/', first) == std::string::npos;
   MUSTER_ASSIGN_OR_RETURN(std::vector<FileInfo> all,

@@ -1,4 +1,4 @@
-// The JSON that servers answer with and files hold.
+// Reading JSON from servers and credential files.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace muster::storage {
 
-// A member that is a text; "" when there is none.
+// Returns the string member `name`; "" if there is none.
 inline std::string TextMember(const nlohmann::json& json, const char* name) {
   if (!json.is_object()) return "";
   const auto found = json.find(name);

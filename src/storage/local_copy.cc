@@ -25,10 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Hours(24);  // another process copies: that may take long
+constexpr absl::Duration kLockTimeout = absl::Hours(24);  // large copies take long
 constexpr int kParallel = 8;
 
-// What a URL names there, and the path that names the same here.
+// The remote files that a URL names, and the local path that names their copies.
 struct Found {
   std::vector<FileInfo> files;
   std::string path;
@@ -38,7 +38,7 @@ std::string PathOf(const Url& url, const std::string& folder) {
   return JoinPath(folder, std::string(absl::StripPrefix(url.name, "/")));
 }
 
-// A file of just that name, else what matches a pattern, else a folder.
+// Finds a file of exactly that name, else files that match the pattern, else a folder.
 absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string& folder) {
   Found found{.path = PathOf(url, folder)};
   auto info = there.Stat(url);
@@ -46,7 +46,7 @@ absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string&
     found.files.push_back(*std::move(info));
     return found;
   }
-  // Some servers are confused by a name with a *: whether they can be asked, the pattern shows.
+  // Some servers fail on a name with a *. For a pattern, the listing below reports real errors.
   if (!IsGlob(url) && !absl::IsNotFound(info.status())) return info.status();
   if (IsGlob(url)) {
     MUSTER_ASSIGN_OR_RETURN(found.files, Glob(there, url));
@@ -64,21 +64,22 @@ absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string&
 absl::Status CheckNames(const Found& found, const std::string& folder) {
   for (const FileInfo& info : found.files) {
     if (StaysBelow(absl::StripPrefix(info.url.name, "/"))) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        info.url.ToString(), ": its name would lead out of ", folder, "; give it another one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(info.url.ToString(), ": its name would lead out of ", folder, "; rename it"));
   }
   return absl::OkStatus();
 }
 
-// Times are told in seconds by some: what was replaced within the same one could look unchanged.
-constexpr absl::Duration kCoarsestTime = absl::Seconds(2);
+// Some storages report times in seconds: a file replaced within the same second looks unchanged.
+constexpr absl::Duration kTimeResolution = absl::Seconds(2);
 
+// A copy made shortly after the original was written does not count: see kTimeResolution.
 bool IsCopy(const std::string& path, const FileInfo& info) {
   struct stat here {};
   return ::stat(path.c_str(), &here) == 0 && S_ISREG(here.st_mode) && here.st_size == info.bytes &&
          info.modified != absl::InfinitePast() &&
          absl::TimeFromTimespec(here.st_mtim) == info.modified &&
-         absl::TimeFromTimespec(here.st_ctim) > info.modified + kCoarsestTime;
+         absl::TimeFromTimespec(here.st_ctim) > info.modified + kTimeResolution;
 }
 
 absl::Status SetTime(const std::string& path, absl::Time time) {
@@ -92,15 +93,15 @@ absl::Status CheckSpace(const Url& url, int64_t bytes, const std::string& folder
   std::error_code error;
   const fs::space_info space = fs::space(folder, error);
   if (error || static_cast<int64_t>(space.available) >= bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(url.ToString(), ": ", FormatBytes(bytes), " to copy do not fit into ", folder,
-                   ", where ", FormatBytes(static_cast<int64_t>(space.available)),
-                   " are free; set MUSTER_CACHE to a folder on a larger disk"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      url.ToString(), ": copying ", FormatBytes(bytes), " to ", folder,
+      " needs more space than the ", FormatBytes(static_cast<int64_t>(space.available)),
+      " available; set MUSTER_CACHE to a folder on a larger disk"));
 }
 
-// Copies that the path would find here, of files that are no longer there.
-absl::Status RemoveOthers(Storage& storage, const Url& url, const Found& found,
-                          const std::string& folder) {
+// Removes copies that the local path would match but whose original is gone.
+absl::Status RemoveStale(Storage& storage, const Url& url, const Found& found,
+                         const std::string& folder) {
   std::set<std::string> wanted;
   for (const FileInfo& info : found.files) wanted.insert(PathOf(info.url, folder));
   const Url here = LocalUrl(found.path);
@@ -114,14 +115,14 @@ absl::Status RemoveOthers(Storage& storage, const Url& url, const Found& found,
   return absl::OkStatus();
 }
 
-// One process at a time copies what a URL names.
+// Ensures that one process at a time copies the files of a URL.
 absl::StatusOr<FileLock> Lock(const Url& url, const std::string& folder,
                               const std::function<void(const std::string&)>& log) {
   const std::string path = absl::StrCat(folder, "-", Sha256Hex(url.name).substr(0, 16), ".lock");
   MUSTER_ASSIGN_OR_RETURN(std::optional<FileLock> lock, FileLock::Try(path));
   if (lock.has_value()) return *std::move(lock);
-  log(absl::StrCat("waiting for another process that copies ", url.ToString()));
-  return FileLock::Acquire(path, kPatience);
+  log(absl::StrCat("waiting for another process to copy ", url.ToString()));
+  return FileLock::Acquire(path, kLockTimeout);
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const Found found, Find(*there, url, folder));
   MUSTER_RETURN_IF_ERROR(CheckNames(found, folder));
-  MUSTER_RETURN_IF_ERROR(RemoveOthers(storage, url, found, folder));
+  MUSTER_RETURN_IF_ERROR(RemoveStale(storage, url, found, folder));
   std::vector<CopyPair> pairs;
   int64_t bytes = 0;
   for (const FileInfo& info : found.files) {
@@ -163,11 +164,11 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   return found.path;
 }
 
-absl::StatusOr<std::string> BringHere(const std::string& place,
+absl::StatusOr<std::string> BringHere(const std::string& location,
                                       const std::function<void(const std::string&)>& log) {
-  if (!IsRemote(place)) return LocalPath(place);
+  if (!IsRemote(location)) return LocalPath(location);
   Storage storage;
-  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(location));
   return LocalCopy(storage, url, CacheFolder(), log);
 }
 

@@ -1,4 +1,4 @@
-// Copies on this machine of files that are kept elsewhere.
+// A cache on this machine of remote files.
 #pragma once
 
 #include <functional>
@@ -9,24 +9,24 @@
 
 namespace muster::storage {
 
-// Where copies are kept: $MUSTER_CACHE, else UserCacheFolder().
+// Returns the cache folder: $MUSTER_CACHE, else UserCacheFolder().
 std::string CacheFolder();
 
-// A folder of `cache` for what is at `url`, always the same.
+// Returns the folder of `cache` for the bucket or cluster of `url`.
 std::string CacheFolderOf(const Url& url, const std::string& cache);
 
-// Copies what a URL names, a file, a pattern or a folder with all that is below it, to `cache`; the
-// path that names the same there. What is there with the size and time of the original is left
-// alone; what is no longer at the URL is removed. Several processes that ask for the same take
-// turns: one copies, the others find it done. NotFound when there is nothing; ResourceExhausted
-// when it does not fit on the disk; PermissionDenied when another user of this machine may write
-// to the copies. `log` hears what is copied.
+// Copies the file, the files matching a pattern, or the folder at `url` to `cache`. Returns the
+// local path, pattern or folder. Skips files whose copy has the same size and time as the original;
+// removes copies whose original is gone. Processes that copy the same URL take turns: one copies,
+// the others find it done. Calls `log` with progress messages.
+// Returns NotFound if there is nothing at `url`, ResourceExhausted if it does not fit on the disk,
+// PermissionDenied if other users of this machine may write to the cache.
 absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,
                                       const std::function<void(const std::string&)>& log);
 
-// A path of this machine for what `place` names: that of a LocalCopy in CacheFolder() when it is a
-// URL of another storage.
-absl::StatusOr<std::string> BringHere(const std::string& place,
+// Returns a local path for `location`: the path itself, or that of a LocalCopy() in CacheFolder()
+// if it is a remote URL.
+absl::StatusOr<std::string> BringHere(const std::string& location,
                                       const std::function<void(const std::string&)>& log);
 
 }  // namespace muster::storage

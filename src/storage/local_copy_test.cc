@@ -45,10 +45,10 @@ TEST_F(LocalCopyTest, OnlyWhatChangedIsCopiedAgain) {
   EXPECT_EQ(*ReadFile(*path), "one");
   ASSERT_THAT(said_, SizeIs(1));
   EXPECT_THAT(said_[0], HasSubstr("copying 1 file, 3B, of memory://d/a.txt"));
-  Write("d/a.txt", "two");  // as long, and within the same moment
+  Write("d/a.txt", "two");  // same size, and same second
   EXPECT_EQ(*ReadFile(*Copy("d/a.txt")), "two");
   EXPECT_THAT(said_, SizeIs(2));
-  absl::SleepFor(absl::Milliseconds(2100));  // from here on times tell
+  absl::SleepFor(absl::Milliseconds(2100));  // beyond the resolution of times
   ASSERT_TRUE(Copy("d/a.txt").ok());
   ASSERT_TRUE(Copy("d/a.txt").ok());
   EXPECT_THAT(said_, SizeIs(3));

@@ -6,13 +6,13 @@
 
 namespace muster::storage {
 
-absl::StatusOr<net::Response> LocalService::Ask(const std::string& method, const std::string& url,
-                                                const net::Headers& headers) {
+absl::StatusOr<net::Response> LocalService::Send(const std::string& method, const std::string& url,
+                                                 const net::Headers& headers) {
   absl::MutexLock lock(&mutex_);
   if (client_ == nullptr) {
     net::HttpOptions options = net::HttpOptions::FromEnvironment();
     options.connect_timeout = absl::Seconds(1);
-    options.retry = {.tries = 3, .patience = absl::Seconds(3)};
+    options.retry = {.tries = 3, .total_timeout = absl::Seconds(3)};
     MUSTER_ASSIGN_OR_RETURN(client_, net::HttpClient::Create(std::move(options)));
   }
   MUSTER_ASSIGN_OR_RETURN(net::Response response, client_->Do({.method = method,

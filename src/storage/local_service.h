@@ -1,4 +1,4 @@
-// Services of this very machine that hand out credentials: metadata servers, agents.
+// Services on the local link that issue credentials: metadata servers, container agents.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace muster::storage {
 
-// They answer at once or are not there. Thread-safe.
+// Uses short timeouts: such a service responds immediately or does not exist. Thread-safe.
 class LocalService {
  public:
-  // A successful answer.
-  absl::StatusOr<net::Response> Ask(const std::string& method, const std::string& url,
-                                    const net::Headers& headers);
+  // Returns a response with status 2xx, or the error.
+  absl::StatusOr<net::Response> Send(const std::string& method, const std::string& url,
+                                     const net::Headers& headers);
 
  private:
   absl::Mutex mutex_;

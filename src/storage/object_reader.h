@@ -1,4 +1,4 @@
-// Reads an object by ranges.
+// Reads an object with HTTP range requests.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace muster::storage {
 
-// Every range is a request of its own.
+// Sends one request per Read().
 class ObjectReader : public Reader {
  public:
   int64_t size() const final { return size_; }
@@ -20,10 +20,10 @@ class ObjectReader : public Reader {
   ObjectReader(Url url, int64_t size) : url_(std::move(url)), size_(size) {}
 
   const Url& url() const { return url_; }
-  // The successful answer to a request with that Range header. Aborted when the object is another
-  // one than that which was opened.
+  // Sends a request with that Range header and returns its successful response. Returns Aborted if
+  // the object was replaced since it was opened.
   virtual absl::StatusOr<net::Response> Get(const std::string& range, net::BodySink& sink) = 0;
-  // Of bytes that have come: an error is what Read() then fails with.
+  // Validates received bytes. Read() returns its error.
   virtual absl::Status Check(int64_t /*offset*/, absl::string_view /*bytes*/) {
     return absl::OkStatus();
   }

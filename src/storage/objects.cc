@@ -16,19 +16,19 @@ absl::Status NoBucket(const Url& url) {
 
 absl::Status DamagedUpload(const Url& url) {
   return absl::DataLossError(
-      absl::StrCat(url.ToString(), ": the server has other bytes than were sent; try again"));
+      absl::StrCat(url.ToString(), ": the upload was corrupted on its way; try again"));
 }
 
 absl::Status NoRenaming(const Url& url, absl::string_view storage) {
   return absl::UnimplementedError(absl::StrCat(url.ToString(), ": ", storage,
-                                               " has no renaming at once; copy the file and ",
-                                               "delete the first"));
+                                               " cannot rename files; copy the file and delete ",
+                                               "the original"));
 }
 
 absl::StatusOr<int64_t> ParseSize(const Url& url, absl::string_view text) {
   int64_t size = 0;
   if (absl::SimpleAtoi(text, &size) && size >= 0) return size;
-  return absl::DataLossError(absl::StrCat(url.ToString(), ": the server does not tell its size"));
+  return absl::DataLossError(absl::StrCat(url.ToString(), ": the server reports no size"));
 }
 
 absl::StatusOr<std::vector<FileInfo>> ListPages(
@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<FileInfo>> ListPages(
     }
     if (!token.empty() && page.next == token) {
       return absl::DataLossError(
-          absl::StrCat(prefix.ToString(), ": the server's listing does not come to its end"));
+          absl::StrCat(prefix.ToString(), ": the server's listing does not end"));
     }
     token = std::move(page.next);
   } while (!token.empty());

@@ -1,4 +1,4 @@
-// What the storages that keep objects in buckets, behind HTTP, have in common.
+// Code that the object storages (buckets behind HTTP) share.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,22 @@ namespace muster::storage {
 inline constexpr char kContentType[] = "application/octet-stream";
 
 absl::Status NoBucket(const Url& url);
-// What was sent and what the server has are not the same.
+// The server's checksum or size differs from what was sent.
 absl::Status DamagedUpload(const Url& url);
 absl::Status NoRenaming(const Url& url, absl::string_view storage);
 
-// DataLoss when the server tells no size.
+// Returns DataLoss if `text` is not a size.
 absl::StatusOr<int64_t> ParseSize(const Url& url, absl::string_view text);
 
 struct ListingPage {
   std::vector<FileInfo> files;
-  std::vector<std::string> folders;  // their names, with the slash
-  std::string next;                  // what names the next page; "": this was the last
+  std::vector<std::string> folders;  // names, with the slash
+  std::string next;                  // token of the next page; "" on the last one
 };
 
-// All pages as List() returns them: in order, and without what some tools create to stand for a
-// folder. `fetch` is first called with "". DataLoss when it comes to no end.
+// Fetches all pages and returns them as FileSystem::List() does, without the placeholder objects
+// that some tools create for folders. Calls `fetch` with "" for the first page. Returns DataLoss
+// if the server repeats a page token.
 absl::StatusOr<std::vector<FileInfo>> ListPages(
     const Url& prefix,
     const std::function<absl::StatusOr<ListingPage>(const std::string& token)>& fetch);

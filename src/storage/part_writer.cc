@@ -8,7 +8,7 @@ namespace muster::storage {
 
 absl::Status PartWriter::Append(absl::string_view bytes) {
   while (status_.ok() && !bytes.empty()) {
-    // A full part is kept until it is known not to be the last.
+    // A full part is sent only when more bytes follow: the last one goes to SendLast().
     if (buffer_.size() >= part_bytes_) {
       in_parts_ = true;
       status_ = SendPart(buffer_);

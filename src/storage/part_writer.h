@@ -1,4 +1,4 @@
-// Writes an object: a small one at once, a large one in parts.
+// Writes an object: a small one in one request, a large one in parts.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace muster::storage {
 
-// Collects what is appended and hands it on in parts as they become full. Who implements this calls
-// Abort() in his destructor.
+// Buffers appended bytes and sends each part when it is full. Subclasses call Abort() in their
+// destructor.
 class PartWriter : public Writer {
  public:
   PartWriter(const PartWriter&) = delete;
@@ -26,13 +26,13 @@ class PartWriter : public Writer {
   const Url& url() const { return url_; }
   void DoublePartBytes() { part_bytes_ *= 2; }
 
-  // A full part, behind which more will come.
+  // Sends a full part that is not the last.
   virtual absl::Status SendPart(absl::string_view part) = 0;
-  // The last part, which is not empty, and the end of the file.
+  // Sends the last part, which is not empty, and completes the file.
   virtual absl::Status SendLast(absl::string_view part) = 0;
-  // All of a file that is no larger than a part.
+  // Sends a file that fits into one part.
   virtual absl::Status SendWhole(absl::string_view content) = 0;
-  // Removes what was sent, if that was not the end of it.
+  // Discards the sent parts unless the file is complete.
   virtual void Abort() = 0;
 
  private:

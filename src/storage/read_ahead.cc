@@ -10,12 +10,12 @@ namespace muster::storage {
 
 namespace {
 
-constexpr size_t kLeastRoom = 64 << 10;
-constexpr int64_t kMostThreads = 64;
+constexpr size_t kMinBufferBytes = 64 << 10;
+constexpr int64_t kMaxThreads = 64;
 
-// No more room than a small file fills.
+// Limits the buffer of a small file to the file's size.
 size_t RangeBytes(size_t wanted, int64_t size) {
-  const auto whole = static_cast<size_t>(std::max<int64_t>(size, kLeastRoom));
+  const auto whole = static_cast<size_t>(std::max<int64_t>(size, kMinBufferBytes));
   return std::min(std::max<size_t>(wanted, 1), whole);
 }
 
@@ -30,7 +30,7 @@ ReadAhead::ReadAhead(Reader& reader, Url url, const ReadAheadOptions& options)
               (size_ % static_cast<int64_t>(range_bytes_) == 0 ? 0 : 1)),
       tail_(size_),
       slots_(static_cast<size_t>(
-          std::clamp<int64_t>(options.parallel, 1, std::clamp<int64_t>(ranges_, 1, kMostThreads)))),
+          std::clamp<int64_t>(options.parallel, 1, std::clamp<int64_t>(ranges_, 1, kMaxThreads)))),
       end_(ranges_) {
   if (slots_.size() == 1) return;
   for (size_t i = 0; i < slots_.size(); ++i) threads_.emplace_back([this] { Work(); });
@@ -49,13 +49,13 @@ size_t ReadAhead::BytesOf(int64_t range) const {
   return static_cast<size_t>(std::min(static_cast<int64_t>(range_bytes_), size_ - begin));
 }
 
-absl::StatusOr<size_t> ReadAhead::Fetch(int64_t range, char* room) {
+absl::StatusOr<size_t> ReadAhead::Fetch(int64_t range, char* buffer) {
   const size_t bytes = BytesOf(range);
   MUSTER_ASSIGN_OR_RETURN(const size_t n, reader_.Read(range * static_cast<int64_t>(range_bytes_),
-                                                       absl::MakeSpan(room, bytes)));
+                                                       absl::MakeSpan(buffer, bytes)));
   if (n < bytes) {
     return absl::AbortedError(
-        absl::StrCat(url_.ToString(), ": has become shorter while it was read; begin again"));
+        absl::StrCat(url_.ToString(), ": has become shorter while it was read; start again"));
   }
   return n;
 }
@@ -70,9 +70,10 @@ void ReadAhead::Work() {
       range = next_++;
     }
     Slot& slot = slots_[static_cast<size_t>(range) % slots_.size()];
-    if (slot.room == nullptr) slot.room = std::make_unique_for_overwrite<char[]>(range_bytes_);
-    absl::StatusOr<size_t> bytes = Fetch(range, slot.room.get());
+    if (slot.buffer == nullptr) slot.buffer = std::make_unique_for_overwrite<char[]>(range_bytes_);
+    absl::StatusOr<size_t> bytes = Fetch(range, slot.buffer.get());
     absl::MutexLock lock(&mutex_);
+    // After an error no later range is started: Next() returns the error first.
     if (!bytes.ok()) end_ = std::min(end_, range + 1);
     slot.bytes = std::move(bytes);
     slot.filled = true;
@@ -84,25 +85,25 @@ absl::StatusOr<absl::string_view> ReadAhead::Take() {
   taken_ = wanted_;
   Slot& slot = slots_[static_cast<size_t>(wanted_) % slots_.size()];
   if (threads_.empty()) {
-    if (slot.room == nullptr) slot.room = std::make_unique_for_overwrite<char[]>(range_bytes_);
-    slot.bytes = Fetch(wanted_, slot.room.get());
+    if (slot.buffer == nullptr) slot.buffer = std::make_unique_for_overwrite<char[]>(range_bytes_);
+    slot.bytes = Fetch(wanted_, slot.buffer.get());
   } else {
     mutex_.Await(absl::Condition(this, &ReadAhead::IsFilled));
     slot.filled = false;
   }
   ++wanted_;
   MUSTER_RETURN_IF_ERROR(slot.bytes.status());
-  return absl::string_view(slot.room.get(), *slot.bytes);
+  return absl::string_view(slot.buffer.get(), *slot.bytes);
 }
 
-// A file of this machine may have grown, or not tell its size (/proc).
+// A local file may have grown since, or report size 0 (/proc).
 absl::StatusOr<absl::string_view> ReadAhead::Tail() {
   Slot& slot = slots_[0];
-  if (slot.room == nullptr) slot.room = std::make_unique_for_overwrite<char[]>(range_bytes_);
+  if (slot.buffer == nullptr) slot.buffer = std::make_unique_for_overwrite<char[]>(range_bytes_);
   MUSTER_ASSIGN_OR_RETURN(const size_t n,
-                          reader_.Read(tail_, absl::MakeSpan(slot.room.get(), range_bytes_)));
+                          reader_.Read(tail_, absl::MakeSpan(slot.buffer.get(), range_bytes_)));
   tail_ += static_cast<int64_t>(n);
-  return absl::string_view(slot.room.get(), n);
+  return absl::string_view(slot.buffer.get(), n);
 }
 
 absl::StatusOr<absl::string_view> ReadAhead::Next() {

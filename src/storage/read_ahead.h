@@ -1,4 +1,4 @@
-// A file from front to back, fetched ahead of who reads it, several ranges at once.
+// Reads a file sequentially, prefetching several ranges in parallel.
 #pragma once
 
 #include <cstddef>
@@ -17,41 +17,43 @@ namespace muster::storage {
 
 struct ReadAheadOptions {
   size_t range_bytes = 8 << 20;
-  int parallel = 4;  // ranges that are under way or wait to be taken; at most 64
+  int parallel = 4;  // ranges in flight or waiting to be taken; at most 64
 };
 
-// Holds at most parallel * range_bytes of the file, and less of a smaller one. Not thread-safe.
+// Buffers at most parallel * range_bytes, less for a smaller file. Not thread-safe.
 //
-//   ranges  0 1 2 | 3 4 5 6 | 7 8 …
-//           taken   fetched   begin when an earlier one is taken
+//   ranges  0 1 2 | 3 4 5 6   | 7 8 …
+//           taken   in flight   start when an earlier one is taken
 class ReadAhead {
  public:
-  // `reader` must outlive it; `url` is for errors. A file of one range is read by the caller's
-  // thread.
+  // `url` is for error messages. A file of one range is read on the caller's thread.
+  // REQUIRES: `reader` outlives this object.
   ReadAhead(Reader& reader, Url url, const ReadAheadOptions& options = {});
-  // Begins nothing more, and waits for the ranges that are under way.
+  // Waits for the ranges in flight.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // The next bytes, which stay until the next call; "" at the end, which is where the file ends by
-  // then. An error comes where its range would have, and again with every further call. Aborted
-  // when the file has become shorter.
+  // Returns the next bytes, valid until the next call; "" at the end of the file, including bytes
+  // appended since it was opened. Returns an error in place of its range, and again from every
+  // further call. Returns Aborted if the file has become shorter.
   absl::StatusOr<absl::string_view> Next();
 
  private:
-  // Room for a range; that with the number n uses the one at n modulo their count.
+  // The buffer of a range; range n uses slot n modulo the number of slots.
   struct Slot {
-    std::unique_ptr<char[]> room;
+    std::unique_ptr<char[]> buffer;
     bool filled = false;
     absl::StatusOr<size_t> bytes = 0;
   };
 
   void Work();
-  // Of what is there, the range with this number.
+  // Returns the size of a range; the last one may be short.
   size_t BytesOf(int64_t range) const;
-  absl::StatusOr<size_t> Fetch(int64_t range, char* room);
+  absl::StatusOr<size_t> Fetch(int64_t range, char* buffer);
+  // Returns the next prefetched range.
   absl::StatusOr<absl::string_view> Take();
+  // Returns bytes beyond the size that the file had when it was opened.
   absl::StatusOr<absl::string_view> Tail();
 
   bool MayWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -66,15 +68,17 @@ class ReadAhead {
   const int64_t size_;
   const size_t range_bytes_;
   const int64_t ranges_;
-  int64_t tail_;         // behind what the file had when it was opened
+  int64_t tail_;         // offset of the next Tail()
   absl::Status status_;  // of Next()
 
   absl::Mutex mutex_;
-  std::vector<Slot> slots_;  // what is marked in them is guarded; a room belongs to who uses it
-  int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;    // the first range that is not begun
-  int64_t end_ ABSL_GUARDED_BY(mutex_) = 0;     // none is begun from here
-  int64_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;  // the one that Next() returns next
-  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;   // those before are no longer in use
+  // `filled` and `bytes` are guarded by mutex_. A buffer belongs to the fetching thread until
+  // `filled`, then to the caller of Next().
+  std::vector<Slot> slots_;
+  int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;    // the first range not started
+  int64_t end_ ABSL_GUARDED_BY(mutex_) = 0;     // no range from here on is started
+  int64_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;  // the range that Next() returns next
+  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;   // buffers of earlier ranges are free
   std::vector<std::jthread> threads_;
 };
 

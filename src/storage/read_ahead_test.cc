@@ -40,7 +40,7 @@ class SlowReader final : public Reader {
     return content.copy(buffer.data(), buffer.size(), static_cast<size_t>(offset));
   }
 
-  // A read of this place waits from now on.
+  // Blocks reads at this offset from now on.
   void Hold(int64_t offset) {
     absl::MutexLock lock(&mutex_);
     held_.insert(offset);
@@ -49,7 +49,7 @@ class SlowReader final : public Reader {
     absl::MutexLock lock(&mutex_);
     held_.erase(offset);
   }
-  // Waits until so many reads have begun.
+  // Waits until `count` reads have begun.
   std::vector<int64_t> WaitForBegun(size_t count) {
     absl::MutexLock lock(&mutex_);
     const auto enough = [this, count] {
@@ -115,7 +115,7 @@ TEST(ReadAheadTest, InOrderWhateverComesFirst) {
   EXPECT_EQ(*first, reader.content.substr(0, 10));
   EXPECT_EQ(*ahead.Next(), reader.content.substr(10, 10));
   EXPECT_EQ(*ahead.Next(), reader.content.substr(20, 10));
-  reader.WaitForBegun(6);  // of which the one at 40 hangs
+  reader.WaitForBegun(6);  // the one at 40 blocks
   EXPECT_EQ(*ahead.Next(), reader.content.substr(30, 10));
   reader.Free(40);
   EXPECT_EQ(All(ahead), reader.content.substr(40));
@@ -125,7 +125,7 @@ TEST(ReadAheadTest, NeverMoreThanAreAllowed) {
   SlowReader reader(1000);
   ReadAhead ahead(reader, kUrl, {.range_bytes = kRange, .parallel = 3});
   for (size_t taken = 1; !(*ahead.Next()).empty() && taken <= 100; ++taken) {
-    // The one in use counts.
+    // The range in use counts, too.
     EXPECT_LE(reader.begun(), taken - 1 + 3);
   }
   EXPECT_LE(reader.most(), 3);

@@ -1,4 +1,4 @@
-// Takes the body of an answer where the caller wants it.
+// Receives a response body into a caller's buffer.
 #pragma once
 
 #include <cstring>
@@ -10,16 +10,16 @@
 
 namespace muster::storage {
 
-// DataLoss when more comes than there is room for.
+// Returns DataLoss if the body exceeds the buffer.
 class SpanSink final : public net::BodySink {
  public:
-  explicit SpanSink(absl::Span<char> room) : room_(room) {}
+  explicit SpanSink(absl::Span<char> buffer) : buffer_(buffer) {}
 
   absl::Status Write(absl::string_view bytes) override {
-    if (bytes.size() > room_.size() - filled_) {
-      return absl::DataLossError("the server sends more than it was asked for");
+    if (bytes.size() > buffer_.size() - filled_) {
+      return absl::DataLossError("the server sent more bytes than requested");
     }
-    std::memcpy(room_.data() + filled_, bytes.data(), bytes.size());
+    std::memcpy(buffer_.data() + filled_, bytes.data(), bytes.size());
     filled_ += bytes.size();
     return absl::OkStatus();
   }
@@ -30,7 +30,7 @@ class SpanSink final : public net::BodySink {
   size_t filled() const { return filled_; }
 
  private:
-  const absl::Span<char> room_;
+  const absl::Span<char> buffer_;
   size_t filled_ = 0;
 };
 

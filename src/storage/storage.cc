@@ -12,12 +12,15 @@ namespace muster::storage {
 
 namespace {
 
-absl::StatusOr<std::unique_ptr<FileSystem>> SetUp(const Url& url, const Variables& variables) {
+// Each remote scheme of base/storage_schemes.h has its factory here; url_test.cc checks that none
+// is missing.
+absl::StatusOr<std::unique_ptr<FileSystem>> CreateRemote(const Url& url,
+                                                         const Variables& variables) {
   if (url.scheme == "gs") return GsFileSystem::FromVariables(variables);
   if (url.scheme == "hdfs") return HdfsFileSystem::FromVariables(variables);
   if (url.scheme == "s3") return S3FileSystem::FromVariables(variables);
   return absl::UnimplementedError(
-      absl::StrCat(url.ToString(), ": there is no storage ", url.scheme, "://"));
+      absl::StrCat(url.ToString(), ": unknown scheme ", url.scheme, "://"));
 }
 
 }  // namespace
@@ -35,26 +38,26 @@ absl::StatusOr<FileSystem*> Storage::For(const Url& url) {
   absl::MutexLock lock(&mutex_);
   std::unique_ptr<FileSystem>& files = remote_[url.scheme];
   if (files == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(files, SetUp(url, variables_));
+    MUSTER_ASSIGN_OR_RETURN(files, CreateRemote(url, variables_));
   }
   return files.get();
 }
 
-absl::Status WriteAt(const std::string& place, absl::string_view content) {
+absl::Status WriteAt(const std::string& location, absl::string_view content) {
   Storage storage;
-  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(location));
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
   return WriteWhole(*files, url, content);
 }
 
-absl::Status CheckIsFree(const std::string& place) {
+absl::Status CheckIsFree(const std::string& location) {
   Storage storage;
-  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(place));
+  MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(location));
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(url));
   const absl::Status taken = files->Stat(url).status();
   if (absl::IsNotFound(taken)) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(taken);
-  return absl::AlreadyExistsError(absl::StrCat(place, ": exists; --force replaces it"));
+  return absl::AlreadyExistsError(absl::StrCat(location, ": exists; --force replaces it"));
 }
 
 }  // namespace muster::storage

@@ -1,4 +1,4 @@
-// Which storage a URL is kept in.
+// Selects the FileSystem that a URL belongs to.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@
 
 namespace muster::storage {
 
-// All of them, each set up when it is first asked for, from the environment that `variables` gives.
-// Thread-safe.
+// Owns one FileSystem per scheme. Each is created on first use, configured from the environment
+// variables that `variables` returns. Thread-safe.
 class Storage {
  public:
   explicit Storage(Variables variables = ProcessVariables());
   ~Storage();
 
-  // Lives as long as this does. Unimplemented for a scheme that has no storage yet; else what
-  // setting it up fails with.
+  // Returns the FileSystem of the URL's scheme, which this object owns. Returns Unimplemented for
+  // an unknown scheme, or the error of creating the FileSystem (missing settings, for example).
   absl::StatusOr<FileSystem*> For(const Url& url);
 
  private:
@@ -33,9 +33,10 @@ class Storage {
   std::map<std::string, std::unique_ptr<FileSystem>> remote_ ABSL_GUARDED_BY(mutex_);  // by scheme
 };
 
-// A file at a path or a URL, for what is written now and then. It is there whole, or not at all.
-absl::Status WriteAt(const std::string& place, absl::string_view content);
-// AlreadyExists when there is a file at a path or a URL.
-absl::Status CheckIsFree(const std::string& place);
+// Writes a whole file to `location`, a path or a URL, atomically. Creates a Storage for the call:
+// for files that are written rarely.
+absl::Status WriteAt(const std::string& location, absl::string_view content);
+// Returns AlreadyExists if there is a file at `location`, a path or a URL.
+absl::Status CheckIsFree(const std::string& location);
 
 }  // namespace muster::storage

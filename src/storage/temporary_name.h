@@ -1,14 +1,14 @@
-// What a file is called, beside its place, while it is written.
+// Names of files that are being written, in the folder of their target.
 #pragma once
 
 #include <string>
 
 namespace muster::storage {
 
-// How all of them begin; no listing shows them.
+// The common prefix of these names. Listings leave them out.
 inline constexpr char kTemporaryPrefix[] = ".muster-tmp-";
 
-// Another one with every call.
+// Returns a new random name.
 std::string TemporaryName();
 
 }  // namespace muster::storage

@@ -9,7 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/spelling.h"
+#include "base/storage_schemes.h"
+#include "base/suggest.h"
 #include "base/terminal_text.h"
 
 namespace muster::storage {
@@ -17,8 +18,13 @@ namespace {
 
 constexpr absl::string_view kSeparator = "://";
 
+// Those of kStorageSchemes, and memory:// for tests.
 const std::vector<std::string>& Schemes() {
-  static const auto& kSchemes = *new std::vector<std::string>{"file", "s3", "gs", "hdfs", "memory"};
+  static const auto& kSchemes = []() -> const std::vector<std::string>& {
+    auto* schemes = new std::vector<std::string>(kStorageSchemes.begin(), kStorageSchemes.end());
+    schemes->push_back("memory");
+    return *schemes;
+  }();
   return kSchemes;
 }
 
@@ -28,7 +34,8 @@ bool IsBucket(absl::string_view text) {
   });
 }
 
-// A host name or address with an optional port: what may stand there without an escape.
+// Returns whether `text` consists of the characters of a host name or address with an optional
+// port. Nothing here needs an escape.
 bool IsHost(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
@@ -51,20 +58,20 @@ absl::StatusOr<Url> ParsePlace(absl::string_view text, absl::string_view scheme,
   Url url{.scheme = std::string(scheme), .place = std::string(rest.substr(0, slash))};
   rest.remove_prefix(slash);
   if (absl::StrContains(url.place, '@')) {
-    // Not shown: what stands before an @ may be a password.
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a ", scheme, " URL with an @: credentials do not belong into a URL; docs/storage.md says ",
-        "where they are read from"));
+    // The URL is not quoted in the message: the text before an @ may be a password.
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ", scheme, " URL must not contain credentials (it has an @); see ",
+                     "docs/storage.md for where they are read from"));
   }
   if (scheme == "hdfs") {
-    if (!IsHost(url.place)) return Wrong(text, "give hdfs://host:port/path");
+    if (!IsHost(url.place)) return Wrong(text, "expected hdfs://host:port/path");
     url.name = rest.empty() ? "/" : std::string(rest);
     return url;
   }
   if (!IsBucket(url.place)) {
     return Wrong(text,
-                 absl::StrCat("give ", scheme, "://bucket/name; a bucket's name has letters, ",
-                              "digits, dots and hyphens"));
+                 absl::StrCat("expected ", scheme, "://bucket/name; a bucket name consists of ",
+                              "letters, digits, dots and hyphens"));
   }
   url.name = std::string(rest.substr(rest.empty() ? 0 : 1));
   return url;
@@ -74,7 +81,7 @@ absl::StatusOr<Url> ParsePlace(absl::string_view text, absl::string_view scheme,
 
 std::string Url::ToString() const {
   if (scheme == "file") {
-    // A path that would be taken for a URL.
+    // Without file://, ParseUrl() would take such a path for a URL.
     const bool ambiguous = absl::StrContains(name, kSeparator);
     return ambiguous ? absl::StrCat("file://", name) : name;
   }
@@ -110,7 +117,7 @@ bool StaysBelow(absl::string_view name) {
 
 absl::StatusOr<Url> ParseUrl(absl::string_view text) {
   if (text.find('\0') != absl::string_view::npos) {
-    return absl::InvalidArgumentError("a URL with a NUL byte in it");
+    return absl::InvalidArgumentError("a URL must not contain a NUL byte");
   }
   const size_t separator = text.find(kSeparator);
   if (separator == absl::string_view::npos) return ParsePath(text, text);
@@ -121,10 +128,11 @@ absl::StatusOr<Url> ParseUrl(absl::string_view text) {
   if (std::find(Schemes().begin(), Schemes().end(), scheme) != Schemes().end()) {
     return ParsePlace(text, scheme, rest);
   }
+  // A slash before "://" makes it a path of this machine: "a/b://c".
   if (absl::StrContains(scheme, '/')) return ParsePath(text, text);
-  return Wrong(text, absl::StrCat("there is no storage '", Printable(scheme), "'",
-                                  DidYouMean(scheme, Schemes()), "; there are ",
-                                  absl::StrJoin(Schemes(), ", "), " and plain paths"));
+  return Wrong(text, absl::StrCat("unknown scheme '", Printable(scheme), "'",
+                                  DidYouMean(scheme, Schemes()), "; expected one of ",
+                                  absl::StrJoin(Schemes(), ", "), ", or a plain path"));
 }
 
 }  // namespace muster::storage

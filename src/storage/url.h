@@ -1,4 +1,4 @@
-// Where a file is: a path of this machine, or scheme://place/name.
+// The location of a file: a path of this machine, or scheme://place/name.
 #pragma once
 
 #include <string>
@@ -9,43 +9,43 @@
 
 namespace muster::storage {
 
-// Names are taken as they are written, in every scheme: a space, %, # or ? is itself, and nothing
-// is decoded. Two URLs are equal when they are spelt the same.
+// Names are literal in every scheme: a space, %, # or ? stands for itself, and nothing is decoded.
+// Two URLs are equal if they are spelled the same.
 struct Url {
-  std::string scheme = "file";  // file, s3, gs, hdfs, memory
-  std::string place;            // the bucket; host:port of hdfs; "" of file and memory
-  // Of file a path, absolute or relative to the working directory; of hdfs a path that begins with
-  // a slash; else a key without a slash before it, "" for all of a bucket.
+  std::string scheme = "file";  // one of base/storage_schemes.h, or memory
+  std::string place;            // bucket; host:port for hdfs; "" for file and memory
+  // For file: a path, absolute or relative to the working directory. For hdfs: a path that begins
+  // with a slash. Otherwise: a key without a leading slash, "" for the whole bucket.
   std::string name;
 
   std::string ToString() const;
-  // The same place with another name.
+  // Returns the same place with another name.
   Url WithName(absl::string_view other) const { return {scheme, place, std::string(other)}; }
-  // The name below this one, with one slash between them.
+  // Returns the URL of `child` below this one, with one slash between them.
   Url Child(absl::string_view child) const;
-  // Whether the name can only be that of a folder: all of a place, or with a slash at its end.
+  // Returns whether the name can only be that of a folder: it is empty or ends with a slash.
   bool NamesFolder() const { return name.empty() || name.back() == '/'; }
-  // As a folder's: what is in it begins with this.
+  // Returns this URL with a slash at its end: the prefix of the names in the folder.
   Url AsFolder() const { return NamesFolder() ? *this : WithName(name + "/"); }
-  // What is behind the last slash of the name.
+  // Returns the part of the name after its last slash.
   absl::string_view Basename() const;
   bool operator==(const Url&) const = default;
 };
 
 inline Url LocalUrl(std::string path) { return {.scheme = "file", .name = std::move(path)}; }
 
-// Whether `path` is a URL of another storage than this machine's files.
+// Returns whether `path` is a URL of a storage other than the local file system.
 bool IsRemote(absl::string_view path);
 
-// Without file://, where it has that.
+// Returns `path` without a leading file://, if it has one.
 std::string LocalPath(absl::string_view path);
 
-// Whether a name stays below the folder that it is put into on this machine: it has no part that
-// is . or .. and does not begin with a slash. Storages take any name.
+// Returns whether a local path made of a folder and `name` stays below that folder: `name` has no
+// component . or .. and does not begin with a slash. Object storages accept any name.
 bool StaysBelow(absl::string_view name);
 
-// "/data/x", "data/x", "file:///data/x", "s3://bucket/key", "gs://bucket/key",
-// "hdfs://host:port/path", "memory://name". InvalidArgument says what is wrong with it.
+// Parses "/data/x", "data/x", "file:///data/x", "s3://bucket/key", "gs://bucket/key",
+// "hdfs://host:port/path" or "memory://name". Returns InvalidArgument with the reason otherwise.
 absl::StatusOr<Url> ParseUrl(absl::string_view text);
 
 }  // namespace muster::storage

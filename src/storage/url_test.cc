@@ -1,7 +1,10 @@
 #include "storage/url.h"
 
+#include "absl/strings/str_cat.h"
+#include "base/storage_schemes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/storage.h"
 
 namespace muster::storage {
 namespace {
@@ -24,6 +27,15 @@ TEST(UrlTest, BucketsAndKeys) {
   EXPECT_EQ(*ParseUrl("hdfs://host:9870/a/b"), (Url{"hdfs", "host:9870", "/a/b"}));
   EXPECT_EQ(*ParseUrl("hdfs://[::1]:9870"), (Url{"hdfs", "[::1]:9870", "/"}));
   EXPECT_EQ(*ParseUrl("memory://a/b"), (Url{"memory", "", "a/b"}));
+}
+
+TEST(UrlTest, EverySchemeHasAStorage) {
+  Storage storage([](const std::string&) { return ""; });
+  for (const absl::string_view scheme : kStorageSchemes) {
+    const auto url = ParseUrl(absl::StrCat(scheme, "://place/name"));
+    ASSERT_TRUE(url.ok()) << url.status();
+    EXPECT_NE(storage.For(*url).status().code(), absl::StatusCode::kUnimplemented) << scheme;
+  }
 }
 
 TEST(UrlTest, NamesAreTakenAsTheyAre) {
@@ -54,7 +66,7 @@ TEST(UrlTest, Parts) {
 
 TEST(UrlTest, WrongOnesAreExplained) {
   EXPECT_THAT(ParseUrl("s4://b/x").status().message(), HasSubstr("did you mean 's3'"));
-  EXPECT_THAT(ParseUrl("http://h/x").status().message(), HasSubstr("plain paths"));
+  EXPECT_THAT(ParseUrl("http://h/x").status().message(), HasSubstr("or a plain path"));
   EXPECT_THAT(ParseUrl("s3://").status().message(), HasSubstr("s3://bucket/name"));
   EXPECT_THAT(ParseUrl("gs:///x").status().message(), HasSubstr("gs://bucket/name"));
   EXPECT_THAT(ParseUrl("hdfs:///x").status().message(), HasSubstr("hdfs://host:port"));

@@ -39,12 +39,12 @@ class EventFaultTest : public testing::Test {
       if (!event.ok() || !event->has_value()) break;
       ++outcome.events;
     }
-    // Asked again, a reader says the same.
+    // A later call returns the same error.
     EXPECT_EQ(reader->Next().status(), outcome.status);
     return outcome;
   }
 
-  // A version, three scalars and a histogram; the ends of the records are put into ends_.
+  // A version, three scalars and a histogram; ends_ receives the ends of the records.
   std::string MakeFile() {
     auto writer = *EventWriter::Open(directory_.path(), "x", clock_);
     const auto mark = [&] {
@@ -67,7 +67,7 @@ class EventFaultTest : public testing::Test {
   std::vector<size_t> ends_;
 };
 
-TEST_F(EventFaultTest, AFileThatEndsAnywhereIsReadUpToItsLastWholeRecord) {
+TEST_F(EventFaultTest, TruncatedFileIsReadUpToItsLastCompleteRecord) {
   const std::string file = MakeFile();
   for (size_t size = 0; size <= file.size(); ++size) {
     const Outcome outcome = Read(absl::string_view(file).substr(0, size));
@@ -78,7 +78,7 @@ TEST_F(EventFaultTest, AFileThatEndsAnywhereIsReadUpToItsLastWholeRecord) {
   }
 }
 
-TEST_F(EventFaultTest, AFlippedBitIsNoticedAndItsRecordNamed) {
+TEST_F(EventFaultTest, FlippedBitIsReportedWithItsRecord) {
   const std::string file = MakeFile();
   for (size_t byte = 0; byte < file.size(); ++byte) {
     std::string damaged = file;
@@ -100,32 +100,32 @@ TEST_F(EventFaultTest, AnEmptyFileHasNoEvents) {
 }
 
 TEST_F(EventFaultTest, ATailOfZerosIsDamage) {
-  // What a file system may leave of a file after a power cut.
+  // A file system may leave such a file after a power failure.
   const Outcome outcome = Read(MakeFile() + std::string(4096, '\0'));
   EXPECT_EQ(outcome.status.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(outcome.events, 5);
 }
 
-TEST_F(EventFaultTest, AHugeLengthWithTheRightCheckSumIsNotBelieved) {
+TEST_F(EventFaultTest, HugeLengthWithAValidChecksumIsDamage) {
   // A length of 2^56.
   const std::string header("\x00\x00\x00\x00\x00\x00\x00\x01", 8);
   for (const absl::string_view tail : {"", "some more bytes that follow it"}) {
     std::string file;
-    AppendRecord(header, file);  // its footer is the check sum of those eight bytes
+    AppendRecord(header, file);  // its footer is the checksum of those eight bytes
     const std::string check = file.substr(file.size() - 4);
     const Outcome outcome = Read(header + check + std::string(tail));
     EXPECT_EQ(outcome.status.code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("claims to have"));
+    EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("exceeds the limit"));
   }
 }
 
-TEST_F(EventFaultTest, RecordsThatAreNoEventsAreDamage) {
+TEST_F(EventFaultTest, RecordsThatAreNotEventsAreDamage) {
   std::string file;
   AppendRecord("\xff\xff\xff\xff not a message", file);
   EXPECT_EQ(Read(file).status.code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(EventFaultTest, WhatOthersWriteIsSkipped) {
+TEST_F(EventFaultTest, UnknownFieldsAreSkipped) {
   // Field 9, meta_graph_def, and in a summary a value of kind 4, an image.
   std::string file;
   AppendRecord(std::string("\x4a\x03xyz", 5), file);
@@ -163,7 +163,7 @@ TEST_F(EventFaultTest, AFullDiskIsReportedAndTheFileStaysReadable) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(EventFaultTest, ADiskThatIsFullFromTheBeginningRefusesTheWriter) {
+TEST_F(EventFaultTest, OpenFailsOnAFullDisk) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -176,7 +176,7 @@ TEST_F(EventFaultTest, ADiskThatIsFullFromTheBeginningRefusesTheWriter) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(EventFaultTest, AFolderThatCannotBeMadeIsNamed) {
+TEST_F(EventFaultTest, ErrorNamesTheFolderThatCannotBeCreated) {
   const std::string file = directory_.path() + "/file";
   ASSERT_TRUE(ReplaceFile(file, "x").ok());
   const auto writer = EventWriter::Open(file + "/run", "x", clock_);

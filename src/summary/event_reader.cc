@@ -17,7 +17,7 @@
 namespace muster::summary {
 namespace {
 
-// Pictures and graphs are the largest records; a length beyond is not believed.
+// Above the size of any image or graph; a larger length means damage.
 constexpr uint64_t kMaxDataBytes = 256 << 20;
 constexpr int64_t kReadBytes = 64 << 10;
 
@@ -58,12 +58,12 @@ EventReader::EventReader(std::string path, UniqueFd fd)
     : path_(std::move(path)), fd_(std::move(fd)) {}
 
 absl::StatusOr<EventReader> EventReader::Open(const std::string& path) {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  // O_NONBLOCK keeps open() from waiting for the writer of a FIFO.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": is not a file"));
+    return absl::FailedPreconditionError(absl::StrCat(path, ": not a regular file"));
   }
   return EventReader(path, std::move(fd));
 }
@@ -83,8 +83,9 @@ absl::StatusOr<std::optional<Event>> EventReader::ReadEvent() {
   if (!data) return std::nullopt;
   tensorboard::Event proto;
   if (!proto.ParseFromArray(data->data(), static_cast<int>(data->size()))) {
-    return absl::DataLossError("is not an event");
+    return absl::DataLossError("not a valid Event message");
   }
+  // Advances only past complete records, so that a later call reads an incomplete one again.
   offset_ += kRecordHeaderBytes + static_cast<int64_t>(data->size()) + kRecordFooterBytes;
   return ToEvent(proto);
 }
@@ -94,7 +95,8 @@ absl::StatusOr<std::optional<absl::string_view>> EventReader::ReadRecord() {
   if (!header) return std::nullopt;
   MUSTER_ASSIGN_OR_RETURN(const uint64_t length, DataLength(*header));
   if (length > kMaxDataBytes) {
-    return absl::DataLossError(absl::StrCat("claims to have ", length, " bytes"));
+    return absl::DataLossError(
+        absl::StrCat("length ", length, " exceeds the limit of ", kMaxDataBytes, " bytes"));
   }
   const auto size = static_cast<int64_t>(length);
   MUSTER_ASSIGN_OR_RETURN(const auto rest,
@@ -122,7 +124,7 @@ absl::StatusOr<std::optional<absl::string_view>> EventReader::Bytes(int64_t offs
                                 offset + static_cast<int64_t>(filled));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return absl::ErrnoToStatus(errno, "read");
-      if (n == 0) break;  // somebody has cut the file
+      if (n == 0) break;  // the file was truncated
       filled += static_cast<size_t>(n);
     }
     buffer_.resize(filled);

@@ -1,4 +1,4 @@
-// Reads one event file, of Muster or of TensorFlow.
+// Reads one event file, written by Muster or TensorFlow.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace muster::summary {
 
-// One record. Which of the fields are set depends on what it says; what Muster does not write is
-// left out.
+// One record. The fields that are set depend on the kind of event. Content that Muster does not
+// write is skipped.
 struct Event {
   struct Scalar {
     std::string tag;
@@ -28,36 +28,36 @@ struct Event {
 
   absl::Time time;
   int64_t step = 0;
-  std::string file_version;  // of the first record
+  std::string file_version;  // only in the first record
   std::string graph_def;     // a serialized GraphDef
-  bool restarted = false;    // what was said before of `step` and later ones is void
+  bool restarted = false;    // earlier records of `step` and later steps are void
   std::vector<Scalar> scalars;
   std::vector<Distribution> distributions;
 };
 
-// Also of a file that somebody is writing: a record that is not whole yet is the end, for now.
-// Not thread-safe.
+// Reads a file, also while it is being written: an incomplete record counts as the end for now. Not
+// thread-safe.
 class EventReader {
  public:
   static absl::StatusOr<EventReader> Open(const std::string& path);
 
-  // The next event; nothing at the end, after which a later call may find more. DataLoss, with the
-  // place, for what is no event file or is damaged; then there is no way on, and later calls say
-  // the same.
+  // Returns the next event, or nullopt at the end; a later call may find more. Returns DataLoss,
+  // with the offset, if the file is damaged or not an event file; so do all later calls.
   absl::StatusOr<std::optional<Event>> Next();
 
  private:
   EventReader(std::string path, UniqueFd fd);
 
   absl::StatusOr<std::optional<Event>> ReadEvent();
+  // Returns the data of the record at offset_, or nullopt if it is incomplete.
   absl::StatusOr<std::optional<absl::string_view>> ReadRecord();
-  // `size` bytes from `offset` on, if the file has them; valid until the next call.
+  // Returns `size` bytes at `offset`, or nullopt if the file is shorter. Valid until the next call.
   absl::StatusOr<std::optional<absl::string_view>> Bytes(int64_t offset, int64_t size);
 
   std::string path_;
   UniqueFd fd_;
   int64_t offset_ = 0;  // of the next record
-  std::string buffer_;  // the file from buffer_offset_ on
+  std::string buffer_;  // file content from buffer_offset_ on
   int64_t buffer_offset_ = 0;
   absl::Status status_;
 };

@@ -1,4 +1,4 @@
-// What a writer writes, read by our reader and by one that shares no code with it.
+// Checks the writer with EventReader and with an independent reader.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -43,7 +43,7 @@ class EventTest : public testing::Test {
     }
   }
 
-  // One line of JSON for each event, from tests/tfevents.py.
+  // Returns one line of JSON per event, from tests/tfevents.py.
   static std::vector<std::string> ReadInPython(const std::string& path) {
     const std::string command =
         absl::StrCat("/usr/bin/python3 -B " MUSTER_TESTS_DIR "/tfevents.py '", path, "' 2>&1");
@@ -70,7 +70,7 @@ TEST_F(EventTest, AFileIsNamedAsTensorBoardExpectsAndBeginsWithItsVersion) {
               ElementsAre(R"({"wall_time": 1700000000.25, "file_version": "brain.Event:2"})"));
 }
 
-TEST_F(EventTest, ScalarsComeBack) {
+TEST_F(EventTest, ScalarsAreReadBack) {
   auto writer = OpenWriter();
   writer->Scalar("loss", 10, 0.25);
   clock_.Advance(absl::Seconds(2));
@@ -93,7 +93,7 @@ TEST_F(EventTest, ScalarsComeBack) {
                       R"("summary": {"value": [{"tag": "loss", "simple_value": 0.25}]}})");
 }
 
-TEST_F(EventTest, HistogramsComeBackAndNonFiniteValuesAreAScalar) {
+TEST_F(EventTest, HistogramsAreReadBackAndNonFiniteValuesAreAScalar) {
   auto writer = OpenWriter();
   const float values[] = {0, 0, 1, std::numeric_limits<float>::infinity()};
   writer->Histogram("conv1/weight", 7, values);
@@ -149,7 +149,7 @@ TEST_F(EventTest, ARestartIsASessionThatStarts) {
             R"({"wall_time": 1700000000.25, "step": 501, "session_log": {"status": 1}})");
 }
 
-TEST_F(EventTest, NamesThatAreNotUtf8AreMadeSo) {
+TEST_F(EventTest, InvalidUtf8InNamesIsReplaced) {
   auto writer = OpenWriter();
   writer->Scalar("a\xff\xfe", 1, 1);
   const GraphNode nodes[] = {{"b\xff", "c\xff", {"d\xff"}, "e\xff", {}, {}}};
@@ -167,7 +167,7 @@ TEST_F(EventTest, WritersOfTheSameSecondHaveFilesOfTheirOwnInOrder) {
   EXPECT_LT(second, third);
 }
 
-TEST_F(EventTest, TheLastEventsAreWrittenWhenTheWriterGoes) {
+TEST_F(EventTest, DestructorFlushes) {
   auto writer = OpenWriter("");
   writer->Scalar("loss", 1, 1);
   const std::string path = writer->path();

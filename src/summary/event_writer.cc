@@ -20,7 +20,7 @@ namespace muster::summary {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-constexpr int kMaxFilesASecond = 1000;
+constexpr int kMaxFilesPerSecond = 1000;
 
 std::string HostName() {
   char name[256] = {};
@@ -28,22 +28,22 @@ std::string HostName() {
   return name;
 }
 
-// A file that did not exist before, and its path. A writer that starts within the same second as
-// another one gets a name that sorts after it.
+// Creates a new file and returns it with its path. If several writers start within a second, a
+// later one gets a name that sorts after the earlier ones.
 absl::StatusOr<std::pair<std::string, UniqueFd>> CreateFile(const std::string& folder,
                                                             absl::string_view suffix,
                                                             absl::Time now) {
   const std::string name =
       absl::StrFormat("events.out.tfevents.%010d.%s%s%s", absl::ToUnixSeconds(now), HostName(),
                       suffix.empty() ? "" : ".", suffix);
-  for (int i = 0; i < kMaxFilesASecond; ++i) {
+  for (int i = 0; i < kMaxFilesPerSecond; ++i) {
     const std::string path = JoinPath(folder, i == 0 ? name : absl::StrFormat("%s.%03d", name, i));
     UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd.valid()) return std::make_pair(path, std::move(fd));
     if (errno != EEXIST) return absl::ErrnoToStatus(errno, path);
   }
   return absl::ResourceExhaustedError(
-      absl::StrCat(folder, ": too many event files of this second; start fewer tasks at once"));
+      absl::StrCat(folder, ": too many event files within one second; start fewer tasks at once"));
 }
 
 tensorboard::DataType DataTypeOf(DType dtype) {
@@ -88,7 +88,7 @@ void AddNode(const GraphNode& node, tensorboard::GraphDef& graph) {
   if (node.dtype) attributes["dtype"].set_type(DataTypeOf(*node.dtype));
   if (node.shape) {
     *attributes["shape"].mutable_shape() = ShapeProto(*node.shape);
-    // What TensorBoard writes on the edges.
+    // TensorBoard labels the edges with it.
     *attributes["_output_shapes"].mutable_list()->add_shape() = ShapeProto(*node.shape);
   }
 }
@@ -188,6 +188,7 @@ void EventWriter::Write(tensorboard::Event& event) {
 
 void EventWriter::WriteBuffer() {
   if (!status_.ok() || buffer_.empty()) return;
+  // After a failure the file may end in a partial record, so nothing more is appended.
   status_ = Annotate(WriteAll(fd_.get(), buffer_), path_);
   buffer_.clear();
 }

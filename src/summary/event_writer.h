@@ -1,4 +1,4 @@
-// Writes what TensorBoard shows.
+// Writes TensorBoard event files.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,15 @@ struct GraphNode {
   std::optional<Shape> shape;
 };
 
-// Writes one event file, new with each writer. Thread-safe.
+// Writes one new event file. Thread-safe.
 //
-// Events are kept in memory until Flush() or until there are many. Nothing here waits for the disk
-// or stops training: when the file cannot be written, events are dropped from there on and Flush()
-// says so. Bytes of names that are not UTF-8 are replaced.
+// Buffers events in memory until Flush() or until the buffer is full. Never syncs and never stops
+// training: after a failed write, further events are dropped and Flush() returns the error.
+// Replaces invalid UTF-8 in names.
 class EventWriter {
  public:
-  // Creates `folder` when it is missing, and in it events.out.tfevents.<seconds>.<host>[.<suffix>].
+  // Creates `folder` if missing, and in it events.out.tfevents.<seconds>.<host>[.<suffix>]. `clock`
+  // must outlive the writer.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Open(const std::string& folder,
                                                            absl::string_view suffix,
                                                            const Clock& clock = Clock::Real());
@@ -50,18 +51,18 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // The format keeps single precision.
+  // The format stores single precision.
   void Scalar(absl::string_view tag, int64_t step, double value);
-  // Values that are not finite are not in the histogram: the scalar "<tag>/non_finite" says how
-  // many, when there are some.
+  // Infinities and NaN are left out of the histogram and counted in the scalar "<tag>/non_finite",
+  // which is written only if there are any.
   void Histogram(absl::string_view tag, int64_t step, absl::Span<const float> values);
   void Graph(absl::Span<const GraphNode> nodes);
-  // For a run that goes on from a checkpoint: what earlier files say of `step` and later ones is
-  // void and will be written again. After restoring step 500, `step` is 501.
+  // Marks records of `step` and later steps in earlier files as void, because a run that resumed
+  // from a checkpoint writes them again. After restoring step 500, `step` is 501.
   void Restarted(int64_t step);
 
-  // Hands everything to the operating system. The first failure is returned, now and by every later
-  // call.
+  // Writes all buffered events to the operating system. Returns the first failure, in every later
+  // call too.
   absl::Status Flush();
 
   const std::string& path() const { return path_; }

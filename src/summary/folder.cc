@@ -14,7 +14,7 @@
 namespace muster::summary {
 namespace {
 
-// Their names begin with the time, in ten digits.
+// Sorting by name is sorting by creation: the names start with the time in ten digits.
 absl::StatusOr<std::vector<std::string>> EventFiles(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;

@@ -1,4 +1,4 @@
-// A run as its event files tell it, put together.
+// Combines the event files of a run.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@ struct Point {
 template <typename Value>
 using Series = std::map<std::string, std::vector<Point<Value>>, std::less<>>;  // by tag
 
+// The content of a run's event files, without steps that a restart made void.
 struct Run {
   Series<float> scalars;
   Series<Histogram> histograms;
-  std::string graph_def;  // the last one written; "" = none
+  std::string graph_def;  // the last one; "" = none
 
   void Add(Event event);
 };
 
 struct RunWithProblems {
   Run run;
-  std::vector<absl::Status> problems;  // files that could not be read, or not to their end
+  std::vector<absl::Status> problems;  // files that could not be read completely
 };
 
-// The event files in `folder`, in the order in which they were begun, without what a restart has
-// made void. Not those in folders below: they are other runs. NotFound when there is no such
-// folder.
+// Reads the event files in `folder` in order of creation, but not in its subfolders, which are
+// other runs. Returns NotFound if there is no such folder.
 absl::StatusOr<RunWithProblems> ReadRun(const std::string& folder);
 
 }  // namespace muster::summary

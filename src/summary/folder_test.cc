@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 
 class RunTest : public testing::Test {
  protected:
-  // A file of its own, with a loss for each of the steps.
+  // Writes a new file with a loss for each of the steps.
   std::unique_ptr<EventWriter> Write(int64_t begin, int64_t end, double value) {
     clock_.Advance(absl::Seconds(1));
     auto writer = EventWriter::Open(folder_, "chief", clock_);
@@ -52,7 +52,7 @@ class RunTest : public testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(RunTest, FilesAreReadInTheOrderOfTheirBeginning) {
+TEST_F(RunTest, FilesAreReadInOrderOfCreation) {
   Write(1, 3, 0.5);
   Write(3, 5, 0.25);
   const auto run = Read();
@@ -73,7 +73,7 @@ TEST_F(RunTest, ARestartMakesLaterStepsVoid) {
   ASSERT_TRUE(second->Flush().ok());
   const auto run = Read();
   EXPECT_THAT(Points(run, "loss"), ElementsAre(Pair(1, 0.5), Pair(2, 0.5), Pair(3, 0.125)));
-  EXPECT_THAT(run.run.scalars, SizeIs(1));  // nothing of "late" is left
+  EXPECT_THAT(run.run.scalars, SizeIs(1));  // "late" is gone
   EXPECT_THAT(run.run.histograms.at("weights"), SizeIs(1));
 }
 
@@ -111,11 +111,11 @@ TEST_F(RunTest, APipeWithTheNameOfAnEventFileDoesNotHang) {
   ASSERT_EQ(::mkfifo((folder_ + "/events.out.tfevents.9.x").c_str(), 0600), 0);
   const auto run = Read();
   ASSERT_THAT(run.problems, SizeIs(1));
-  EXPECT_THAT(std::string(run.problems[0].message()), HasSubstr("is not a file"));
+  EXPECT_THAT(std::string(run.problems[0].message()), HasSubstr("not a regular file"));
   EXPECT_THAT(Points(run, "loss"), SizeIs(1));
 }
 
-TEST_F(RunTest, AnEmptyFolderHasNothingAndAMissingOneIsAnError) {
+TEST_F(RunTest, EmptyFolderIsEmptyAndMissingFolderIsAnError) {
   EXPECT_THAT(Read().run.scalars, IsEmpty());
   EXPECT_EQ(ReadRun(folder_ + "/missing").status().code(), absl::StatusCode::kNotFound);
 }

@@ -9,16 +9,15 @@
 namespace muster::summary {
 namespace {
 
-// Finds the bucket of a float without a search: its sign, exponent and first four bits of the
-// mantissa say it but for the last border, because they tell numbers apart that differ by 1/16 and
-// buckets are 1/10 wide.
+// Finds the bucket of a float by table lookup. The key is the sign, the exponent and the first four
+// bits of the mantissa. Floats with the same key differ by less than 1/16 and buckets are 1/10
+// wide, so the right bucket is the table entry or the next one.
 class Buckets {
  public:
   Buckets() {
-    constexpr double kMost = std::numeric_limits<double>::max();
     std::vector<double> positive;
     for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
-    positive.push_back(kMost);
+    positive.push_back(std::numeric_limits<double>::max());
     for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) {
       limits_.push_back(-*limit);
     }
@@ -29,21 +28,21 @@ class Buckets {
 
   const std::vector<double>& limits() const { return limits_; }
 
-  // Of a finite value.
+  // Returns the index of the bucket. REQUIRES: `value` is finite.
   size_t Find(float value) const {
-    size_t bucket = first_[std::bit_cast<uint32_t>(value) >> kDropped];
+    size_t bucket = first_[std::bit_cast<uint32_t>(value) >> kDroppedBits];
     while (limits_[bucket] <= value) ++bucket;
     return bucket;
   }
 
  private:
-  static constexpr int kDropped = 19;  // bits of a float that are not in its key
+  static constexpr int kDroppedBits = 19;  // low bits of a float that are not in its key
 
-  // The smallest finite float whose first bits are `key`.
+  // Returns the smallest finite float with that key.
   static float SmallestOf(uint32_t key) {
-    const bool negative = (key >> (31 - kDropped)) != 0;
-    const uint32_t rest = negative ? (1U << kDropped) - 1 : 0;
-    const float value = std::bit_cast<float>((key << kDropped) | rest);
+    const bool negative = (key >> (31 - kDroppedBits)) != 0;
+    const uint32_t rest = negative ? (1U << kDroppedBits) - 1 : 0;
+    const float value = std::bit_cast<float>((key << kDroppedBits) | rest);
     if (std::isfinite(value)) return value;
     return negative ? std::numeric_limits<float>::lowest() : 0;
   }
@@ -54,7 +53,7 @@ class Buckets {
   }
 
   std::vector<double> limits_;
-  std::array<uint16_t, (1U << (32 - kDropped))> first_;
+  std::array<uint16_t, (1U << (32 - kDroppedBits))> first_;
 };
 
 const Buckets& TensorFlowBuckets() {

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kMaxDouble = std::numeric_limits<double>::max();
 
 Histogram Make(const std::vector<float>& values) {
   int64_t non_finite = 0;
@@ -24,7 +24,7 @@ Histogram Make(const std::vector<float>& values) {
   return histogram;
 }
 
-// How many of `values` lie in each bucket, counted one by one.
+// Counts the values in each bucket one by one.
 std::vector<double> Count(const std::vector<float>& values, const std::vector<double>& limits) {
   std::vector<double> counts(limits.size());
   for (const float value : values) {
@@ -61,17 +61,17 @@ TEST(HistogramTest, AValueOnABorderIsInTheUpperBucket) {
   const auto below = std::nextafter(static_cast<float>(limit), 0.0F);
   const auto above = std::nextafter(static_cast<float>(limit), 2.0F);
   const Histogram histogram = Make({below, above});
-  EXPECT_THAT(histogram.limits, ElementsAre(testing::_, limit, limit * 1.1, kMost));
+  EXPECT_THAT(histogram.limits, ElementsAre(testing::_, limit, limit * 1.1, kMaxDouble));
   EXPECT_THAT(histogram.counts, ElementsAre(0, 1, 1, 0));
 }
 
 TEST(HistogramTest, RunsOfEmptyBucketsAreOne) {
   const Histogram histogram = Make({0, 0, 0});
-  EXPECT_THAT(histogram.limits, ElementsAre(0, 1e-12, kMost));
+  EXPECT_THAT(histogram.limits, ElementsAre(0, 1e-12, kMaxDouble));
   EXPECT_THAT(histogram.counts, ElementsAre(0, 3, 0));
 }
 
-TEST(HistogramTest, KnowsItsMoments) {
+TEST(HistogramTest, StoresMoments) {
   const Histogram histogram = Make({1, -3, 2});
   EXPECT_EQ(histogram.min, -3);
   EXPECT_EQ(histogram.max, 2);
@@ -80,7 +80,7 @@ TEST(HistogramTest, KnowsItsMoments) {
   EXPECT_EQ(histogram.sum_of_squares, 14);
 }
 
-TEST(HistogramTest, WhatIsNotFiniteIsCountedApart) {
+TEST(HistogramTest, NonFiniteValuesAreCountedSeparately) {
   const std::vector<float> values = {1, kInfinity, -kInfinity, std::nanf(""), -std::nanf(""), 2};
   int64_t non_finite = 0;
   const Histogram histogram = MakeHistogram(values, non_finite);
@@ -96,7 +96,7 @@ TEST(HistogramTest, NoValuesAreOneEmptyBucket) {
   EXPECT_EQ(histogram.min, 0);
   EXPECT_EQ(histogram.max, 0);
   EXPECT_THAT(histogram.counts, ElementsAre(0));
-  EXPECT_THAT(histogram.limits, ElementsAre(kMost));
+  EXPECT_THAT(histogram.limits, ElementsAre(kMaxDouble));
 }
 
 }  // namespace

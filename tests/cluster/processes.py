@@ -72,7 +72,7 @@ def wait_until(condition, what, children=(), timeout=60.0):
             if child.ended():
                 raise RuntimeError(child.failure())
         if time.monotonic() > deadline:
-            raise RuntimeError(f"waited {timeout} s in vain until {what}")
+            raise RuntimeError(f"timed out after {timeout} s waiting until {what}")
         time.sleep(0.02)
 
 

@@ -147,7 +147,7 @@ class EvaluateTest(TrainerTest):
         self.train()
         (self.dir / "called.chief").unlink()
         for which in ("newest", "-1", "1.5"):
-            self.assertIn("--checkpoint is a step, best or latest",
+            self.assertIn("--checkpoint must be a step, best or latest",
                           self.refused("evaluate", "digits", f"--checkpoint={which}", code=2))
         self.assertIn("--to FILE", self.refused("predict", "digits", code=2))
         self.refused("evaluate", code=2)

@@ -27,7 +27,7 @@ class KubernetesTrainTest(MusterTest):
         self.cluster.load_programs(IMAGE, {"usr/local/bin/muster-trainer": trainer})
         self.cluster.kubectl("apply", "-f", SOURCE / "deploy" / "crds.yaml")
         self.env["KUBECONFIG"] = str(self.cluster.kubeconfig)
-        self.operator = self.start("operator", "--alone")
+        self.operator = self.start("operator", "--no-leader-election")
         self.data = self.dir / "data"
         write_digits(self.data / "mnist")
         (self.data / "runs").mkdir(mode=0o777)

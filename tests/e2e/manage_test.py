@@ -303,7 +303,7 @@ class ForgetTest(MusterTest):
             """)
         settings = self.home / "jobs" / job / "submission.json"
         submission = json.loads(settings.read_text())
-        submission["place"] = {"kubeconfig": str(config), "context": "prod", "namespace": "ml"}
+        submission["target"] = {"platform": "kubernetes", "kubeconfig": str(config), "context": "prod", "namespace": "ml"}
         settings.write_text(json.dumps(submission))
         return job
 

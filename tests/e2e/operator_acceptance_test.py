@@ -119,7 +119,7 @@ class TfConfigTest(OperatorTest):
         self.assertEqual(config["task"], {"type": "master", "index": 0})
 
     def test_12_14_custom_domain_and_sparse(self):
-        self.operate("--alone", "--domain", "example.local")
+        self.operate("--no-leader-election", "--domain", "example.local")
         self.create("job", {"Worker": replicas(2), "PS": replicas(2)}, enableDynamicWorker=True)
         self.wait_pods(*names("job", ps=2, worker=2))
         at = f"{self.namespace}.svc.example.local:2222"
@@ -398,7 +398,7 @@ class OtherTest(OperatorTest):
         self.assertNotIn("status", self.job("going"))
 
     def test_43_what_a_lost_node_ran_goes_on(self):
-        self.operate("--alone", "--lost-pods-after", "1s")
+        self.operate("--no-leader-election", "--lost-pods-after", "1s")
         self.create("job", {"Chief": replicas(1), "Worker": replicas(3)})
         pods = names("job", chief=1, worker=3)
         self.wait_pods(*pods)

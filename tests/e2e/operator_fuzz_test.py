@@ -31,7 +31,7 @@ class FuzzTest(OperatorTest):
             path.rename(folder / name)
         self.tls = ssl.create_default_context(cafile=authority.certificate)
         self.webhook_port, self.http_port = free_ports(2)
-        self.operator = self.operate("--alone", "--webhook-certificate", folder, "--webhook-port", self.webhook_port, "--http-port", self.http_port)
+        self.operator = self.operate("--no-leader-election", "--webhook-certificate", folder, "--webhook-port", self.webhook_port, "--http-port", self.http_port)
         wait_until(lambda: "ready" in self.operator.said(), "the operator is ready")
 
     def ask_webhook(self, review):

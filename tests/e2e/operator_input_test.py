@@ -23,7 +23,7 @@ RIGHTS = (rule("kubeflow.org", ["tfjobs"], "get", "list", "watch", "patch", "del
 
 
 class InputTest(OperatorTest):
-    def assert_ends(self, *complaints, options=("--alone",), kubeconfig=None):
+    def assert_ends(self, *complaints, options=("--no-leader-election",), kubeconfig=None):
         operator = self.operate(*options, kubeconfig=kubeconfig)
         self.assertEqual(operator.wait(timeout=60), 1)
         last = operator.said().splitlines()[-1]
@@ -76,7 +76,7 @@ class InputTest(OperatorTest):
             wait_until(lambda: missing in operator.said(), "the log says so")
 
     def test_an_expired_client_certificate(self):
-        self.assert_ends("the client certificate expired at 20", "get a new one", kubeconfig=self.cluster.user("late", expired=True))
+        self.assert_ends("the client certificate expired at 20", "for a new one", kubeconfig=self.cluster.user("late", expired=True))
 
     def test_an_expired_server_certificate(self):
         certificate, key = Authority(self.cluster.kubeconfig.parent / "certificates").issue(
@@ -97,10 +97,10 @@ class InputTest(OperatorTest):
         self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
         kubeconfig = self.dir / "kubeconfig"
         kubeconfig.write_text(re.sub(r"server: \S+", f"server: https://127.0.0.1:{listener.getsockname()[1]}", self.cluster.kubeconfig.read_text()))
-        self.assert_ends("certificate has expired", "is to be renewed by who runs the cluster", kubeconfig=kubeconfig)
+        self.assert_ends("certificate has expired", "administrator must renew the server's certificate", kubeconfig=kubeconfig)
 
     def test_a_context_that_does_not_exist(self):
-        self.assert_ends("there is no context 'nowhere'; there are: admin, token", options=("--alone", "--context", "nowhere"))
+        self.assert_ends("there is no context 'nowhere'; there are: admin, token", options=("--no-leader-election", "--context", "nowhere"))
 
 
 class JobTest(OperatorTest):
@@ -183,7 +183,7 @@ class JobTest(OperatorTest):
 class DefinitionTest(MusterTest):
     def test_a_missing_definition_is_named(self):
         cluster = SharedCluster(self)
-        refused = self.muster("operator", "--alone", "-n", cluster.namespace, check=False, env={**self.env, "KUBECONFIG": str(cluster.kubeconfig)})
+        refused = self.muster("operator", "--no-leader-election", "-n", cluster.namespace, check=False, env={**self.env, "KUBECONFIG": str(cluster.kubeconfig)})
         self.assertEqual(refused.returncode, 1)
         self.assertIn("the cluster has no tfjobs of kubeflow.org/v1: is their CRD installed?", refused.stderr)
 

@@ -11,7 +11,7 @@ from support import SOURCE, MusterTest, wait_until
 
 DEPLOY = SOURCE / "deploy"
 EXAMPLES = SOURCE / "examples"
-RENDERED = SOURCE / "src" / "launch" / "kubernetes" / "testdata"
+RENDERED = SOURCE / "src" / "manifest" / "testdata"
 JOBS = [*sorted((EXAMPLES / "kubernetes").glob("*.yaml")), *sorted(EXAMPLES.glob("tfjob*.yaml")), RENDERED / "tfjob.job.yaml",
         *sorted((SOURCE / "tests" / "fuzz" / "corpus" / "job").glob("tfjob*.yaml"))]
 CONTAINER = {"name": "tensorflow", "image": "tf:1"}

@@ -144,7 +144,7 @@ class GangTest(OperatorTest):
 
     def test_min_resources_are_those_of_the_pods(self):
         api = "scheduling.volcano.sh/v1beta1"
-        self.operate("--alone", "--gang-scheduler", "volcano", kubeconfig=self.cluster.user("operator"))
+        self.operate("--no-leader-election", "--gang-scheduler", "volcano", kubeconfig=self.cluster.user("operator"))
         worker, server = replicas(2), replicas(1)
         worker["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "500m"}, "limits": {"cpu": "2", "nvidia.com/gpu": 1}}
         server["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
@@ -155,7 +155,7 @@ class GangTest(OperatorTest):
 
     def live(self, scheduler, api):
         """From the creation of a job to its end."""
-        self.operate("--alone", "--gang-scheduler", scheduler, kubeconfig=self.cluster.user("operator"))
+        self.operate("--no-leader-election", "--gang-scheduler", scheduler, kubeconfig=self.cluster.user("operator"))
         self.create("job", {"PS": replicas(1), "Worker": replicas(2)},
                     {"schedulingPolicy": {"minResources": {"cpu": "2"}, "queue": "q", "scheduleTimeoutSeconds": 60}})
         self.admit(scheduler, api)
@@ -190,7 +190,7 @@ class GangTest(OperatorTest):
         self.assertEqual(pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"], "job")
 
     def test_one_that_nobody_knows(self):
-        result = self.muster("operator", "--alone", "--gang-scheduler", "gangs", check=False)
+        result = self.muster("operator", "--no-leader-election", "--gang-scheduler", "gangs", check=False)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("expected none, volcano or scheduler-plugins", result.stderr)
 
@@ -199,20 +199,20 @@ class KindsTest(MusterTest):
     def test_one_of_the_two_kinds_is_enough(self):
         cluster = own_cluster(self, controllers=False)
         env = {**self.env, "KUBECONFIG": str(cluster.kubeconfig)}
-        neither = self.start("operator", "--alone", env=env)
+        neither = self.start("operator", "--no-leader-election", env=env)
         self.assertEqual(neither.wait(timeout=60), 1)
         self.assertRegex(neither.stderr.read(), "kubeflow.org")
         kubectl = cluster.as_user(cluster.kubeconfig)
         old = CRDS.read_text().split("\n---\n")[1]
         kubectl("apply", "-f", "-", stdin=old)
         kubectl("wait", "--for=condition=Established", "crd/tfjobs.tensorflow.org")
-        operator = self.start("operator", "--alone", env=env)
+        operator = self.start("operator", "--no-leader-election", env=env)
         wait_until(lambda: kubectl("get", "--raw=/apis/tensorflow.org/v1alpha1", check=False).returncode == 0, "the kind is served")
         kubectl("apply", "-f", EXAMPLE)
         wait_until(lambda: len(kubectl.get("pods")["items"]) == 5, "its pods are there", 30)
         operator.terminate()
         self.assertEqual(operator.wait(timeout=30), 0)
-        self.assertRegex(operator.stderr.read(), r"jobs of kubeflow\.org/v1 wait until it is there")
+        self.assertRegex(operator.stderr.read(), r"jobs of kubeflow\.org/v1 wait until it is available")
 
 
 if __name__ == "__main__":

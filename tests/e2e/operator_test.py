@@ -143,7 +143,7 @@ class FaultTest(OperatorTest):
 
     def test_health_and_metrics(self):
         port, = free_ports(1)
-        self.operate("--alone", "--http-port", str(port))
+        self.operate("--no-leader-election", "--http-port", str(port))
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
         def read(path):

@@ -21,7 +21,7 @@ class WebhookTest(OperatorTest):
         self.folder = self.dir / "served"
         self.folder.mkdir()
         self.renew()
-        self.operator = self.operate("--alone", "--webhook-certificate", self.folder, "--webhook-port", self.port, "--http-port", self.http_port)
+        self.operator = self.operate("--no-leader-election", "--webhook-certificate", self.folder, "--webhook-port", self.port, "--http-port", self.http_port)
         self.configure()
         wait_until(lambda: "digit" in self.try_to_create(tfjob("1st", {"Worker": replicas(1)})).stderr, "the server asks the operator")
 
@@ -95,7 +95,7 @@ class WebhookTest(OperatorTest):
         answer, body = self.ask("PATCH", "tfjobs", "kept", {"spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}},
                                 {"Content-Type": "application/merge-patch+json"})
         self.assertEqual(answer, 422, body)
-        self.assertIn("runPolicy.managedBy cannot be changed; delete the job and create it anew", body["message"])
+        self.assertIn("runPolicy.managedBy cannot be changed; delete the job and create it again", body["message"])
         self.wait_pods("kept-worker-0")
 
     def test_unknown_fields_are_warned_of(self):
@@ -166,17 +166,17 @@ class WebhookTest(OperatorTest):
         self.renew()
         self.configure()
         self.assert_asked("the first authority's is served again")
-        self.assertIn("tls.crt: is new, and used from now on", self.operator.said())
-        self.assertIn("; the last good ones stay in use", self.operator.said())
+        self.assertIn("tls.crt: loaded a new certificate", self.operator.said())
+        self.assertIn("; keeping the last valid certificate", self.operator.said())
 
     def test_no_certificate_and_its_key(self):
         empty = self.dir / "empty"
         empty.mkdir()
         for name in ("tls.crt", "tls.key"):
             (empty / name).write_text("nonsense")
-        operator = self.operate("--alone", "--webhook-certificate", empty, "--webhook-port", free_ports(1)[0])
+        operator = self.operate("--no-leader-election", "--webhook-certificate", empty, "--webhook-port", free_ports(1)[0])
         self.assertEqual(operator.wait(timeout=30), 2)
-        self.assertIn(f"{empty / 'tls.crt'}, {empty / 'tls.key'}: are no certificate and its key", operator.said())
+        self.assertIn(f"{empty / 'tls.crt'}, {empty / 'tls.key'}: not a certificate and its key", operator.said())
 
 
 if __name__ == "__main__":

@@ -66,5 +66,16 @@ class ReadmeTest(MusterTest):
         self.assertLessEqual(len((SOURCE / "README.md").read_text().splitlines()), 150)
 
 
+class DocumentsTest(unittest.TestCase):
+    def test_sources_that_documents_name_exist(self):
+        src = SOURCE / "src"
+        pages = [SOURCE / "CONTRIBUTING.md", *(SOURCE / "docs").rglob("*.md"), *src.rglob("README.md")]
+        named = [(page.relative_to(SOURCE), name) for page in pages
+                 for name in re.findall(r"`(?:src/)?([a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:cc|h))`", page.read_text())
+                 if (src / name.split("/")[0]).is_dir()]
+        self.assertGreater(len(named), 50)
+        self.assertEqual([(str(page), name) for page, name in named if not (src / name).exists()], [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -4,7 +4,7 @@ import unittest
 
 from support import SOURCE, MusterTest
 
-EXAMPLES = SOURCE / "src" / "launch" / "kubernetes" / "testdata"
+EXAMPLES = SOURCE / "src" / "manifest" / "testdata"
 
 
 class RenderTest(MusterTest):

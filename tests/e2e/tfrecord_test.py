@@ -110,7 +110,7 @@ class ConvertTest(TfRecordTest):
     def test_what_is_there_is_kept_unless_forced(self):
         self.write("t.csv", "1,2\n3,4\n")
         self.data("convert", "t.csv", "--to", "out", "--shards", 2)
-        self.assertIn("is there already", self.fails("convert", "t.csv", "--to", "out"))
+        self.assertIn("already exists", self.fails("convert", "t.csv", "--to", "out"))
         self.data("convert", "t.csv", "--to", "out", "--split", "test")
         self.data("convert", "t.csv", "--to", "out", "--force")
         self.assertEqual(sorted(path.name for path in (self.dir / "out").iterdir()),
@@ -122,7 +122,7 @@ class ConvertTest(TfRecordTest):
         self.assertFalse((self.dir / "o").exists())
         self.assertIn("--to FOLDER", self.fails("convert", "t.csv", code=2))
         self.assertIn("does not exist", self.fails("convert", "absent", "--to", "o"))
-        self.assertIn("not from 1 to 99999", self.fails("convert", "t.csv", "--to", "o", "--shards", 0, code=2))
+        self.assertIn("must be from 1 to 99999", self.fails("convert", "t.csv", "--to", "o", "--shards", 0, code=2))
         self.assertIn("gzip", self.fails("convert", "t.csv", "--to", "o", "--compression", "zip", code=2))
         (self.dir / "empty").mkdir()
         self.assertIn("has neither IDX files", self.fails("convert", "empty", "--to", "o", code=2))
@@ -199,7 +199,7 @@ class ConvertTest(TfRecordTest):
         for split in ("train=0.8,test=0.3", "train=0.8,train=0.2", "train=0.8", "train=x,test=0.2", "train=1,test=0", "=1"):
             self.assertIn("--split", self.fails("convert", "t.csv", "--to", "no", "--split", split, code=2))
         self.write_mnist()
-        self.assertIn("splits of its own", self.fails("convert", "mnist", "--to", "no", "--split", "a=0.5,b=0.5", code=2))
+        self.assertIn("already has splits", self.fails("convert", "mnist", "--to", "no", "--split", "a=0.5,b=0.5", code=2))
         self.assertFalse((self.dir / "no").exists())
 
     def test_a_failure_leaves_what_was_there(self):
@@ -244,7 +244,7 @@ class InspectTest(TfRecordTest):
         self.assertEqual([(feature["name"], feature["type"], feature["sample"]) for feature in said["features"]],
                          [("features", "float", [0.5, 0]), ("label", "int64", [0]), ("name", "bytes", ["a"])])
         self.assertEqual(said["job_features"], "{features: {type: float, shape: [2]}, label: int64}")
-        self.assertIn("every check sum is right", self.data("verify", "theirs").stdout)
+        self.assertIn("every checksum is right", self.data("verify", "theirs").stdout)
 
     def test_encoded_images(self):
         tfexample.write(self.dir / "f", [{"picture": [png(10, 8, lambda x, y: 255 if y < 4 else 0)], "label": [1]}])
@@ -281,8 +281,8 @@ class VerifyTest(TfRecordTest):
         result = self.data("verify", "a", "b", check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn("a: damaged, 2 records can be read, 1 is damaged", result.stdout)
-        self.assertIn(f"a, record 1 at byte {size}: the check sum of its data is wrong", result.stdout)
-        self.assertIn(f"a, record 3 at byte {3 * size}: the check sum of its length is wrong", result.stdout)
+        self.assertIn(f"a, record 1 at byte {size}: the checksum of its data is wrong", result.stdout)
+        self.assertIn(f"a, record 3 at byte {3 * size}: the checksum of its length is wrong", result.stdout)
         self.assertIn("b: ok", result.stdout)
         self.assertIn("on_error: skip", result.stderr)
 

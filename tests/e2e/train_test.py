@@ -109,7 +109,7 @@ class RunTest(TrainTest):
         self.train("job", roles=ALONE, train={"steps": 40})
         job = self.train("job", roles=ALONE, train=dict(self.OTHER, steps=60))
         self.assertRegex(self.text(job, "chief:0"), r"trained to step 40 by \S+ with other settings \(.*"
-                                                    r"learning_rate 0\.05, was 0\.001.*\); going on from there")
+                                                    r"learning_rate 0\.05, was 0\.001.*\); continuing from there")
 
     def test_fresh(self):
         self.train("plain", roles=FULL, train=self.OTHER)

@@ -370,7 +370,7 @@ class VertexTest(GoogleTest):
         self.serve()
         options = ("--scale-tier", "STANDARD_1", "--bucket", "bucket")
         key = self.key.read_text()
-        for text, words in (("not json", "is no JSON file with credentials"), ('{"type": "service_account"}', "has no client_email"),
+        for text, words in (("not json", "is not a JSON file with credentials"), ('{"type": "service_account"}', "has no client_email"),
                             (json.dumps({**json.loads(key), "private_key": "x"}), "key")):
             self.key.write_text(text)
             said = self.refuse(*options)
@@ -531,7 +531,7 @@ class VertexTest(GoogleTest):
         command = job["spec"]["roles"][0]["command"]
         self.assertEqual(command[:4], ["muster-trainer", "evaluate", "--split", "val"])
         self.assertEqual(command[-1], "gs://bucket/muster_trained/eval/measured.json")
-        self.assertEqual(job["place"]["packages"], json.loads(self.object("muster_trained/job.json"))["place"]["packages"])
+        self.assertEqual(job["target"]["packages"], json.loads(self.object("muster_trained/job.json"))["target"]["packages"])
         result = self.write("result.json", json.dumps({"step": 10, "split": "val", "examples": 100, "metrics": {"accuracy": 0.875, "loss": 0.5}}))
         self.muster("storage", "cp", result, command[-1])
         self.become("measured", "SUCCEEDED")

@@ -98,7 +98,7 @@ class NanTest(TrainTest):
     def test_by_policy_it_goes_on(self):
         job = self.train("job", roles=PAIR, train=dict(self.HUGE, nan_guard="skip", steps=30))
         self.assertEqual(self.bytes_of("job")[0], 30)
-        self.assertRegex(self.text(job, "chief:0"), r"chief:0, step \d+: .* left out")
+        self.assertRegex(self.text(job, "chief:0"), r"chief:0, step \d+: .*; skipping")
 
     def test_by_policy_with_allreduce(self):
         self.train("job", roles={"chief": {}, "worker": 1}, train=dict(self.HUGE, nan_guard="skip", steps=30))
@@ -196,8 +196,8 @@ class DiskTest(TrainTest):
         self.wait_checkpoint("job", 20)
         filler = self.model_dir("job") / "filler"
         self.fill(filler)
-        self.wait_text(job, "chief:0", "could not be saved: .*[Nn]o space left.*; training goes on")
-        self.wait_text(job, "chief:0", "no more summaries: .*[Nn]o space left.*; training goes on")
+        self.wait_text(job, "chief:0", "could not be saved: .*[Nn]o space left.*; training continues")
+        self.wait_text(job, "chief:0", "no more summaries: .*[Nn]o space left.*; training continues")
         filler.unlink()
         self.succeed(job)
         self.assertEqual(self.bytes_of("job")[0], 600)
@@ -270,7 +270,7 @@ class PeerTest(TrainTest):
     def test_garbage_on_the_port(self):
         file = self.file(train={"steps": 300})
         server = self.start(file, "ps")
-        wait_until(lambda: "serves at" in server.output(), "the ps serves")
+        wait_until(lambda: "serving at" in server.output(), "the ps serves")
         request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for garbage in (os.urandom(70000), request, b"", b"\0" * 100000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + os.urandom(999)):
             with socket.create_connection(("127.0.0.1", self.ports[2])) as stranger:

@@ -1,5 +1,5 @@
-// What an API server sends, JSON or protobuf, on any bytes: a stream has the same events wherever
-// it is cut, and what is read from them can be written as JSON.
+// Decodes arbitrary bytes as responses of an API server, JSON or protobuf. A stream has the same
+// events wherever it is split, and every decoded value can be serialized as JSON.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

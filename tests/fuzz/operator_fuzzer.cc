@@ -1,6 +1,6 @@
-// A job and what is there of it, as YAML documents, on its way through the operator: webhook,
-// passes, pods, status. Nothing throws; the webhook refuses just those jobs that the operator calls
-// Failed; and of a job that it admits every pod can be made.
+// Feeds a job and its pods, as YAML documents, to the operator: webhook, Reconcile(), pods, status.
+// Nothing throws, the webhook rejects exactly the jobs that the operator fails as invalid, and
+// every pod of an admitted job can be built.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,10 +22,10 @@ namespace {
 
 using muster::controller::Json;
 
-constexpr size_t kMaxTasks = 64;  // more take time and find nothing
-constexpr int kPasses = 4;
+constexpr size_t kMaxTasks = 64;  // more take longer and find no more bugs
+constexpr int kRounds = 4;
 
-// The API server sees to this of every object.
+// Sets the metadata that the API server guarantees for every object.
 void GiveMetadata(Json& object, const std::string& name) {
   Json& metadata = object["metadata"];
   if (!metadata.is_object()) metadata = Json::object();
@@ -57,8 +57,8 @@ class World {
     return review["response"]["allowed"].get<bool>();
   }
 
-  // Whether the job is then Failed for what it says.
-  bool Pass(int turn, bool allowed) {
+  // Reconciles once. Returns whether the job has Failed because it is invalid.
+  bool ReconcileOnce(int turn, bool allowed) {
     muster::controller::Observed observed{.job = job_};
     for (const auto& [name, pod] : pods_) observed.pods.push_back(std::make_shared<Json>(pod));
     const auto plan = muster::controller::Reconcile(
@@ -125,15 +125,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   objects.erase(objects.begin());
   const auto spec = muster::controller::TfJob::ReadSpec(job);
   if (spec.ok() && spec->Tasks().size() > kMaxTasks) return 0;
-  // What is another's, or is going, is left alone whatever it says.
-  const bool alone = !muster::k8s::TextAt(job, "/spec/runPolicy/managedBy").empty() ||
-                     muster::k8s::IsBeingDeleted(job);
+  // A job of another manager, or one that is being deleted, is ignored even if it is invalid.
+  const bool ignored = !muster::k8s::TextAt(job, "/spec/runPolicy/managedBy").empty() ||
+                       muster::k8s::IsBeingDeleted(job);
   const bool fresh = !job.contains("status");
   World world(std::move(job), std::move(objects));
   const bool allowed = world.IsAllowed();
-  for (int turn = 0; turn < kPasses; ++turn) {
-    const bool failed = world.Pass(turn, allowed);
-    if (fresh && !alone && failed == allowed) std::abort();
+  for (int turn = 0; turn < kRounds; ++turn) {
+    const bool failed = world.ReconcileOnce(turn, allowed);
+    if (fresh && !ignored && failed == allowed) std::abort();
     world.Move(turn == 0       ? "Running"
                : size % 2 == 0 ? "Failed"
                                : "Succeeded",

@@ -36,10 +36,8 @@ void SendChunk(net::Exchange& exchange, absl::string_view bytes) {
   exchange.Send(absl::StrFormat("%x\r\n%s\r\n", bytes.size(), bytes));
 }
 
-Json MakePod(const std::string& name, const std::string& name_space) {
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata", {{"name", name}, {"namespace", name_space}}}};
+Json MakePod(const std::string& name, const std::string& ns) {
+  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"name", name}, {"namespace", ns}}}};
 }
 
 ApiServer::ApiServer()
@@ -74,7 +72,7 @@ ApiServer::Path ApiServer::Parse(const std::string& target) {
   parts.erase(parts.begin(), parts.begin() + (parts[0] == "api" ? 2 : 3));
   Path path;
   if (parts.size() > 2 && parts[0] == "namespaces") {
-    path.key.name_space = parts[1];
+    path.key.ns = parts[1];
     parts.erase(parts.begin(), parts.begin() + 2);
   }
   path.plural = parts[0];
@@ -189,7 +187,7 @@ void ApiServer::List(net::Exchange& exchange, const Path& path) {
   {
     absl::MutexLock lock(&mutex_);
     for (const auto& [key, object] : objects_[path.plural]) {
-      if (path.key.name_space.empty() || path.key.name_space == key.name_space) {
+      if (path.key.ns.empty() || path.key.ns == key.ns) {
         list["items"].push_back(object);
         list["items"].back().erase("kind");
         list["items"].back().erase("apiVersion");
@@ -203,8 +201,8 @@ void ApiServer::List(net::Exchange& exchange, const Path& path) {
 void ApiServer::Write(net::Exchange& exchange, const Path& path) {
   Json object = Json::parse(exchange.Body());
   absl::MutexLock lock(&mutex_);
-  const ObjectKey key{path.key.name_space, NameOf(object)};
-  object["metadata"]["namespace"] = key.name_space;
+  const ObjectKey key{path.key.ns, NameOf(object)};
+  object["metadata"]["namespace"] = key.ns;
   const auto found = objects_[path.plural].find(key);
   const bool exists = found != objects_[path.plural].end();
   const Json details = {{"name", key.name}, {"kind", path.plural}};

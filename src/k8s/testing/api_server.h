@@ -14,32 +14,32 @@
 
 namespace muster::k8s {
 
-// Serves any kind. Versions are of the whole store, and grow by one with each change.
+// Serves any kind. One version counter for all objects grows by one with each change.
 class ApiServer {
  public:
   ApiServer();
   ~ApiServer();
 
   std::string address() const { return server_->address(); }
-  // How a client reaches it; without waits before a repetition.
+  // NewClient() does not sleep before retries.
   ClusterConfig config() const;
   std::unique_ptr<Client> NewClient(ClientOptions options = {}) const;
 
-  // Changes, as another client would make them. Returns the object as it then is.
+  // Change objects as another client would. Put() returns the stored object.
   Json Put(const ResourceKind& kind, Json object);
   void Remove(const ResourceKind& kind, const ObjectKey& key);
-  Json Get(const ResourceKind& kind, const ObjectKey& key) const;  // null: there is none
+  Json Get(const ResourceKind& kind, const ObjectKey& key) const;  // null: not found
 
-  void CutWatches();  // all that are open
-  void Forget();      // what happened until now: who watches from before is told 410
+  void CutWatches();  // closes all open watches
+  void Forget();      // drops the history: older watches get 410
   void SendBookmarks();
-  // Called first; true: it has answered.
+  // `intercept` is called for each request first. It returns true if it has sent the response.
   void Intercept(std::function<bool(net::Exchange&)> intercept);
 
-  // "GET /api/v1/…" of each request.
+  // Returns "GET /api/v1/…" for each request.
   std::vector<std::string> requests() const;
-  int Count(absl::string_view part) const;  // requests that contain it
-  bool WaitForWatches(int count) const;     // that are open
+  int Count(absl::string_view part) const;  // requests that contain `part`
+  bool WaitForWatches(int count) const;     // until that many are open
 
  private:
   struct Path {
@@ -78,14 +78,14 @@ class ApiServer {
   std::unique_ptr<net::TestServer> server_;
 };
 
-// Answers as the API does when it refuses.
+// Sends an error response of the API.
 void Refuse(net::Exchange& exchange, int code, const std::string& reason,
             const std::string& message, const Json& details = Json::object(),
             const net::Headers& headers = {});
-// The head of a watch's answer, and one line of it.
+// Send the head of a watch response, and a part of its body.
 void BeginStream(net::Exchange& exchange);
 void SendChunk(net::Exchange& exchange, absl::string_view bytes);
 
-Json MakePod(const std::string& name, const std::string& name_space = "default");
+Json MakePod(const std::string& name, const std::string& ns = "default");
 
 }  // namespace muster::k8s

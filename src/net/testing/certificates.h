@@ -9,7 +9,7 @@ namespace muster::net {
 
 using TestCertificate = Certificate;
 
-// An authority of its own.
+// A certificate authority for one test.
 class TestAuthority {
  public:
   TestAuthority() : authority_(Authority::Create({.name = "muster test authority"}).value()) {}

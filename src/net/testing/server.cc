@@ -142,7 +142,7 @@ void TestServer::Serve(int fd) {
     if (exchange.cut_) break;
     (void)exchange.Body();
   }
-  // Closed with the server: its number must not become another connection's before.
+  // The descriptor is closed only with the server, so that its number cannot be reused before.
   ::shutdown(fd, SHUT_RDWR);
 }
 

@@ -1,4 +1,4 @@
-// A web server for tests, which behaves well or badly as told.
+// An HTTP server for tests that can be made to misbehave.
 #pragma once
 
 #include <atomic>
@@ -17,22 +17,22 @@
 
 namespace muster::net {
 
-// One request as it came, and the means to answer it.
+// One request, and the means to respond to it.
 class Exchange {
  public:
   Exchange(int fd, const absl::Notification& end) : fd_(fd), end_(end) {}
 
   const std::string& method() const { return method_; }
   const std::string& target() const { return target_; }
-  // "" when there is none; names in lower case.
+  // Returns "" if absent. REQUIRES: `name` is in lower case.
   std::string header(const std::string& name) const;
 
-  // The body; waits for all of it, or for `bytes`.
+  // Reads the body, or at most `bytes` of it; waits until it has arrived.
   std::string Body(int64_t bytes = int64_t{1} << 60);
   void Reply(int status, absl::string_view body = "", const Headers& headers = {});
-  void Send(absl::string_view bytes);  // as they are
+  void Send(absl::string_view bytes);  // sends raw bytes
   void Cut() { cut_ = true; }          // closes the connection when the handler returns
-  void Stall();                        // says nothing until the server ends
+  void Stall();                        // sends nothing until the server is destroyed
 
  private:
   friend class TestServer;
@@ -49,10 +49,10 @@ class Exchange {
   bool cut_ = false;
 };
 
-// Listens on loopback, at a port that is told.
+// Listens on a free loopback port and stores it in `port`.
 UniqueFd ListenOnLoopback(int& port);
 
-// Listens on loopback; every connection has a thread, and the handler is called for each request.
+// Listens on loopback. Each connection has a thread, which calls the handler for each request.
 class TestServer {
  public:
   using Handler = std::function<void(Exchange&)>;
@@ -77,7 +77,7 @@ class TestServer {
   absl::Notification end_;
   absl::Mutex mutex_;
   std::list<UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
-  std::list<std::jthread> threads_;  // of Accept() alone
+  std::list<std::jthread> threads_;  // used only by Accept()
   std::jthread acceptor_;
 };
 

@@ -87,7 +87,7 @@ void TlsFront::Accept() {
   }
 }
 
-void TlsFront::Note(ssl_st* ssl) {
+void TlsFront::RecordNames(ssl_st* ssl) {
   std::array<char, 256> name{};
   if (X509* client = SSL_get1_peer_certificate(ssl)) {
     X509_NAME_get_text_by_NID(X509_get_subject_name(client), NID_commonName, name.data(),
@@ -109,7 +109,7 @@ void TlsFront::Serve(int fd) {
                             .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
   if (SSL_accept(ssl) == 1 &&
       ::connect(backend.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    Note(ssl);
+    RecordNames(ssl);
     Pump(ssl, fd, backend.get());
   }
   SSL_free(ssl);
@@ -120,6 +120,7 @@ void TlsFront::Pump(ssl_st* ssl, int client, int backend) const {
   std::array<char, 16384> buffer{};
   for (;;) {
     std::array<pollfd, 2> waits = {pollfd{client, POLLIN, 0}, pollfd{backend, POLLIN, 0}};
+    // Bytes that OpenSSL has already decrypted do not make the socket readable.
     if (SSL_pending(ssl) == 0) ::poll(waits.data(), waits.size(), -1);
     if (SSL_pending(ssl) > 0 || waits[0].revents != 0) {
       const int n = SSL_read(ssl, buffer.data(), static_cast<int>(buffer.size()));

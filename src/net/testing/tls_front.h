@@ -1,4 +1,4 @@
-// Puts TLS before a server of a test.
+// A TLS-terminating proxy for tests.
 #pragma once
 
 #include <list>
@@ -14,8 +14,8 @@ struct ssl_st;
 
 namespace muster::net {
 
-// Listens on loopback, and carries what comes over TLS to `backend` ("http://127.0.0.1:PORT") and
-// back. Asks for client certificates of `authority`, and takes who has none, too.
+// Listens on loopback and forwards decrypted traffic to `backend` ("http://127.0.0.1:PORT") and
+// back. Requests client certificates issued by `authority`, but also accepts clients without one.
 class TlsFront {
  public:
   TlsFront(const std::string& backend, const TestCertificate& own, const std::string& authority);
@@ -24,13 +24,13 @@ class TlsFront {
   TlsFront& operator=(const TlsFront&) = delete;
 
   std::string address() const;      // "https://127.0.0.1:PORT"
-  std::string client_name() const;  // CN of the last one; "": it had no certificate
-  std::string server_name() const;  // that the last one asked for
+  std::string client_name() const;  // CN of the last client; "": no certificate
+  std::string server_name() const;  // SNI of the last client
 
  private:
   void Accept();
   void Serve(int fd);
-  void Note(ssl_st* ssl);
+  void RecordNames(ssl_st* ssl);
   void Pump(ssl_st* ssl, int client, int backend) const;
 
   int backend_port_ = 0;
@@ -41,7 +41,7 @@ class TlsFront {
   std::string client_name_ ABSL_GUARDED_BY(mutex_);
   std::string server_name_ ABSL_GUARDED_BY(mutex_);
   std::list<UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
-  std::list<std::jthread> threads_;  // of Accept() alone
+  std::list<std::jthread> threads_;  // used only by Accept()
   std::jthread acceptor_;
 };
 

@@ -52,12 +52,12 @@ FileInfo InfoOf(const Url& url, const struct stat& info) {
   return {.url = url, .bytes = info.st_size, .modified = absl::TimeFromTimespec(info.st_mtim)};
 }
 
-// Gathers what is below a folder.
+// Collects the entries below a folder.
 class Walk {
  public:
   Walk(const Url& prefix, Depth depth) : prefix_(prefix), depth_(depth) {}
 
-  // `written` is the folder as names in the result begin, "" for the working directory.
+  // `written` is the prefix of the resulting names; "" for the working directory.
   absl::Status Folder(const std::string& written) {
     const std::string path = written.empty() ? "." : written;
     DIR* folder = ::opendir(path.c_str());
@@ -92,7 +92,7 @@ class Walk {
     if (!absl::StartsWith(name, prefix_.name)) return absl::OkStatus();
     struct stat info {};
     if (::stat(name.c_str(), &info) != 0) {
-      // Removed since, a link to nothing, or one that leads to itself.
+      // Removed since, a dangling link, or a link loop.
       if (errno == ENOENT || errno == ELOOP) return absl::OkStatus();
       return DiskError(errno, name);
     }
@@ -107,7 +107,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // A link may lead back to a folder that we are in.
+  // Skips a link that leads back to an enclosing folder.
   absl::Status Descend(const std::string& name, std::pair<dev_t, ino_t> id) {
     if (std::find(above_.begin(), above_.end(), id) != above_.end()) return absl::OkStatus();
     above_.push_back(id);
@@ -125,7 +125,7 @@ class Walk {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Reader>> LocalFileSystem::OpenForReading(const Url& url) {
-  // O_NONBLOCK: a pipe must not make us wait for its writer.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   UniqueFd fd(::open(url.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return Absent(url);
   struct stat info {};
@@ -177,7 +177,7 @@ absl::Status LocalFileSystem::Rename(const Url& from, const Url& to) {
     if (errno == EXDEV) {
       return absl::UnimplementedError(absl::StrCat(to.ToString(), ": is on another disk than ",
                                                    from.ToString(),
-                                                   "; copy it and remove the first"));
+                                                   "; copy it and delete the original"));
     }
     return errno == EISDIR ? NotAFileName(to) : DiskError(errno, to.ToString());
   }

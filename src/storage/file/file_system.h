@@ -1,4 +1,4 @@
-// Files of this machine: plain paths.
+// The local file system: plain paths.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace muster::storage {
 
-// A file being written has a name of its own beside the one it will get (TemporaryName()), which
-// List() leaves out; a killed process leaves it behind. Folders are made as they are needed. Links
-// are followed; what is neither a file nor a folder is not seen.
+// Writes to a TemporaryName() in the target's folder, which List() leaves out; a killed process
+// leaves that file behind. Creates folders as needed. Follows links. Ignores everything that is
+// neither a file nor a folder.
 class LocalFileSystem final : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<Reader>> OpenForReading(const Url& url) override;

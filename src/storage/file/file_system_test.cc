@@ -53,7 +53,7 @@ int InChild(const std::function<int()>& body) {
 class LocalFileSystemTest : public testing::Test {
  protected:
   Url At(const std::string& name) { return {.name = JoinPath(dir_.path(), name)}; }
-  // What is really in the folder, temporary files too.
+  // Returns the real content of the folder, including temporary files.
   size_t Entries() {
     return static_cast<size_t>(std::distance(fs::directory_iterator(dir_.path()), {}));
   }

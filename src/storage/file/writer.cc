@@ -59,7 +59,7 @@ absl::Status LocalWriter::MoveIntoPlace() {
     temporary_.clear();
     return absl::OkStatus();
   }
-  // Not every file system has that, but then it has links; the first name goes with this object.
+  // File systems without RENAME_NOREPLACE have links; the destructor removes the temporary name.
   if (errno == EINVAL || errno == ENOSYS) {
     if (::link(from, to) == 0) return absl::OkStatus();
   }

@@ -1,4 +1,4 @@
-// Writes a local file that appears whole.
+// Writes a local file atomically.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace muster::storage {
 
-// A temporary file in the same folder, fsync, rename, fsync of the folder.
+// Writes a temporary file in the same folder, then: fsync, rename, fsync of the folder.
 class LocalWriter final : public Writer {
  public:
-  // Makes the folders that are missing.
+  // Creates missing folders.
   static absl::StatusOr<std::unique_ptr<Writer>> Create(const Url& url, IfExists if_exists);
   ~LocalWriter() override;
   LocalWriter(const LocalWriter&) = delete;
@@ -30,7 +30,7 @@ class LocalWriter final : public Writer {
   const Url url_;
   const IfExists if_exists_;
   const std::string folder_;
-  std::string temporary_;  // "" once there is none
+  std::string temporary_;  // "" after it was renamed
   UniqueFd fd_;
   absl::Status status_;
 };

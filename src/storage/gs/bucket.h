@@ -10,12 +10,12 @@ namespace muster::storage {
 
 struct NewBucket {
   std::string name;
-  std::string project;   // that pays for it
+  std::string project;   // the billed project
   std::string location;  // "us-central1"
 };
 
-// Makes the bucket when there is none of that name. PermissionDenied when it is somebody else's, or
-// none may be made: the message says what to do.
+// Creates the bucket if it does not exist. Returns PermissionDenied, with the remedy, if it belongs
+// to somebody else or the credentials may not create buckets.
 absl::Status EnsureBucket(GsClient& client, const NewBucket& bucket);
 
 }  // namespace muster::storage

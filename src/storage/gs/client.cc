@@ -17,7 +17,7 @@ namespace {
 
 using To = GsRequest::To;
 
-// What would be taken for a way through folders on its way to the server.
+// HTTP libraries and proxies resolve such path components.
 bool IsDots(absl::string_view name) { return name == "." || name == ".."; }
 
 absl::Status CheckNames(const GsRequest& request) {
@@ -25,7 +25,7 @@ absl::Status CheckNames(const GsRequest& request) {
   const bool dots = IsDots(request.url.name) && names;
   if (!dots && !IsDots(request.url.place)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(request.url.ToString(), ": Google Cloud Storage has no such names"));
+      absl::StrCat(request.url.ToString(), ": Google Cloud Storage does not allow this name"));
 }
 
 struct Refusal {
@@ -74,7 +74,7 @@ absl::StatusOr<GsOptions> GsOptions::FromVariables(const Variables& variables) {
     return absl::InvalidArgumentError(
         "STORAGE_EMULATOR_HOST must be host:port, or begin with http:// or https://");
   }
-  if (!options.emulator && !net::IsPrivateAddress(options.endpoint)) {
+  if (!options.emulator && !net::IsSafeForSecrets(options.endpoint)) {
     return absl::InvalidArgumentError(
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE must begin with https://: credentials are sent "
         "there");
@@ -112,22 +112,22 @@ std::string GsClient::AddressOf(const GsRequest& request) const {
 
 absl::StatusOr<net::Response> GsClient::Send(const GsRequest& request) {
   MUSTER_RETURN_IF_ERROR(CheckNames(request));
-  const bool named = credentials_ != nullptr && request.to != To::kSession;
+  const bool authenticated = credentials_ != nullptr && request.to != To::kSession;
   for (bool again = false;; again = true) {
     net::Request http{.method = request.method,
                       .url = AddressOf(request),
                       .headers = request.headers,
                       .body = request.body,
                       .sink = request.sink,
-                      .repeatable = request.repeatable};
+                      .idempotent = request.idempotent};
     GoogleToken token;
-    if (named) {
+    if (authenticated) {
       MUSTER_ASSIGN_OR_RETURN(token, credentials_->Get());
       http.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token.value));
     }
     auto response = http_->Do(http);
     if (!response.ok()) return Annotate(response.status(), request.url.ToString());
-    if (again || !named || response->status != 401) return response;
+    if (again || !authenticated || response->status != 401) return response;
     credentials_->Forget(token);
   }
 }
@@ -140,18 +140,18 @@ absl::Status GsClient::ErrorOf(const GsRequest& request, const net::Response& re
   const auto error = [&](absl::StatusCode code, absl::string_view what) {
     return absl::Status(
         code, absl::StrCat(url.ToString(), ": ", what, refusal.message.empty() ? "" : ": ",
-                           net::ServerWords(refusal.message)));
+                           net::ServerMessage(refusal.message)));
   };
   switch (response.status) {
     case 401:
       return error(status.code(),
-                   "the credentials are not taken; check them, or sign in with `gcloud auth "
+                   "the credentials were rejected; check them, or sign in with `gcloud auth "
                    "application-default login`");
     case 403:
       if (IsQuota(refusal.reason)) break;
       return error(status.code(), "these credentials may not do that; ask the bucket's owner");
     case 404:
-      // Both are answered alike; only the words differ.
+      // A missing bucket and a missing object differ only in the message.
       if (request.to != To::kObject || absl::StrContains(refusal.message, "bucket does not exist"))
         return NoBucket(url);
       return Absent(url);

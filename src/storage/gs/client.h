@@ -1,4 +1,4 @@
-// Requests to Google Cloud Storage's JSON API, and what its answers mean.
+// A client of Google Cloud Storage's JSON API.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,22 @@ namespace muster::storage {
 
 struct GsOptions {
   std::string endpoint = "https://storage.googleapis.com";
-  bool emulator = false;          // it takes no credentials, and is sent none
+  bool emulator = false;          // no credentials are sent
   int64_t chunk_bytes = 8 << 20;  // of an upload; a multiple of 256 KiB
   net::HttpOptions http;
 
-  // STORAGE_EMULATOR_HOST (host:port or a URL), else CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE.
+  // Reads STORAGE_EMULATOR_HOST (host:port or a URL), else CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE.
   static absl::StatusOr<GsOptions> FromVariables(const Variables& variables);
 };
 
 struct GsRequest {
   enum class To {
     kObject,
-    kList,     // what is in the bucket
+    kList,     // the objects of the bucket
     kBucket,   // the bucket itself
-    kBuckets,  // where buckets are made
-    kUpload,   // a new object of the name
-    kSession,  // an upload that has begun; its address says who we are
+    kBuckets,  // the collection of buckets, to create one
+    kUpload,   // a new object
+    kSession,  // an upload in progress; its address authorizes the request
   };
   std::string method = "GET";
   To to = To::kObject;
@@ -40,31 +40,31 @@ struct GsRequest {
   net::Headers headers = {};
   absl::string_view body = {};
   net::BodySink* sink = nullptr;
-  std::string session = {};  // its address, which is a secret
-  bool repeatable = true;
+  std::string session = {};  // the address of the upload; a secret
+  bool idempotent = true;
 };
 
 // Thread-safe.
 class GsClient {
  public:
-  // With the settings and credentials that Google's tools use (docs/storage.md).
+  // Uses the settings and credentials of Google's tools (docs/storage.md).
   static absl::StatusOr<std::unique_ptr<GsClient>> FromVariables(const Variables& variables);
-  // Without credentials nobody is told who we are.
+  // Requests are anonymous if `credentials` is null.
   GsClient(GsOptions options, std::unique_ptr<net::HttpClient> http,
            std::unique_ptr<GoogleCredentialChain> credentials)
       : options_(std::move(options)),
         http_(std::move(http)),
         credentials_(std::move(credentials)) {}
 
-  // The answer, whatever it is; a token that is not taken any more is replaced first.
-  // InvalidArgument for names that no file there can have.
+  // Returns the response, whatever its status. Retries once with a new token after a 401. Returns
+  // InvalidArgument for names that the storage does not allow.
   absl::StatusOr<net::Response> Send(const GsRequest& request);
-  // As net::HttpClient has it.
-  bool WaitAfter(int tries, const net::Response& response) {
-    return http_->WaitAfter(tries, response);
+  // See net::HttpClient.
+  bool WaitBeforeRetry(int tries, const net::Response& response) {
+    return http_->WaitBeforeRetry(tries, response);
   }
 
-  // The error that an answer other than 2xx means.
+  // Returns the error of a response; OK for status 2xx.
   static absl::Status ErrorOf(const GsRequest& request, const net::Response& response);
 
   const GsOptions& options() const { return options_; }

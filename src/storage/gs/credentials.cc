@@ -14,13 +14,13 @@ namespace {
 
 constexpr absl::Duration kBeforeExpiry = absl::Minutes(4);
 constexpr int64_t kMaxFile = 1 << 20;
-constexpr int64_t kMaxSeconds = 24 * 3600;  // of a token; Google's live an hour
+constexpr int64_t kMaxTokenSeconds = 24 * 3600;  // Google's tokens are valid for an hour
 constexpr char kTokenServer[] = "https://oauth2.googleapis.com/token";
 constexpr char kScope[] = "https://www.googleapis.com/auth/cloud-platform";
 constexpr char kMetadataHost[] = "169.254.169.254";
 constexpr char kVariable[] = "GOOGLE_APPLICATION_CREDENTIALS";
 
-// Where `gcloud auth application-default login` puts it; "" when there is no home.
+// Returns the file of `gcloud auth application-default login`; "" if HOME is not set.
 std::string GcloudFile(const Variables& variables) {
   std::string folder = variables("CLOUDSDK_CONFIG");
   if (folder.empty() && !variables("HOME").empty()) {
@@ -29,7 +29,7 @@ std::string GcloudFile(const Variables& variables) {
   return folder.empty() ? "" : JoinPath(folder, "application_default_credentials.json");
 }
 
-// What it holds; null when there is none.
+// Returns the content of the credentials file; null if there is none.
 nlohmann::json FileOf(const Variables& variables) {
   std::string path = variables(kVariable);
   if (path.empty()) path = GcloudFile(variables);
@@ -41,23 +41,23 @@ absl::Status Unusable(const std::string& path, absl::string_view why) {
   return absl::UnauthenticatedError(absl::StrCat(path, ": ", why));
 }
 
-// What Google's refusal of a file's credentials means.
+// Returns the error for a file whose credentials Google rejected.
 absl::Status Refusal(const nlohmann::json& file, const std::string& path,
                      const net::Response& response) {
   const nlohmann::json answer = ParseJson(response.body);
   const std::string error = TextMember(answer, "error");
   const std::string words = TextMember(answer, "error_description");
-  if (error.empty() && net::MayPass(response.status)) {
+  if (error.empty() && net::IsRetryableStatus(response.status)) {
     return Annotate(net::StatusOf(response), "Google's token server");
   }
   const bool user = TextMember(file, "type") == "authorized_user";
   absl::string_view advice = "create a new key for the service account";
   if (user) advice = "sign in with `gcloud auth application-default login`";
-  if (absl::StrContains(words, "iat")) advice = "is this machine's clock right?";
-  return Unusable(path, absl::StrCat("Google does not take these credentials; ", advice, " (",
+  if (absl::StrContains(words, "iat")) advice = "check this machine's clock";
+  return Unusable(path, absl::StrCat("Google rejected these credentials; ", advice, " (",
                                      error.empty() ? absl::StrCat("HTTP ", response.status)
-                                                   : net::ServerWords(error),
-                                     words.empty() ? "" : ": ", net::ServerWords(words), ")"));
+                                                   : net::ServerMessage(error),
+                                     words.empty() ? "" : ": ", net::ServerMessage(words), ")"));
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClien
     : variables_(std::move(variables)),
       http_(http),
       clock_(clock),
-      known_([this] { return Look(); }, kBeforeExpiry, clock) {}
+      cache_([this] { return FindToken(); }, kBeforeExpiry, clock) {}
 
-absl::StatusOr<GoogleToken> GoogleCredentialChain::Look() {
+absl::StatusOr<GoogleToken> GoogleCredentialChain::FindToken() {
   if (const std::string path = variables_(kVariable); !path.empty()) {
     auto token = FromFile(path);
     if (!absl::IsNotFound(token.status())) return token;
@@ -106,19 +106,19 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::Look() {
   if (token.has_value()) return *std::move(token);
   return absl::UnauthenticatedError(absl::StrCat(
       "no credentials for Google Cloud: set ", kVariable,
-      " to the key file of a service account, or run `gcloud auth application-default login`; an ",
-      "emulator is named by STORAGE_EMULATOR_HOST; docs/storage.md tells more"));
+      " to the key file of a service account, or run `gcloud auth application-default login`; for ",
+      "an emulator set STORAGE_EMULATOR_HOST; see docs/storage.md"));
 }
 
 absl::StatusOr<GoogleToken> GoogleCredentialChain::FromFile(const std::string& path) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFile));
   const nlohmann::json file = ParseJson(text);
-  if (!file.is_object()) return Unusable(path, "is no JSON file with credentials");
+  if (!file.is_object()) return Unusable(path, "is not a JSON file with credentials");
   const std::string type = TextMember(file, "type");
   if (type == "service_account") return ForServiceAccount(file, path);
   if (type == "authorized_user") return ForUser(file, path);
-  return Unusable(path, absl::StrCat("holds credentials of the type '", net::ServerWords(type),
-                                     "'; muster knows service_account and authorized_user"));
+  return Unusable(path, absl::StrCat("contains credentials of type '", net::ServerMessage(type),
+                                     "'; muster supports service_account and authorized_user"));
 }
 
 absl::StatusOr<GoogleToken> GoogleCredentialChain::ForServiceAccount(const nlohmann::json& file,
@@ -154,8 +154,8 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::Exchange(const nlohmann::json
                                                             const Form& form) {
   std::string address = TextMember(file, "token_uri");
   if (address.empty()) address = kTokenServer;
-  if (!net::IsPrivateAddress(address)) {
-    return Unusable(path, "its token_uri does not begin with https://; no secret is sent there");
+  if (!net::IsSafeForSecrets(address)) {
+    return Unusable(path, "its token_uri does not begin with https://, so no secret is sent there");
   }
   std::string body;
   for (const auto& [name, value] : form) {
@@ -170,37 +170,38 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::Exchange(const nlohmann::json
                 .timeout = absl::Seconds(30)});
   if (!response.ok()) return Annotate(response.status(), "Google's token server");
   if (!response->ok()) return Refusal(file, path, *response);
-  return ParseAnswer(response->body, "Google's token server");
+  return ParseToken(response->body, "Google's token server");
 }
 
 absl::StatusOr<std::optional<GoogleToken>> GoogleCredentialChain::FromMetadata() {
   if (absl::EqualsIgnoreCase(variables_("NO_GCE_CHECK"), "true")) return std::nullopt;
   const std::string named = variables_("GCE_METADATA_HOST");
   const auto answer =
-      service_.Ask("GET",
-                   absl::StrCat("http://", named.empty() ? kMetadataHost : named,
-                                "/computeMetadata/v1/instance/service-accounts/default/token"),
-                   {{"Metadata-Flavor", "Google"}});
-  const bool theirs = answer.ok() && answer->Header("Metadata-Flavor") == "Google";
-  // Most machines have no such server.
-  if (!theirs && named.empty()) return std::nullopt;
+      service_.Send("GET",
+                    absl::StrCat("http://", named.empty() ? kMetadataHost : named,
+                                 "/computeMetadata/v1/instance/service-accounts/default/token"),
+                    {{"Metadata-Flavor", "Google"}});
+  // Another service at that address does not send this header.
+  const bool google = answer.ok() && answer->Header("Metadata-Flavor") == "Google";
+  // Most machines have no metadata server: only one that was configured must respond.
+  if (!google && named.empty()) return std::nullopt;
   if (!answer.ok()) return Annotate(answer.status(), "the metadata server at GCE_METADATA_HOST");
-  if (!theirs) {
-    return absl::UnauthenticatedError("what answers at GCE_METADATA_HOST is no metadata server");
+  if (!google) {
+    return absl::UnauthenticatedError("the service at GCE_METADATA_HOST is not a metadata server");
   }
-  return ParseAnswer(answer->body, "the metadata server");
+  return ParseToken(answer->body, "the metadata server");
 }
 
-absl::StatusOr<GoogleToken> GoogleCredentialChain::ParseAnswer(absl::string_view text,
-                                                               absl::string_view origin) const {
+absl::StatusOr<GoogleToken> GoogleCredentialChain::ParseToken(absl::string_view text,
+                                                              absl::string_view origin) const {
   const nlohmann::json json = ParseJson(text);
   GoogleToken token{.value = TextMember(json, "access_token")};
   const bool timed =
       json.is_object() && json.contains("expires_in") && json["expires_in"].is_number_integer();
   if (token.value.empty() || !timed || !net::FitsHeader(token.value)) {
-    return absl::UnauthenticatedError(absl::StrCat(origin, " answers with no usable token"));
+    return absl::UnauthenticatedError(absl::StrCat(origin, " returned no usable token"));
   }
-  const auto seconds = std::clamp<int64_t>(json["expires_in"].get<int64_t>(), 0, kMaxSeconds);
+  const auto seconds = std::clamp<int64_t>(json["expires_in"].get<int64_t>(), 0, kMaxTokenSeconds);
   token.expires = clock_.Now() + absl::Seconds(seconds);
   return token;
 }

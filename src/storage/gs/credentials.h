@@ -1,4 +1,4 @@
-// Who we are to Google.
+// Google credentials and access tokens.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/renewed.h"
+#include "base/expiring_cache.h"
 #include "base/variables.h"
 #include "net/http_client.h"
 #include "nlohmann/json_fwd.hpp"
@@ -25,51 +25,49 @@ struct GoogleToken {
   bool operator==(const GoogleToken&) const = default;
 };
 
-// The project that Google's tools would work in: GOOGLE_CLOUD_PROJECT, CLOUDSDK_CORE_PROJECT, else
-// that of the credentials' file; "" when none of them names one.
+// Returns the project of Google's tools: GOOGLE_CLOUD_PROJECT, CLOUDSDK_CORE_PROJECT, else that of
+// the credentials file; "" if none is set.
 std::string GoogleProject(const Variables& variables);
 
-// Whom they make us, as Google's tools write it when they give somebody a role:
-// "serviceAccount:EMAIL" or "user:EMAIL".
+// Returns the account of the credentials as an IAM member: "serviceAccount:EMAIL" or "user:EMAIL".
 std::string GoogleMember(const Variables& variables);
 
-// The files that credentials are looked for in, whether or not they are there.
+// Returns the paths where credentials are searched, whether or not the files exist.
 std::vector<std::string> GoogleCredentialFiles(const Variables& variables);
 
-// Finds credentials where Google's tools do, and has them turned into tokens: the file that
-// GOOGLE_APPLICATION_CREDENTIALS names, that of `gcloud auth application-default login`, the
-// machine's metadata server. Keeps a token until shortly before it expires. Thread-safe.
+// Finds credentials where Google's tools do and exchanges them for access tokens: the file that
+// GOOGLE_APPLICATION_CREDENTIALS names, that of `gcloud auth application-default login`, then the
+// machine's metadata server. Caches a token until shortly before it expires. Thread-safe.
 class GoogleCredentialChain {
  public:
-  // `http` must outlive it.
+  // REQUIRES: `http` outlives this object.
   GoogleCredentialChain(Variables variables, net::HttpClient& http,
                         const Clock& clock = Clock::Real());
 
-  // Unauthenticated when there are none anywhere, or Google does not take them: the message says
-  // what to do.
-  absl::StatusOr<GoogleToken> Get() { return known_.Get(); }
-  // The server does not take it any more.
-  void Forget(const GoogleToken& refused) { known_.Forget(refused); }
+  // Returns Unauthenticated, with the remedy, if there are no credentials or Google rejects them.
+  absl::StatusOr<GoogleToken> Get() { return cache_.Get(); }
+  // Drops a token that the server rejected from the cache.
+  void Forget(const GoogleToken& rejected) { cache_.Forget(rejected); }
 
  private:
   using Form = std::vector<std::pair<std::string, std::string>>;
 
-  absl::StatusOr<GoogleToken> Look();
+  absl::StatusOr<GoogleToken> FindToken();
   absl::StatusOr<GoogleToken> FromFile(const std::string& path);
   absl::StatusOr<GoogleToken> ForServiceAccount(const nlohmann::json& file,
                                                 const std::string& path);
   absl::StatusOr<GoogleToken> ForUser(const nlohmann::json& file, const std::string& path);
   absl::StatusOr<GoogleToken> Exchange(const nlohmann::json& file, const std::string& path,
                                        const Form& form);
-  // nullopt: this machine has no such server.
+  // Returns nullopt if this machine has no metadata server.
   absl::StatusOr<std::optional<GoogleToken>> FromMetadata();
-  absl::StatusOr<GoogleToken> ParseAnswer(absl::string_view text, absl::string_view origin) const;
+  absl::StatusOr<GoogleToken> ParseToken(absl::string_view text, absl::string_view origin) const;
 
   const Variables variables_;
   net::HttpClient& http_;
   const Clock& clock_;
   LocalService service_;
-  Renewed<GoogleToken> known_;
+  ExpiringCache<GoogleToken> cache_;
 };
 
 }  // namespace muster::storage

@@ -37,7 +37,7 @@ class GoogleCredentialsTest : public testing::Test {
     variables_["NO_GCE_CHECK"] = "true";
   }
 
-  // False, and the test is skipped, when there is no server to be had.
+  // Returns false, and skips the test, if the server cannot be started.
   bool Start(const Json& options = {{"auth", true}}) {
     server_ = GsServer::Start(options);
     return server_ != nullptr &&
@@ -49,12 +49,12 @@ class GoogleCredentialsTest : public testing::Test {
     EXPECT_TRUE(ReplaceFile(path, text).ok());
     return path;
   }
-  // Credentials from the file that the variable names.
+  // Uses credentials from the file that the variable names.
   void Name(const Json& file) { variables_[kVariable] = PutFile("key.json", file.dump()); }
 
   GoogleCredentialChain Chain() { return {VariablesOf(variables_), *http_, clock_}; }
   absl::StatusOr<GoogleToken> Get() { return Chain().Get(); }
-  // What is said when there is no token, after a look for secrets in it.
+  // Returns the error message of Get() after checking that it contains no secret.
   std::string Refused() {
     const auto token = Get();
     EXPECT_FALSE(token.ok());
@@ -65,7 +65,7 @@ class GoogleCredentialsTest : public testing::Test {
   void ExpectNoSecret(absl::string_view said) {
     EXPECT_THAT(said, Not(HasSubstr("hunter2")));
     EXPECT_THAT(said, Not(HasSubstr("PRIVATE")));
-    EXPECT_THAT(said, Not(HasSubstr("eyJ")));  // what an assertion begins with
+    EXPECT_THAT(said, Not(HasSubstr("eyJ")));  // the beginning of every assertion
   }
   std::unique_ptr<GsFileSystem> Files() {
     variables_["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] = server_->address() + "/storage/v1/";
@@ -148,7 +148,7 @@ TEST_F(GoogleCredentialsTest, TheMetadataServer) {
   ASSERT_TRUE(Get().ok()) << Get().status();
   const net::TestServer other([](net::Exchange& exchange) { exchange.Reply(200, "{}"); });
   variables_["GCE_METADATA_HOST"] = other.address().substr(7);
-  EXPECT_THAT(Refused(), HasSubstr("is no metadata server"));
+  EXPECT_THAT(Refused(), HasSubstr("is not a metadata server"));
 }
 
 TEST_F(GoogleCredentialsTest, NoneAtAllIsExplained) {
@@ -163,7 +163,7 @@ TEST_F(GoogleCredentialsTest, ATokenIsReplacedBeforeItExpires) {
   const GoogleToken first = *chain.Get();
   clock_.Advance(absl::Minutes(55));
   EXPECT_EQ(*chain.Get(), first);
-  // While there is no other, it serves until its end.
+  // A token is used until it expires if no new one can be fetched.
   clock_.Advance(absl::Minutes(2));
   server_->Fail({{"kind", "status"}, {"status", 503}, {"match", "/token"}, {"times", 1000}});
   EXPECT_EQ(*chain.Get(), first);
@@ -209,7 +209,7 @@ TEST_F(GoogleCredentialsTest, FilesThatMakeNoSense) {
                         {"private_key", "-----BEGIN PRIVATE KEY-----\nhunter2\n"},
                         {"token_uri", "http://127.0.0.1:1/"}};
   Name(account);
-  EXPECT_THAT(Refused(), HasSubstr("no RSA key"));
+  EXPECT_THAT(Refused(), HasSubstr("not an RSA key"));
   Json open = {{"type", "authorized_user"},
                {"client_id", "a"},
                {"client_secret", "hunter2"},

@@ -20,7 +20,7 @@ absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text)
   const nlohmann::json json = ParseJson(text);
   if (!json.is_object()) {
     return absl::DataLossError(
-        absl::StrCat(prefix.ToString(), ": the server's listing is no JSON object"));
+        absl::StrCat(prefix.ToString(), ": the server's listing is not a JSON object"));
   }
   ListingPage page{.next = TextMember(json, "nextPageToken")};
   const nlohmann::json none = nlohmann::json::array();
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<GsFileSystem>> GsFileSystem::FromVariables(
   return std::make_unique<GsFileSystem>(std::move(client));
 }
 
-absl::StatusOr<GsObject> GsFileSystem::Look(const Url& url) {
+absl::StatusOr<GsObject> GsFileSystem::Lookup(const Url& url) {
   const GsRequest request{.url = url, .query = {{"fields", kObjectFields}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_->Send(request));
   MUSTER_RETURN_IF_ERROR(GsClient::ErrorOf(request, response));
@@ -56,13 +56,13 @@ absl::StatusOr<GsObject> GsFileSystem::Look(const Url& url) {
 
 absl::StatusOr<FileInfo> GsFileSystem::Stat(const Url& url) {
   if (url.NamesFolder()) return Absent(url);
-  MUSTER_ASSIGN_OR_RETURN(GsObject object, Look(url));
+  MUSTER_ASSIGN_OR_RETURN(GsObject object, Lookup(url));
   return std::move(object.info);
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> GsFileSystem::OpenForReading(const Url& url) {
   if (url.name.empty()) return NotAFileName(url);
-  MUSTER_ASSIGN_OR_RETURN(const GsObject object, Look(url));
+  MUSTER_ASSIGN_OR_RETURN(const GsObject object, Lookup(url));
   return std::make_unique<GsReader>(*client_, object);
 }
 
@@ -92,6 +92,7 @@ absl::Status GsFileSystem::Delete(const Url& url) {
   const GsRequest request{.method = "DELETE", .url = url};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_->Send(request));
   const absl::Status status = GsClient::ErrorOf(request, response);
+  // NotFound for a missing bucket is an error.
   const bool absent = absl::IsNotFound(status) && status == Absent(url);
   return absent ? absl::OkStatus() : status;
 }

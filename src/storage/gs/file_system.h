@@ -10,10 +10,10 @@
 
 namespace muster::storage {
 
-// What it hands out must not outlive it.
+// REQUIRES: outlives the readers and writers that it returns.
 class GsFileSystem final : public FileSystem {
  public:
-  // With the settings and credentials that Google's tools use (docs/storage.md).
+  // Uses the settings and credentials of Google's tools (docs/storage.md).
   static absl::StatusOr<std::unique_ptr<GsFileSystem>> FromVariables(const Variables& variables);
   explicit GsFileSystem(std::unique_ptr<GsClient> client) : client_(std::move(client)) {}
 
@@ -26,7 +26,7 @@ class GsFileSystem final : public FileSystem {
   absl::Status Rename(const Url& from, const Url& to) override;
 
  private:
-  absl::StatusOr<GsObject> Look(const Url& url);
+  absl::StatusOr<GsObject> Lookup(const Url& url);
 
   const std::unique_ptr<GsClient> client_;
 };

@@ -26,7 +26,7 @@ constexpr int64_t kStep = 256 << 10;
 class GsPlace final : public Place {
  public:
   static std::unique_ptr<Place> Make(std::string* why) {
-    // Pages so small that most listings have several.
+    // Small pages, so that most listings have several.
     auto server = GsServer::Start({{"buckets", {kBucket}}, {"pageSize", 3}});
     if (server == nullptr) *why = kNoNode;
     if (server == nullptr) return nullptr;
@@ -121,7 +121,7 @@ TEST_F(GsFaultTest, AStormWithoutEndIsToldAndLeavesNothing) {
 }
 
 TEST_F(GsFaultTest, AConnectionCutInAChunkGoesOnWhereTheServerSays) {
-  // Of the second chunk three and a half steps arrive, of which three are kept.
+  // Three and a half steps of the second chunk arrive; the server keeps three.
   server_->Fail(
       {{{"kind", "cutRequest"}, {"method", "PUT"}, {"skip", 1}, {"bytes", 3 * kStep + kStep / 2}}});
   EXPECT_EQ(Write(large_), absl::OkStatus());
@@ -162,7 +162,7 @@ TEST_F(GsFaultTest, AnUploadThatTheServerForgotIsToldToBeginAgain) {
   server_->Fail({{"kind", "status"}, {"status", 410}, {"method", "PUT"}, {"skip", 1}});
   const absl::Status status = Write(large_);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_THAT(status.message(), HasSubstr("begin again"));
+  EXPECT_THAT(status.message(), HasSubstr("start again"));
 }
 
 TEST_F(GsFaultTest, AWriterThatIsDroppedCancelsItsUpload) {
@@ -180,7 +180,7 @@ TEST_F(GsFaultTest, DamageOnTheWayToTheServerIsFound) {
   for (const char* kind : {"damageOnTheWay", "damage"}) {
     for (const std::string& content : {std::string("small"), large_}) {
       for (const IfExists if_exists : {IfExists::kReplace, IfExists::kFail}) {
-        // Of a large one the last chunk; a small one may be sent by either method.
+        // The last chunk of a large object; a small one may be sent by either method.
         server_->Fail({{{"kind", kind}, {"method", "PUT"}, {"skip", content == large_ ? 2 : 0}},
                        {{"kind", kind}, {"match", "uploadType=multipart"}}});
         const absl::Status status = Write(content, if_exists);
@@ -197,7 +197,7 @@ TEST_F(GsFaultTest, DamageOnTheWayFromTheServerIsFound) {
   server_->Fail({{"kind", "damage"}, {"match", "alt=media"}});
   EXPECT_TRUE(absl::IsDataLoss(ReadWhole(*files_, url_).status()));
   EXPECT_EQ(*ReadWhole(*files_, url_), "content");
-  // Also by who reads it in pieces, back to front.
+  // Also when reading in pieces, from the end.
   const auto reader = *files_->OpenForReading(url_);
   server_->Fail({{"kind", "damage"}, {"match", "alt=media"}, {"skip", 1}});
   std::string buffer(3, '?');
@@ -302,7 +302,7 @@ TEST(GsAnswersTest, AnUploadThatMakesNoSenseIsRefused) {
        {Case{308, {{"Range", "bytes=0-9223372036854775807"}}, absl::StatusCode::kDataLoss},
         Case{308, {{"Range", "bytes=5-9"}}, absl::StatusCode::kDataLoss},
         Case{308, {{"Range", "none"}}, absl::StatusCode::kDataLoss},
-        Case{308, {}, absl::StatusCode::kUnavailable},  // it takes nothing
+        Case{308, {}, absl::StatusCode::kUnavailable},  // the server accepts nothing
         Case{200, {}, absl::StatusCode::kDataLoss},
         Case{403, {}, absl::StatusCode::kPermissionDenied}}) {
     bool cancelled = false;

@@ -21,7 +21,7 @@ struct Deleter {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
-// Else OpenSSL asks on the terminal.
+// Without this callback OpenSSL prompts on the terminal.
 int NoPassPhrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) { return 0; }
 
 absl::StatusOr<std::unique_ptr<EVP_PKEY, Deleter>> ReadKey(absl::string_view pem) {
@@ -35,7 +35,8 @@ absl::StatusOr<std::unique_ptr<EVP_PKEY, Deleter>> ReadKey(absl::string_view pem
   }
   ERR_clear_error();
   if (key == nullptr || EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA) {
-    return absl::InvalidArgumentError("the private key is no RSA key in PEM without a pass phrase");
+    return absl::InvalidArgumentError(
+        "the private key is not an RSA key in PEM without a passphrase");
   }
   return key;
 }

@@ -1,4 +1,4 @@
-// Signed assertions (JSON Web Tokens): how a service account says who it is.
+// Signed JSON Web Tokens, with which a service account authenticates.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace muster::storage {
 
-// The token of a header and claims, both JSON, signed with an RSA key (RS256). InvalidArgument when
-// `private_key` is none in PEM, or one with a pass phrase; the message holds nothing of it.
+// Returns the token of a header and claims, both JSON, signed with an RSA key (RS256). Returns
+// InvalidArgument if `private_key` is not an RSA key in PEM or has a passphrase; the message
+// contains nothing of the key.
 absl::StatusOr<std::string> SignJwt(absl::string_view header, absl::string_view claims,
                                     absl::string_view private_key);
 

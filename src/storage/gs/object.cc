@@ -36,8 +36,7 @@ absl::StatusOr<GsObject> ParseObject(const Url& url, const nlohmann::json& json)
   GsObject object{.info = {.url = url}, .generation = TextMember(json, "generation")};
   MUSTER_ASSIGN_OR_RETURN(object.info.bytes, ParseSize(url, TextMember(json, "size")));
   if (object.generation.empty()) {
-    return absl::DataLossError(
-        absl::StrCat(url.ToString(), ": the server does not tell its generation"));
+    return absl::DataLossError(absl::StrCat(url.ToString(), ": the server reports no generation"));
   }
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, TextMember(json, "updated"), &object.info.modified,

@@ -1,4 +1,4 @@
-// What Google Cloud Storage tells of an object.
+// The metadata of an object of Google Cloud Storage.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace muster::storage {
 
-// Those of its members that ParseObject() reads, as a request asks for them.
+// The members that ParseObject() reads, for the `fields` parameter of a request.
 inline constexpr char kObjectFields[] = "name,size,updated,md5Hash,crc32c,generation";
 
 struct GsObject {
   FileInfo info;
-  std::string generation;  // of two objects of a name another one
+  std::string generation;  // changes whenever the object is replaced
   std::optional<uint32_t> crc32c;
 };
 
-// DataLoss when it is none.
+// Returns DataLoss if the JSON is not an object's metadata.
 absl::StatusOr<GsObject> ParseObject(const Url& url, const nlohmann::json& json);
 
-// A check sum as it stands there: the four bytes, highest first, in base 64.
+// Returns a checksum as the API encodes it: four bytes, big-endian, in base64.
 std::string FormatCrc32c(uint32_t crc);
 
 }  // namespace muster::storage

@@ -41,7 +41,7 @@ std::optional<uint32_t> RangeSums::Add(int64_t offset, absl::string_view bytes) 
 }
 
 absl::StatusOr<net::Response> GsReader::Get(const std::string& range, net::BodySink& sink) {
-  // Objects that are kept compressed would else be sent without that, in ranges of their own.
+  // Without Accept-Encoding, the server decompresses gzip objects and ignores the range.
   const GsRequest request{.url = url(),
                           .query = {{"alt", "media"}, {"ifGenerationMatch", generation_}},
                           .headers = {{"Range", range}, {"Accept-Encoding", "gzip"}},
@@ -59,7 +59,7 @@ absl::Status GsReader::Check(int64_t offset, absl::string_view bytes) {
   const std::optional<uint32_t> crc = sums_.Add(offset, bytes);
   if (!crc.has_value() || *crc == *crc32c_) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      url().ToString(), ": what came has another check sum than the storage tells; try again"));
+      url().ToString(), ": the downloaded bytes do not match the storage's checksum; try again"));
 }
 
 }  // namespace muster::storage

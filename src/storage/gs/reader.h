@@ -13,13 +13,13 @@
 
 namespace muster::storage {
 
-// The check sum of a file that is read piece by piece, in any order. Thread-safe.
+// Computes the checksum of a file that is read in pieces, in any order. Thread-safe.
 class RangeSums {
  public:
   explicit RangeSums(int64_t size) : size_(size) {}
 
-  // That of the whole, each time that all of it has come; pieces that overlap with others, or are
-  // too many, do not count.
+  // Adds a piece. Returns the checksum of the whole file each time that it is complete. Ignores
+  // pieces that overlap others, and all when there are too many.
   std::optional<uint32_t> Add(int64_t offset, absl::string_view bytes);
 
  private:
@@ -30,11 +30,12 @@ class RangeSums {
 
   const int64_t size_;
   absl::Mutex mutex_;
-  std::map<int64_t, Range> ranges_ ABSL_GUARDED_BY(mutex_);  // by their begin; none touch
+  // Keyed by offset. Adjacent ranges are merged.
+  std::map<int64_t, Range> ranges_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Bound to the generation that was opened. Who reads all of it, at once or in pieces, has it
-// checked: DataLoss when it is not what the server has a check sum of.
+// Reads the generation that was opened. When all of the object has been read, in one or several
+// pieces, checks it and returns DataLoss if its checksum differs from the server's.
 class GsReader final : public ObjectReader {
  public:
   GsReader(GsClient& client, const GsObject& object)

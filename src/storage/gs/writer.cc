@@ -17,7 +17,7 @@ namespace {
 
 using To = GsRequest::To;
 
-constexpr int kGoOn = 308;
+constexpr int kResumeIncomplete = 308;
 
 std::string RandomWord() {
   std::random_device random;
@@ -26,15 +26,16 @@ std::string RandomWord() {
   return word;
 }
 
-// The value of Content-Range for `size` bytes from `begin` on, of `total`; -1: not known yet.
+// Returns a Content-Range header for `size` bytes at `begin`; `total` is -1 if not known yet.
 std::string ContentRange(int64_t begin, int64_t size, int64_t total) {
   const std::string range = size == 0 ? "*" : absl::StrCat(begin, "-", begin + size - 1);
   return absl::StrCat("bytes ", range, "/", total < 0 ? "*" : absl::StrCat(total));
 }
 
-// Whether it is not known how much of a request's body has arrived.
+// Returns whether it is unknown how much of the request body the server received.
 bool IsLost(const absl::StatusOr<net::Response>& response) {
-  return response.ok() ? net::MayPass(response->status) : absl::IsUnavailable(response.status());
+  return response.ok() ? net::IsRetryableStatus(response->status)
+                       : absl::IsUnavailable(response.status());
 }
 
 }  // namespace
@@ -64,24 +65,26 @@ absl::Status GsWriter::Begin() {
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_.Send(request));
   MUSTER_RETURN_IF_ERROR(GsClient::ErrorOf(request, response));
   const absl::string_view session = response.Header("Location");
+  // The address authorizes the upload, so it must not leave an encrypted connection.
   const bool safe = !absl::StartsWith(client_.options().endpoint, "https://") ||
                     absl::StartsWith(session, "https://");
   if (session.empty() || !safe) {
-    return absl::DataLossError(absl::StrCat(url().ToString(), ": the server names no upload"));
+    return absl::DataLossError(
+        absl::StrCat(url().ToString(), ": the server returned no upload address"));
   }
   session_ = std::string(session);
   return absl::OkStatus();
 }
 
 absl::StatusOr<net::Response> GsWriter::Put(absl::string_view bytes, const std::string& range,
-                                            bool repeatable) {
+                                            bool idempotent) {
   GsRequest request{.method = "PUT",
                     .to = To::kSession,
                     .url = url(),
                     .headers = {{"Content-Range", range}, {"Content-Type", kContentType}},
                     .body = bytes,
                     .session = session_,
-                    .repeatable = repeatable};
+                    .idempotent = idempotent};
   if (!absl::EndsWith(range, "/*")) {
     request.headers.emplace_back("X-Goog-Hash", absl::StrCat("crc32c=", FormatCrc32c(crc_)));
   }
@@ -92,13 +95,13 @@ absl::StatusOr<int64_t> GsWriter::Received(const net::Response& response, int64_
                                            int64_t to) const {
   if (response.status == 404 || response.status == 410) {
     return absl::UnavailableError(
-        absl::StrCat(url().ToString(), ": the server has forgotten the upload; begin again"));
+        absl::StrCat(url().ToString(), ": the upload has expired on the server; start again"));
   }
   if (response.ok()) {
     return absl::DataLossError(
-        absl::StrCat(url().ToString(), ": the server ends the upload before its end; begin again"));
+        absl::StrCat(url().ToString(), ": the server completed the upload too early; start again"));
   }
-  if (response.status != kGoOn) {
+  if (response.status != kResumeIncomplete) {
     return GsClient::ErrorOf({.to = To::kSession, .url = url()}, response);
   }
   absl::string_view range = response.Header("Range");
@@ -107,7 +110,7 @@ absl::StatusOr<int64_t> GsWriter::Received(const net::Response& response, int64_
                                             absl::SimpleAtoi(range, &last) && last >= 0);
   if (!understood || last >= to || last + 1 < from) {
     return absl::DataLossError(
-        absl::StrCat(url().ToString(), ": the server lost what was sent before; begin again"));
+        absl::StrCat(url().ToString(), ": the server lost parts of the upload; start again"));
   }
   return last + 1;
 }
@@ -117,24 +120,25 @@ absl::Status GsWriter::Transfer(absl::string_view part, bool last) {
   const int64_t total = last ? end : -1;
   for (int idle = 0; last || sent_ < end;) {
     part.remove_prefix(part.size() - static_cast<size_t>(end - sent_));
-    auto response = Put(part, ContentRange(sent_, end - sent_, total), /*repeatable=*/false);
+    auto response = Put(part, ContentRange(sent_, end - sent_, total), /*idempotent=*/false);
     const bool lost = IsLost(response);
     if (lost) {
       const net::Response answer = response.ok() ? *response : net::Response{};
-      if (!client_.WaitAfter(++idle, answer)) {
+      if (!client_.WaitBeforeRetry(++idle, answer)) {
         MUSTER_RETURN_IF_ERROR(response.status());
         return GsClient::ErrorOf({.to = To::kSession, .url = url()}, answer);
       }
-      response = Put("", ContentRange(0, 0, total), /*repeatable=*/true);
+      // An empty PUT queries how many bytes the server has.
+      response = Put("", ContentRange(0, 0, total), /*idempotent=*/true);
     }
     MUSTER_RETURN_IF_ERROR(response.status());
     if (response->ok() && last) return Verify(*response, end);
     MUSTER_ASSIGN_OR_RETURN(const int64_t received, Received(*response, sent_, end));
     if (received > sent_) {
       idle = 0;
-    } else if (!lost && !client_.WaitAfter(++idle, *response)) {
+    } else if (!lost && !client_.WaitBeforeRetry(++idle, *response)) {
       return absl::UnavailableError(
-          absl::StrCat(url().ToString(), ": the server takes no more of it; try again later"));
+          absl::StrCat(url().ToString(), ": the server accepts no more bytes; try again later"));
     }
     sent_ = received;
   }

@@ -1,4 +1,5 @@
-// Writes an object of Google Cloud Storage: small ones at once, large ones by a resumable upload.
+// Writes an object of Google Cloud Storage: small ones in one request, large ones with a resumable
+// upload.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,10 @@
 
 namespace muster::storage {
 
-// An upload goes on where the server says when a connection is lost, and is cancelled on failure.
-// What must not replace anything is always uploaded that way: it can be asked whether it has
-// succeeded when the answer was lost. The server checks what it has received by its CRC-32C before
-// the object appears, and we compare that which it then tells.
+// After a lost connection, an upload resumes at the offset that the server reports. It is cancelled
+// on failure. IfExists::kFail always uses a resumable upload, since its outcome can be queried when
+// the response was lost. The server checks the CRC-32C before the object becomes visible; the
+// writer also checks the one in the response.
 class GsWriter final : public PartWriter {
  public:
   GsWriter(GsClient& client, Url url, IfExists if_exists)
@@ -29,22 +30,22 @@ class GsWriter final : public PartWriter {
   absl::Status SendWhole(absl::string_view content) override;
   void Abort() override;
 
-  // Opens the upload's session.
+  // Starts a resumable upload.
   absl::Status Begin();
-  // Sends what comes next, as often as it takes.
+  // Sends the next part, with retries.
   absl::Status Transfer(absl::string_view part, bool last);
   absl::StatusOr<net::Response> Put(absl::string_view bytes, const std::string& range,
-                                    bool repeatable);
-  // How much the server has, between `from` and `to`.
+                                    bool idempotent);
+  // Returns how many bytes the server has, between `from` and `to`.
   absl::StatusOr<int64_t> Received(const net::Response& response, int64_t from, int64_t to) const;
-  // Compares what the server has with what was sent; removes what is not the same.
+  // Compares the object with what was sent; deletes it if they differ.
   absl::Status Verify(const net::Response& response, int64_t bytes);
 
   GsClient& client_;
   const IfExists if_exists_;
-  std::string session_;  // its address; "" when there is none
-  int64_t sent_ = 0;     // parts that are there
-  uint32_t crc_ = 0;     // of all that was given
+  std::string session_;  // the address of the upload; "" if there is none
+  int64_t sent_ = 0;     // bytes that the server has
+  uint32_t crc_ = 0;     // of all bytes so far
 };
 
 }  // namespace muster::storage

@@ -22,7 +22,7 @@ using testing::Not;
 // A server that this test plays.
 class HdfsAnswersTest : public testing::Test {
  protected:
-  // All that is asked for is answered so.
+  // Sends this response to every request.
   absl::Status StatusFor(int status, const std::string& body) {
     net::TestServer server([&](net::Exchange& exchange) { exchange.Reply(status, body); });
     return FilesWith({})->Stat(At(server, "/a")).status();
@@ -121,7 +121,7 @@ TEST_F(HdfsAnswersTest, AGatewayCanBeReadFrom) {
 }
 
 TEST_F(HdfsAnswersTest, ARenameThatIsRefusedIsNoSuccess) {
-  // As HttpFS does, which knows no rename options.
+  // Like HttpFS, which ignores rename options.
   net::TestServer server([&](net::Exchange& exchange) {
     const std::string& target = exchange.target();
     if (absl::StrContains(target, "op=RENAME")) return exchange.Reply(200, R"({"boolean":false})");

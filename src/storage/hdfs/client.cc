@@ -30,58 +30,58 @@ struct Meaning {
   absl::string_view advice;
 };
 
-// The rest are Unavailable: WebHDFS answers 403 to whatever went wrong.
+// All others map to Unavailable: WebHDFS responds 403 to any kind of failure.
 constexpr Meaning kMeanings[] = {
     {"AccessControlException", absl::StatusCode::kPermissionDenied,
      "this user may not do that; set HADOOP_USER_NAME, or ask the owner"},
     {"AuthorizationException", absl::StatusCode::kPermissionDenied,
-     "this user may not do that; ask who runs the cluster"},
+     "this user may not do that; ask the cluster's administrator"},
     {"SecurityException", absl::StatusCode::kUnauthenticated,
-     "the cluster does not accept who we are; set HADOOP_USER_NAME or MUSTER_HDFS_TOKEN"},
+     "the cluster rejected the user or token; set HADOOP_USER_NAME or MUSTER_HDFS_TOKEN"},
     {"InvalidToken", absl::StatusCode::kUnauthenticated,
-     "the token is not valid, or not any more; put a new one into MUSTER_HDFS_TOKEN"},
-    {"FileAlreadyExistsException", absl::StatusCode::kAlreadyExists, "is there already"},
+     "the token is invalid or has expired; set a new one in MUSTER_HDFS_TOKEN"},
+    {"FileAlreadyExistsException", absl::StatusCode::kAlreadyExists, "already exists"},
     {"ParentNotDirectoryException", absl::StatusCode::kFailedPrecondition,
-     "a file stands where a folder is needed; choose another name"},
+     "a parent is a file, not a folder; choose another name"},
     {"PathIsNotEmptyDirectoryException", absl::StatusCode::kFailedPrecondition,
-     "is a folder with files in it"},
+     "the folder is not empty"},
     {"StandbyException", absl::StatusCode::kUnavailable,
      "this namenode is a standby; name the active one, or all of them in MUSTER_HDFS_NAMENODES"},
     {"SafeModeException", absl::StatusCode::kUnavailable,
-     "the namenode is in safe mode; wait until it has left it (hdfs dfsadmin -safemode get)"},
+     "the namenode is in safe mode; wait until it leaves it (hdfs dfsadmin -safemode get)"},
     {"RetriableException", absl::StatusCode::kUnavailable, "the namenode is not ready; try again"},
     {"AlreadyBeingCreatedException", absl::StatusCode::kUnavailable,
-     "somebody is still writing it; try again"},
+     "another client is still writing it; try again"},
     {"RecoveryInProgressException", absl::StatusCode::kUnavailable,
      "HDFS is still recovering it; try again"},
     {"DSQuotaExceededException", absl::StatusCode::kResourceExhausted,
-     "the folder's quota is used up; make room, or raise it"},
+     "the folder's space quota is exceeded; delete files, or raise it"},
     {"NSQuotaExceededException", absl::StatusCode::kResourceExhausted,
-     "the folder has as many files as its quota allows; make room, or raise it"},
+     "the folder's file quota is exceeded; delete files, or raise it"},
     {"QuotaExceededException", absl::StatusCode::kResourceExhausted,
-     "the folder's quota is used up; make room, or raise it"},
+     "the folder's quota is exceeded; delete files, or raise it"},
     {"InvalidPathException", absl::StatusCode::kInvalidArgument,
-     "HDFS has no such names (a colon is not allowed); choose another"},
+     "HDFS does not allow this name (for example a colon); choose another"},
     {"PathComponentTooLongException", absl::StatusCode::kInvalidArgument,
      "the name is too long; choose another"},
     {"UnsupportedOperationException", absl::StatusCode::kUnimplemented,
-     "this server cannot do that"},
+     "this server does not support the operation"},
     {"IllegalArgumentException", absl::StatusCode::kInvalidArgument,
      "the server does not understand the request"},
 };
 
 absl::Status NotWebHdfs(const Url& url, absl::string_view what) {
   return absl::FailedPreconditionError(absl::StrCat(
-      url.ToString(), ": ", what, "; give the port of the namenode's web server, 9870 unless it ",
-      "was changed (dfs.namenode.http-address)"));
+      url.ToString(), ": ", what, "; use the port of the namenode's web server, by default 9870 ",
+      "(dfs.namenode.http-address)"));
 }
 
-// The sign of an RPC server's answer to a GET.
+// Hadoop's RPC server responds to an HTTP GET with this text.
 bool IsRpcServer(const net::Response& response) {
   return absl::StrContains(response.body, "Hadoop IPC port");
 }
 
-// Another namenode may do it, or this one soon.
+// Returns whether another namenode, or this one later, may serve the request.
 bool IsNotReady(const absl::StatusOr<net::Response>& response) {
   if (!response.ok() || response->ok()) return false;
   const auto exception = ParseHdfsException(response->body);
@@ -94,42 +94,41 @@ bool IsUnavailable(const absl::StatusOr<net::Response>& response) {
   return response->status >= 400 && absl::IsUnavailable(net::StatusOf(*response));
 }
 
-// Why there was no answer.
+// Adds the likely cause to the error of a request without a response.
 absl::Status Explain(const Url& url, const absl::Status& status) {
   if (absl::StrContains(status.message(), "HTTP/0.9")) {
-    return NotWebHdfs(url, "what answers there does not speak HTTP");
+    return NotWebHdfs(url, "the server there does not speak HTTP");
   }
   const bool rpc = absl::EndsWith(url.place, ":8020") || absl::EndsWith(url.place, ":9000");
   const absl::string_view advice =
-      rpc ? "; this is usually the port of Hadoop's RPC; that of the web server, 9870, is needed"
-          : "";
+      rpc ? "; this is usually Hadoop's RPC port; use that of the web server, by default 9870" : "";
   return absl::Status(status.code(), absl::StrCat(url.ToString(), ": ", status.message(), advice));
 }
 
-// What a server could take for another name must not be sent.
+// Rejects names that a server could normalize to another name.
 absl::Status CheckName(const Url& url) {
   if (!IsUtf8(url.name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Printable(url.ToString()), ": names in HDFS are UTF-8, and this is not"));
+        absl::StrCat(Printable(url.ToString()), ": names in HDFS must be UTF-8"));
   }
   const std::vector<absl::string_view> parts = absl::StrSplit(url.name, '/');
   for (size_t i = 1; i < parts.size(); ++i) {
     const bool last = i + 1 == parts.size();
     if ((parts[i].empty() && !last) || parts[i] == "." || parts[i] == "..") {
       return absl::InvalidArgumentError(absl::StrCat(
-          url.ToString(), ": a part of the name is empty, '.' or '..', which HDFS does not have"));
+          url.ToString(), ": a component of the name is empty, '.' or '..', which HDFS rejects"));
     }
   }
   return absl::OkStatus();
 }
 
-// "host:port" of a URL, which says nothing secret.
+// Returns "host:port" of a URL. The rest may contain a token.
 std::string ServerOf(absl::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
-  return net::ServerWords(url.substr(0, url.find_first_of("/?#")));
+  return net::ServerMessage(url.substr(0, url.find_first_of("/?#")));
 }
 
-// Of this process; "" when it has none.
+// Returns the user of this process; "" if it has no name.
 std::string UserName() {
   std::array<char, 4096> room{};
   passwd entry{};
@@ -145,9 +144,9 @@ absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
     auto& nodes = options.namenodes[parts.first];
     nodes = absl::StrSplit(parts.second, ',', absl::SkipEmpty());
     if (parts.first.empty() || nodes.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("MUSTER_HDFS_NAMENODES says '",
-                                                     net::ServerWords(cluster),
-                                                     "'; write it as cluster=host:9870,host:9870"));
+      return absl::InvalidArgumentError(absl::StrCat("MUSTER_HDFS_NAMENODES contains '",
+                                                     net::ServerMessage(cluster),
+                                                     "'; expected cluster=host:9870,host:9870"));
     }
   }
   return absl::OkStatus();
@@ -164,7 +163,7 @@ absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const Variables& variable
   const std::string https = variables("MUSTER_HDFS_HTTPS");
   if (!https.empty() && https != "true" && https != "false") {
     return absl::InvalidArgumentError(absl::StrCat(
-        "MUSTER_HDFS_HTTPS is '", net::ServerWords(https), "'; set it to true or false"));
+        "MUSTER_HDFS_HTTPS is '", net::ServerMessage(https), "'; set it to true or false"));
   }
   options.https = https == "true";
   MUSTER_RETURN_IF_ERROR(ParseNamenodes(variables("MUSTER_HDFS_NAMENODES"), options));
@@ -205,7 +204,7 @@ absl::StatusOr<std::string> HdfsClient::Token() const {
   auto token = ReadFile(options_.token_file, kMaxToken);
   if (!token.ok()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the token that MUSTER_HDFS_TOKEN_FILE names cannot be read: ", token.status().message()));
+        "cannot read the token that MUSTER_HDFS_TOKEN_FILE names: ", token.status().message()));
   }
   absl::StripAsciiWhitespace(&*token);
   return token;
@@ -253,7 +252,7 @@ void HdfsClient::Prefer(const std::string& place, size_t node) {
   preferred_[place] = node;
 }
 
-absl::StatusOr<net::Response> HdfsClient::Ask(const HdfsRequest& request) {
+absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
   MUSTER_RETURN_IF_ERROR(CheckName(request.url));
   MUSTER_ASSIGN_OR_RETURN(const std::string query, QueryOf(request));
   const std::string path =
@@ -270,8 +269,8 @@ absl::StatusOr<net::Response> HdfsClient::Ask(const HdfsRequest& request) {
                                .url = nodes[node] + path,
                                .sink = request.sink,
                                .max_response_bytes = request.max_response_bytes,
-                               .repeatable = !several});
-    // A namenode alone has been tried often enough by then, but one that is not ready.
+                               .idempotent = !several});
+    // The HTTP client has already retried a single namenode, except one that is not ready.
     const bool next = IsNotReady(response) || (several && IsUnavailable(response));
     if (next && several) Prefer(place, node + 1);
     const bool round = tries % nodes.size() == 0;
@@ -284,26 +283,26 @@ absl::StatusOr<net::Response> HdfsClient::Ask(const HdfsRequest& request) {
 absl::StatusOr<net::Response> HdfsClient::Transfer(const HdfsRequest& request) {
   HdfsRequest first = request;
   first.body = "";
-  MUSTER_ASSIGN_OR_RETURN(net::Response named, Ask(first));
-  // A gateway (HttpFS) reads by itself.
+  MUSTER_ASSIGN_OR_RETURN(net::Response named, Send(first));
+  // An HttpFS gateway serves reads without a redirect.
   if (named.ok() && request.sink != nullptr) return named;
   const std::string location(named.Header("Location"));
   if (named.status < 300 || named.status >= 400 || location.empty()) {
     MUSTER_RETURN_IF_ERROR(ErrorOf(request.url, named));
-    return NotWebHdfs(request.url, "the namenode names no datanode");
+    return NotWebHdfs(request.url, "the namenode did not redirect to a datanode");
   }
   const bool https = absl::StartsWithIgnoreCase(location, "https://");
   if (!https && (options_.https || !absl::StartsWithIgnoreCase(location, "http://"))) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        request.url.ToString(), ": the namenode sends us to a datanode without https (",
-        ServerOf(location), "), or to none; see dfs.http.policy"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(request.url.ToString(), ": the namenode redirected to ", ServerOf(location),
+                     ", which is not an https datanode; see dfs.http.policy"));
   }
   if (request.sink != nullptr) MUSTER_RETURN_IF_ERROR(request.sink->Rewind());
   net::Request second{.method = request.method,
                       .url = location,
                       .body = request.body,
                       .sink = request.sink,
-                      .repeatable = false};
+                      .idempotent = false};
   if (request.method != "GET") {
     second.headers.emplace_back("Content-Type", "application/octet-stream");
   }
@@ -322,23 +321,24 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
   const absl::Status status = net::StatusOf(response);
   const auto exception = ParseHdfsException(response.body);
   if (!exception.has_value()) {
-    if (IsRpcServer(response)) return NotWebHdfs(url, "that is the port of Hadoop's RPC");
+    if (IsRpcServer(response)) return NotWebHdfs(url, "this is Hadoop's RPC port");
     if (response.status == 401) {
       return absl::UnauthenticatedError(
-          absl::StrCat(name, ": the cluster wants Kerberos; get a delegation token and set ",
-                       "MUSTER_HDFS_TOKEN (docs/storage.md says how)"));
+          absl::StrCat(name, ": the cluster requires Kerberos; get a delegation token and set ",
+                       "MUSTER_HDFS_TOKEN (see docs/storage.md)"));
     }
     const bool redirects = response.status < 400;
     if (!redirects && (absl::IsUnavailable(status) || absl::IsResourceExhausted(status))) {
       return Annotate(status, name);
     }
-    return NotWebHdfs(
-        url, absl::StrCat("what answers there is no WebHDFS (HTTP ", response.status, ")"));
+    return NotWebHdfs(url,
+                      absl::StrCat("the server there is not WebHDFS (HTTP ", response.status, ")"));
   }
   if (exception->name == "FileNotFoundException") return Absent(url);
+  // Some servers quote the token in their message.
   const std::string token = Token().value_or("");
   const bool secret = !token.empty() && absl::StrContains(exception->message, token);
-  const std::string words = secret ? "" : net::ServerWords(exception->message);
+  const std::string words = secret ? "" : net::ServerMessage(exception->message);
   const auto* meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
                                      [&](const auto& m) { return m.exception == exception->name; });
   if (meaning != std::end(kMeanings)) {
@@ -346,17 +346,17 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
                         absl::StrCat(name, ": ", meaning->advice, " (", meaning->exception,
                                      words.empty() ? "" : ": ", words, ")"));
   }
-  return absl::UnavailableError(absl::StrCat(name, ": the server answers ",
-                                             net::ServerWords(exception->name),
+  return absl::UnavailableError(absl::StrCat(name, ": the server responded ",
+                                             net::ServerMessage(exception->name),
                                              words.empty() ? "" : ": ", words));
 }
 
 absl::StatusOr<HdfsStatus> HdfsClient::Lookup(const Url& url) {
-  MUSTER_ASSIGN_OR_RETURN(const net::Response response, Ask({.url = url, .op = "GETFILESTATUS"}));
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response, Send({.url = url, .op = "GETFILESTATUS"}));
   if (IsAbsence(response)) return Absent(url);
   MUSTER_RETURN_IF_ERROR(ErrorOf(url, response));
   const auto status = ParseHdfsStatus(response.body);
-  if (!status.ok()) return NotWebHdfs(url, "what answers there is no WebHDFS");
+  if (!status.ok()) return NotWebHdfs(url, "the server there is not WebHDFS");
   return status;
 }
 
@@ -364,23 +364,23 @@ absl::Status HdfsClient::Rename(const Url& from, const HdfsStatus& file, const U
                                 IfExists if_exists) {
   const bool replace = if_exists == IfExists::kReplace;
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
-                          Ask({.method = "PUT",
-                               .url = from,
-                               .op = "RENAME",
-                               .query = {{"destination", to.name},
-                                         {"renameoptions", replace ? "OVERWRITE" : "NONE"}}}));
+                          Send({.method = "PUT",
+                                .url = from,
+                                .op = "RENAME",
+                                .query = {{"destination", to.name},
+                                          {"renameoptions", replace ? "OVERWRITE" : "NONE"}}}));
   const absl::Status status = ErrorOf(to, response);
   const bool refused = ParseHdfsBoolean(response.body) == false;
   if (status.ok() && !refused) return absl::OkStatus();
-  // The answer to an earlier try may have been lost.
+  // An earlier attempt may have succeeded although its response was lost.
   const auto there = Lookup(to);
   if (there.ok() && there->IsSame(file)) return absl::OkStatus();
   if (there.ok() && there->kind == HdfsStatus::Kind::kFolder) return NotAFileName(to);
   if (there.ok() && !replace) return Exists(to);
   if (!status.ok()) return status;
   return absl::UnimplementedError(absl::StrCat(
-      to.ToString(), ": this server cannot replace a file at once (an HttpFS gateway?); use the ",
-      "namenode's own WebHDFS"));
+      to.ToString(), ": this server cannot replace a file atomically (an HttpFS gateway?); use ",
+      "the namenode's own WebHDFS"));
 }
 
 }  // namespace muster::storage

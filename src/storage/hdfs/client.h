@@ -1,4 +1,4 @@
-// Requests to HDFS over WebHDFS, and what its answers mean.
+// A client of HDFS over WebHDFS.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@ namespace muster::storage {
 
 struct HdfsOptions {
   bool https = false;
-  std::string user;        // who we say we are; "": nobody
-  std::string token;       // a delegation token, instead of the user
-  std::string token_file;  // or where it stands; read again for every request
-  // Of clusters with several namenodes: their host:port by the name that URLs have.
+  std::string user;        // sent as user.name; "" for none
+  std::string token;       // a delegation token, sent instead of the user
+  std::string token_file;  // a file with the token; read for every request
+  // For clusters with several namenodes: host:port of each, by the name used in URLs.
   std::map<std::string, std::vector<std::string>> namenodes;
-  int64_t chunk_bytes = 16 << 20;  // what is sent, and repeated, at a time
+  int64_t chunk_bytes = 16 << 20;  // the unit of sending and of retrying
   net::HttpOptions http;
 
-  // HADOOP_USER_NAME, else the user of this process; MUSTER_HDFS_TOKEN, MUSTER_HDFS_TOKEN_FILE;
-  // MUSTER_HDFS_HTTPS; MUSTER_HDFS_NAMENODES: "cluster=host:port,host:port", several with spaces
-  // between them.
+  // Reads HADOOP_USER_NAME (default: the user of this process), MUSTER_HDFS_TOKEN,
+  // MUSTER_HDFS_TOKEN_FILE, MUSTER_HDFS_HTTPS and MUSTER_HDFS_NAMENODES, a space-separated list of
+  // "cluster=host:port,host:port".
   static absl::StatusOr<HdfsOptions> FromVariables(const Variables& variables);
 };
 
 struct HdfsRequest {
   std::string method = "GET";
-  Url url;  // a slash at its end is not sent
+  Url url;  // a trailing slash is not sent
   std::string op;
   std::vector<std::pair<std::string, std::string>> query;  // not encoded
-  absl::string_view body;                                  // of Transfer() alone
+  absl::string_view body;                                  // for Transfer() only
   net::BodySink* sink = nullptr;
   int64_t max_response_bytes = 16 << 20;
 };
@@ -50,19 +50,19 @@ class HdfsClient {
   HdfsClient(HdfsOptions options, std::unique_ptr<net::HttpClient> http)
       : options_(std::move(options)), http_(std::move(http)) {}
 
-  // The namenode's answer. Of several that one is asked which answered last; when it does not, or
-  // is a standby, the next.
-  absl::StatusOr<net::Response> Ask(const HdfsRequest& request);
-  // For OPEN, CREATE and APPEND: the namenode names a datanode, which is asked once; the body goes
-  // to it alone. Its answer, 2xx; else the error that it means.
+  // Returns the namenode's response. Starts with the namenode that responded last, and tries the
+  // next one if it does not respond or is a standby.
+  absl::StatusOr<net::Response> Send(const HdfsRequest& request);
+  // For OPEN, CREATE and APPEND: the namenode redirects to a datanode, which gets the request with
+  // the body, once. Returns the datanode's response if it is 2xx, else its error.
   absl::StatusOr<net::Response> Transfer(const HdfsRequest& request);
 
-  // Of a file or folder. NotFound when there is none.
+  // Returns the status of a file or folder, or NotFound.
   absl::StatusOr<HdfsStatus> Lookup(const Url& url);
-  // Moves `file`, which is at `from`, at once.
+  // Renames `file`, which is at `from`, atomically.
   absl::Status Rename(const Url& from, const HdfsStatus& file, const Url& to, IfExists if_exists);
 
-  // The error that an answer other than 2xx means.
+  // Returns the error of a response; OK for status 2xx.
   absl::Status ErrorOf(const Url& url, const net::Response& response) const;
 
   const HdfsOptions& options() const { return options_; }
@@ -80,13 +80,15 @@ class HdfsClient {
   std::map<std::string, size_t> preferred_ ABSL_GUARDED_BY(mutex_);  // by place
 };
 
-// Waits between the tries of one thing: each time longer, a random part of it.
+// Exponential backoff with jitter between the attempts of one operation.
 class HdfsBackoff {
  public:
   HdfsBackoff(const net::HttpOptions& options, int tries)
-      : options_(options), tries_(tries), end_(options.clock->Now() + options.retry.patience) {}
+      : options_(options),
+        tries_(tries),
+        end_(options.clock->Now() + options.retry.total_timeout) {}
 
-  // False, at once, when that was the last try.
+  // Sleeps and returns true, or returns false immediately if no attempt is left.
   bool Wait();
 
  private:
@@ -96,10 +98,10 @@ class HdfsBackoff {
   int done_ = 0;
 };
 
-// The name without the slash at its end.
+// Returns the URL without a trailing slash.
 Url WithoutSlash(const Url& url);
-// What is there is no file of this name because something above it is no folder, or it is not there
-// at all.
+// Returns whether the response means that the file does not exist, including the case that a parent
+// is not a folder.
 bool IsAbsence(const net::Response& response);
 
 }  // namespace muster::storage

@@ -14,8 +14,8 @@
 namespace muster::storage {
 namespace {
 
-constexpr size_t kLongestName = 8000;                  // HDFS's own limit
-constexpr int64_t kLargestListing = int64_t{1} << 28;  // of a server that has no pages
+constexpr size_t kMaxNameBytes = 8000;                  // HDFS's own limit
+constexpr int64_t kMaxListingBytes = int64_t{1} << 28;  // from a server without pages
 
 class HdfsReader final : public Reader {
  public:
@@ -24,7 +24,7 @@ class HdfsReader final : public Reader {
 
   int64_t size() const override { return file_.bytes; }
 
-  // What came is of the file that was opened if that is still there afterwards.
+  // WebHDFS reads by name. The bytes belong to the opened file if it is still there afterwards.
   absl::StatusOr<size_t> Read(int64_t offset, absl::Span<char> buffer) override {
     if (offset < 0) return NegativeOffset();
     if (offset >= file_.bytes || buffer.empty()) return 0;
@@ -44,19 +44,19 @@ class HdfsReader final : public Reader {
   }
 
  private:
-  absl::Status Fetch(int64_t offset, absl::Span<char> room) {
-    SpanSink sink(room);
+  absl::Status Fetch(int64_t offset, absl::Span<char> buffer) {
+    SpanSink sink(buffer);
     MUSTER_RETURN_IF_ERROR(client_
                                .Transfer({.url = url_,
                                           .op = "OPEN",
                                           .query = {{"offset", absl::StrCat(offset)},
-                                                    {"length", absl::StrCat(room.size())}},
+                                                    {"length", absl::StrCat(buffer.size())}},
                                           .sink = &sink})
                                .status());
-    if (sink.filled() == room.size()) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat(url_.ToString(), ": the datanode sends ",
-                                               sink.filled(), " of ", room.size(),
-                                               " bytes that it was asked for"));
+    if (sink.filled() == buffer.size()) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(url_.ToString(), ": the datanode sent ",
+                                               sink.filled(), " of ", buffer.size(),
+                                               " requested bytes"));
   }
 
   HdfsClient& client_;
@@ -107,9 +107,9 @@ absl::StatusOr<std::vector<HdfsStatus>> HdfsFileSystem::Entries(const Url& folde
   for (std::string after;;) {
     const bool pages = pages_;
     HdfsRequest request{.url = folder, .op = pages ? "LISTSTATUS_BATCH" : "LISTSTATUS"};
-    if (!pages) request.max_response_bytes = kLargestListing;
+    if (!pages) request.max_response_bytes = kMaxListingBytes;
     if (!after.empty()) request.query.emplace_back("startAfter", after);
-    MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_->Ask(request));
+    MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_->Send(request));
     if (IsAbsence(response)) return std::vector<HdfsStatus>{};
     const absl::Status status = client_->ErrorOf(folder, response);
     if (pages && after.empty() &&
@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<HdfsStatus>> HdfsFileSystem::Entries(const Url& folde
     if (page->remaining == 0) return entries;
     if (page->entries.empty() || entries.back().name <= after) {
       return absl::DataLossError(
-          absl::StrCat(folder.ToString(), ": the server's listing does not come to its end"));
+          absl::StrCat(folder.ToString(), ": the server's listing does not end"));
     }
     after = entries.back().name;
   }
@@ -139,12 +139,12 @@ absl::StatusOr<std::vector<FileInfo>> HdfsFileSystem::List(const Url& prefix, De
     MUSTER_ASSIGN_OR_RETURN(const std::vector<HdfsStatus> entries, Entries(folder));
     for (const HdfsStatus& entry : entries) {
       Url url = folder.Child(entry.name);
-      // A file lists itself, without a name.
+      // Listing a file returns the file itself, without a name.
       const bool hidden = entry.name.empty() || absl::StartsWith(entry.name, kTemporaryPrefix);
       if (hidden || !absl::StartsWith(url.name, prefix.name)) continue;
-      if (url.name.size() > kLongestName) {
+      if (url.name.size() > kMaxNameBytes) {
         return absl::DataLossError(
-            absl::StrCat(prefix.ToString(), ": the server lists a name without end"));
+            absl::StrCat(prefix.ToString(), ": the server lists a name that is too long"));
       }
       if (entry.kind == HdfsStatus::Kind::kFile) {
         found.push_back(InfoOf(url, entry));
@@ -171,7 +171,7 @@ absl::Status HdfsFileSystem::Delete(const Url& url) {
   if (folder && !url.NamesFolder()) return NotAFileName(url);
   if (!folder && url.NamesFolder()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
-                          client_->Ask({.method = "DELETE", .url = url, .op = "DELETE"}));
+                          client_->Send({.method = "DELETE", .url = url, .op = "DELETE"}));
   return IsAbsence(response) ? absl::OkStatus() : client_->ErrorOf(url, response);
 }
 
@@ -181,13 +181,13 @@ absl::Status HdfsFileSystem::Rename(const Url& from, const Url& to) {
   if (from.place != to.place) {
     return absl::UnimplementedError(absl::StrCat(to.ToString(), ": is in another cluster than ",
                                                  from.ToString(),
-                                                 "; copy it and delete the first"));
+                                                 "; copy it and delete the original"));
   }
   MUSTER_ASSIGN_OR_RETURN(const HdfsStatus file, client_->Lookup(from));
   if (file.kind != HdfsStatus::Kind::kFile) return Absent(from);
   const Url folder = to.WithName(to.name.substr(0, to.name.rfind('/') + 1));
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
-                          client_->Ask({.method = "PUT", .url = folder, .op = "MKDIRS"}));
+                          client_->Send({.method = "PUT", .url = folder, .op = "MKDIRS"}));
   MUSTER_RETURN_IF_ERROR(client_->ErrorOf(to, response));
   return client_->Rename(from, file, to, IfExists::kReplace);
 }

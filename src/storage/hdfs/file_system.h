@@ -10,13 +10,13 @@
 
 namespace muster::storage {
 
-// The port is that of the namenode's web server. What it hands out must not outlive it. A file
-// being written has a name of its own beside the one it will get (TemporaryName()), which List()
-// leaves out; a killed process leaves it behind. Folders stay when the last file in them is
-// deleted.
+// The port is that of the namenode's web server. Writes to a TemporaryName() in the target's
+// folder, which List() leaves out; a killed process leaves that file behind. A folder remains when
+// its last file is deleted.
+// REQUIRES: outlives the readers and writers that it returns.
 class HdfsFileSystem final : public FileSystem {
  public:
-  // With the settings that docs/storage.md tells of.
+  // Uses the settings described in docs/storage.md.
   static absl::StatusOr<std::unique_ptr<HdfsFileSystem>> FromVariables(const Variables& variables);
   explicit HdfsFileSystem(std::unique_ptr<HdfsClient> client) : client_(std::move(client)) {}
 
@@ -29,11 +29,12 @@ class HdfsFileSystem final : public FileSystem {
   absl::Status Rename(const Url& from, const Url& to) override;
 
  private:
-  // What is in a folder, page by page where the server can; nothing when it is none.
+  // Returns the entries of a folder, in pages if the server supports that; none if it does not
+  // exist.
   absl::StatusOr<std::vector<HdfsStatus>> Entries(const Url& folder);
 
   const std::unique_ptr<HdfsClient> client_;
-  std::atomic<bool> pages_ = true;  // the server knows LISTSTATUS_BATCH
+  std::atomic<bool> pages_ = true;  // false once the server rejected LISTSTATUS_BATCH
 };
 
 }  // namespace muster::storage

@@ -48,7 +48,7 @@ class Cluster {
   std::string Get(const std::string& target) {
     return http_->Do({.url = absl::StrCat("http://", place(), target)})->body;
   }
-  // What goes wrong from now on.
+  // Injects faults from now on.
   void Faults(const nlohmann::json& faults) {
     const std::string body = faults.dump();
     EXPECT_TRUE(http_
@@ -57,7 +57,7 @@ class Cluster {
                           .body = body})
                     .ok());
   }
-  // "namenode GETFILESTATUS", in the order of the requests.
+  // Returns the requests in order, such as "namenode GETFILESTATUS".
   std::vector<std::string> Log() {
     std::vector<std::string> lines;
     for (const auto& one : nlohmann::json::parse(Get("/control/log"))) {
@@ -101,7 +101,7 @@ class HdfsFaultTest : public testing::Test {
     const auto content = ReadWhole(*files_, cluster_.At(name));
     return content.ok() ? *content : absl::StrCat("!", content.status().message());
   }
-  // What is really in a folder, temporary files too.
+  // Returns the real content of a folder, including temporary files.
   size_t Entries(const std::string& folder) {
     const auto listing =
         nlohmann::json::parse(cluster_.Get("/webhdfs/v1" + folder + "?op=LISTSTATUS"));
@@ -124,7 +124,7 @@ TEST_F(HdfsFaultTest, AChunkThatIsLostIsWrittenAgain) {
              {{"kind", "exception"}, {"exception", "AlreadyBeingCreatedException"}},
              {{"kind", "stall"}}}) {
       nlohmann::json fault = how;
-      // libcurl needs seconds to see that a small body does not move.
+      // libcurl needs seconds to detect that a small body is stalled.
       const bool slow = how["kind"] == "stall";
       if (slow && op == std::string("CREATE")) continue;
       fault.update({{"where", "datanode"}, {"op", op}, {"times", slow ? 1 : 2}});
@@ -198,7 +198,7 @@ TEST_F(HdfsFaultTest, ALostAnswerToTheRenamingIsNoFailure) {
     EXPECT_EQ(Content("/d/a"), content);
     ASSERT_EQ(files_->Delete(cluster_.At("/d/a")), absl::OkStatus());
   }
-  // Another's file is not taken for ours.
+  // A file of another writer is not mistaken for ours.
   auto writer = *files_->OpenForWriting(cluster_.At("/d/a"), IfExists::kFail);
   ASSERT_EQ(writer->Append("mine"), absl::OkStatus());
   ASSERT_EQ(WriteWhole(*files_, cluster_.At("/d/a"), "hers"), absl::OkStatus());

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// A member of an object; null when there is none.
+// Returns a member of an object; null if there is none.
 const json* Find(const json* value, const char* name) {
   if (value == nullptr || !value->is_object()) return nullptr;
   const auto found = value->find(name);
@@ -25,7 +25,7 @@ std::string Text(const json* value) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : "";
 }
 
-// -1 when it is no number, or none that a size can be.
+// Returns -1 if the value is not a non-negative integer.
 int64_t Number(const json* value) {
   if (value == nullptr || !value->is_number_integer()) return -1;
   const auto number = value->get<int64_t>();
@@ -39,12 +39,12 @@ absl::StatusOr<HdfsStatus> StatusFrom(const json* value) {
                     .id = std::max<int64_t>(Number(Find(value, "fileId")), 0)};
   const std::string type = Text(Find(value, "type"));
   if (type.empty() || status.bytes < 0) {
-    return absl::DataLossError("the server describes a file without its type or size");
+    return absl::DataLossError("the server reports a file without type or size");
   }
   if (type == "FILE") status.kind = HdfsStatus::Kind::kFile;
   if (type == "DIRECTORY") status.kind = HdfsStatus::Kind::kFolder;
   if (absl::StrContains(status.name, '/') || status.name == "." || status.name == "..") {
-    return absl::DataLossError("the server lists a name that no file can have");
+    return absl::DataLossError("the server lists an invalid file name");
   }
   return status;
 }
@@ -66,7 +66,7 @@ absl::StatusOr<HdfsPage> ParseHdfsPage(absl::string_view text) {
   }
   const json* list = Find(statuses, "FileStatus");
   if (list == nullptr || !list->is_array() || page.remaining < 0) {
-    return absl::DataLossError("the server answers with something else than a listing");
+    return absl::DataLossError("the server's response is not a listing");
   }
   for (const json& one : *list) {
     MUSTER_ASSIGN_OR_RETURN(HdfsStatus status, StatusFrom(&one));

@@ -1,4 +1,4 @@
-// What WebHDFS says, in JSON.
+// The JSON responses of WebHDFS.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace muster::storage {
 struct HdfsStatus {
   enum class Kind { kFile, kFolder, kOther };
 
-  std::string name;  // within its folder; "" of what was asked for by its own name
+  std::string name;  // within its folder; "" in a response to GETFILESTATUS
   Kind kind = Kind::kOther;
   int64_t bytes = 0;
-  int64_t modified = 0;  // milliseconds since 1970
-  int64_t id = 0;        // never given twice; 0 when the server does not tell
+  int64_t modified = 0;  // milliseconds since the Unix epoch
+  int64_t id = 0;        // never reused; 0 if the server does not report it
 
-  // Whether it is still what it was, wherever it is.
+  // Returns whether this is the same, unchanged file, possibly renamed.
   bool IsSame(const HdfsStatus& other) const {
     return kind == other.kind && bytes == other.bytes && modified == other.modified &&
            id == other.id;
@@ -38,13 +38,13 @@ struct HdfsException {
   std::string message;  // its first line
 };
 
-// The answer to GETFILESTATUS. DataLoss when it is something else.
+// Parses the response to GETFILESTATUS, or returns DataLoss.
 absl::StatusOr<HdfsStatus> ParseHdfsStatus(absl::string_view json);
-// The answer to LISTSTATUS or LISTSTATUS_BATCH. DataLoss when it is something else.
+// Parses the response to LISTSTATUS or LISTSTATUS_BATCH, or returns DataLoss.
 absl::StatusOr<HdfsPage> ParseHdfsPage(absl::string_view json);
-// The answer to what went wrong; nullopt when it is something else.
+// Parses the response to a failed request; nullopt if it is something else.
 std::optional<HdfsException> ParseHdfsException(absl::string_view json);
-// {"boolean": …}; nullopt when it is something else.
+// Parses {"boolean": …}; nullopt if it is something else.
 std::optional<bool> ParseHdfsBoolean(absl::string_view json);
 
 }  // namespace muster::storage

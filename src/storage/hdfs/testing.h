@@ -1,4 +1,4 @@
-// For tests.
+// An HDFS client for tests.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace muster::storage {
 
-// Small pieces, and no waiting.
+// Uses small chunks and backoff without delay.
 inline std::unique_ptr<HdfsFileSystem> FilesWith(HdfsOptions options) {
   ForgetProxies();
   options.chunk_bytes = 1000;
-  options.http.sleep = [](absl::Duration) {};  // waits are not waited for
+  options.http.sleep = [](absl::Duration) {};
   options.http.stall_timeout = absl::Seconds(1);
   auto http = *net::HttpClient::Create(options.http);
   return std::make_unique<HdfsFileSystem>(std::make_unique<HdfsClient>(options, std::move(http)));

@@ -11,7 +11,7 @@
 namespace muster::storage {
 namespace {
 
-// HDFS gives a file up that a dead datanode was writing after a minute.
+// HDFS releases a file that a dead datanode was writing after a minute.
 constexpr int kTries = 12;
 
 Url TemporaryFor(const Url& url) {
@@ -31,7 +31,7 @@ HdfsWriter::~HdfsWriter() { Remove(); }
 
 void HdfsWriter::Remove() {
   if (!created_) return;
-  client_.Ask({.method = "DELETE", .url = temporary_, .op = "DELETE"}).status().IgnoreError();
+  client_.Send({.method = "DELETE", .url = temporary_, .op = "DELETE"}).status().IgnoreError();
   created_ = false;
 }
 
@@ -62,18 +62,18 @@ absl::Status HdfsWriter::TryChunk() {
   return client_.Transfer(request).status();
 }
 
-absl::Status HdfsWriter::CutBack() {
+absl::Status HdfsWriter::Truncate() {
   if (sent_ == 0) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(const net::Response response,
-                          client_.Ask({.method = "POST",
-                                       .url = temporary_,
-                                       .op = "TRUNCATE",
-                                       .query = {{"newlength", absl::StrCat(sent_)}}}));
-  // {"boolean": false} means that it will be so soon: until then nothing can be appended.
+                          client_.Send({.method = "POST",
+                                        .url = temporary_,
+                                        .op = "TRUNCATE",
+                                        .query = {{"newlength", absl::StrCat(sent_)}}}));
+  // {"boolean": false} means that truncation is in progress; until it is done, appending fails.
   return client_.ErrorOf(temporary_, response);
 }
 
-absl::Status HdfsWriter::AboutTarget(const absl::Status& status) const {
+absl::Status HdfsWriter::NameTarget(const absl::Status& status) const {
   return absl::Status(
       status.code(),
       absl::StrReplaceAll(status.message(), {{temporary_.ToString(), url_.ToString()}}));
@@ -83,37 +83,37 @@ absl::Status HdfsWriter::SendChunk() {
   HdfsBackoff backoff(client_.options().http, kTries);
   absl::Status status = TryChunk();
   while (absl::IsUnavailable(status) && backoff.Wait()) {
-    const absl::Status cut = CutBack();
+    const absl::Status cut = Truncate();
     if (!cut.ok() && !absl::IsUnavailable(cut)) break;
     status = cut.ok() ? TryChunk() : cut;
   }
   if (absl::IsAlreadyExists(status)) {
-    // It is not the temporary file, which would have been replaced.
+    // It is not the temporary file, which CREATE overwrites, but a parent.
     return absl::FailedPreconditionError(
-        absl::StrCat(url_.ToString(), ": a file stands where its folder is needed"));
+        absl::StrCat(url_.ToString(), ": a parent is a file, not a folder"));
   }
-  MUSTER_RETURN_IF_ERROR(AboutTarget(status));
+  MUSTER_RETURN_IF_ERROR(NameTarget(status));
   sent_ += static_cast<int64_t>(buffer_.size());
   buffer_.clear();
   return absl::OkStatus();
 }
 
-absl::StatusOr<HdfsStatus> HdfsWriter::Settle() {
+absl::StatusOr<HdfsStatus> HdfsWriter::AwaitLength() {
   HdfsBackoff backoff(client_.options().http, kTries);
   for (;;) {
     auto file = client_.Lookup(temporary_);
-    if (!file.ok()) return AboutTarget(file.status());
+    if (!file.ok()) return NameTarget(file.status());
     if (file->bytes == sent_) return file;
     if (file->bytes > sent_ || !backoff.Wait()) {
       return absl::DataLossError(absl::StrCat(url_.ToString(), ": the server has ", file->bytes,
-                                              " bytes where ", sent_, " were sent; try again"));
+                                              " of ", sent_, " bytes sent; try again"));
     }
   }
 }
 
 absl::Status HdfsWriter::Commit() {
   if (!buffer_.empty() || sent_ == 0) MUSTER_RETURN_IF_ERROR(SendChunk());
-  MUSTER_ASSIGN_OR_RETURN(const HdfsStatus file, Settle());
+  MUSTER_ASSIGN_OR_RETURN(const HdfsStatus file, AwaitLength());
   return client_.Rename(temporary_, file, url_, if_exists_);
 }
 

@@ -1,4 +1,4 @@
-// Writes a file of HDFS that appears whole.
+// Writes a file of HDFS atomically.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace muster::storage {
 
-// Chunks go to a temporary name in the same folder, the first creates it and the others are
-// appended; Close() renames it. A chunk whose connection is lost is written again: the first
-// creates the file anew, and before another one the file is cut back to what it had. (How much of a
-// lost chunk has arrived cannot be relied on: the datanode may still be writing.)
+// Writes chunks to a temporary file in the same folder: the first creates it, the others are
+// appended. Close() renames it. After a lost connection the chunk is written again: the first one
+// recreates the file; for the others the file is truncated to its earlier length first, since the
+// datanode may still be writing an unknown part of the lost chunk.
 class HdfsWriter final : public Writer {
  public:
   HdfsWriter(HdfsClient& client, Url url, IfExists if_exists);
@@ -26,12 +26,13 @@ class HdfsWriter final : public Writer {
  private:
   absl::Status SendChunk();
   absl::Status TryChunk();
-  absl::Status CutBack();
-  // Waits until the namenode knows of all that was sent.
-  absl::StatusOr<HdfsStatus> Settle();
+  // Truncates the temporary file to the chunks that were sent.
+  absl::Status Truncate();
+  // Waits until the namenode reports the full length.
+  absl::StatusOr<HdfsStatus> AwaitLength();
   absl::Status Commit();
-  // An error with the name that the user knows.
-  absl::Status AboutTarget(const absl::Status& status) const;
+  // Replaces the temporary name in an error message by the target's.
+  absl::Status NameTarget(const absl::Status& status) const;
   void Remove();
 
   HdfsClient& client_;
@@ -41,7 +42,7 @@ class HdfsWriter final : public Writer {
   const size_t chunk_bytes_;
   std::string buffer_;
   int64_t sent_ = 0;
-  bool created_ = false;  // the temporary file may be there
+  bool created_ = false;  // the temporary file may exist
   absl::Status status_;
 };
 

@@ -70,7 +70,7 @@ absl::Status MemoryFileSystem::Put(const Url& url, std::string content, IfExists
     if (name != url.name) bytes += static_cast<int64_t>(file.content->size());
   }
   if (bytes > capacity_) {
-    return absl::ResourceExhaustedError(absl::StrCat(url.ToString(), ": no room is left"));
+    return absl::ResourceExhaustedError(absl::StrCat(url.ToString(), ": no space left"));
   }
   const std::string md5 = Md5Hex(content);
   files_[url.name] = {std::make_shared<const std::string>(std::move(content)), clock_.Now(), md5};

@@ -14,8 +14,8 @@
 
 namespace muster::storage {
 
-// A double that behaves as a storage does. `capacity`: more bytes than that are a full disk. What
-// it hands out must not outlive it.
+// A fake storage. Returns ResourceExhausted when its files exceed `capacity` bytes.
+// REQUIRES: outlives the readers and writers that it returns.
 class MemoryFileSystem final : public FileSystem {
  public:
   explicit MemoryFileSystem(int64_t capacity = int64_t{1} << 40, const Clock& clock = Clock::Real())

@@ -25,7 +25,7 @@ constexpr Meaning kMeanings[] = {
     {"AccessDenied", absl::StatusCode::kPermissionDenied,
      "these credentials may not do that; ask the bucket's owner"},
     {"InvalidAccessKeyId", absl::StatusCode::kUnauthenticated,
-     "the access key is not known there; check AWS_ACCESS_KEY_ID, or the profile"},
+     "unknown access key; check AWS_ACCESS_KEY_ID, or the profile"},
     {"SignatureDoesNotMatch", absl::StatusCode::kUnauthenticated,
      "the secret key is wrong; check AWS_SECRET_ACCESS_KEY, or the profile"},
     {"ExpiredToken", absl::StatusCode::kUnauthenticated,
@@ -34,16 +34,16 @@ constexpr Meaning kMeanings[] = {
      "the session token is wrong; check AWS_SESSION_TOKEN"},
     {"RequestTimeTooSkewed", absl::StatusCode::kFailedPrecondition,
      "this machine's clock is wrong; set it"},
-    {"PreconditionFailed", absl::StatusCode::kAlreadyExists, "is there already"},
-    {"QuotaExceeded", absl::StatusCode::kResourceExhausted, "make room, or raise the quota"},
-    {"EntityTooLarge", absl::StatusCode::kResourceExhausted, "S3 takes no file of this size"},
-    {"BadDigest", absl::StatusCode::kDataLoss, "it was damaged on its way; try again"},
+    {"PreconditionFailed", absl::StatusCode::kAlreadyExists, "already exists"},
+    {"QuotaExceeded", absl::StatusCode::kResourceExhausted, "delete files, or raise the quota"},
+    {"EntityTooLarge", absl::StatusCode::kResourceExhausted, "the file is too large for S3"},
+    {"BadDigest", absl::StatusCode::kDataLoss, "the upload was corrupted on its way; try again"},
     {"XAmzContentSHA256Mismatch", absl::StatusCode::kDataLoss,
-     "it was damaged on its way; try again"},
-    {"InvalidBucketName", absl::StatusCode::kInvalidArgument, "no bucket has such a name"},
+     "the upload was corrupted on its way; try again"},
+    {"InvalidBucketName", absl::StatusCode::kInvalidArgument, "invalid bucket name"},
 };
 
-// Whether the answer means that the bucket is in another region; "" when it does not.
+// Returns the bucket's region if the response reports that it is another one; "" otherwise.
 std::string OtherRegion(const net::Response& response, absl::string_view code) {
   if (response.status != 301 && code != "PermanentRedirect" &&
       code != "AuthorizationHeaderMalformed") {
@@ -73,15 +73,15 @@ absl::StatusOr<S3Options> S3Options::FromVariables(const Variables& variables) {
   while (absl::EndsWith(options.endpoint, "/")) options.endpoint.pop_back();
   if (!options.endpoint.empty() && !absl::StartsWith(options.endpoint, "http://") &&
       !absl::StartsWith(options.endpoint, "https://")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the endpoint of S3 must begin with http:// or https://; AWS_ENDPOINT_URL or ",
-                     "the profile says '", net::ServerWords(options.endpoint), "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the S3 endpoint '", net::ServerMessage(options.endpoint),
+        "' must begin with http:// or https://; check AWS_ENDPOINT_URL and the ", "profile"));
   }
   return options;
 }
 
-// Amazon wants the bucket in the host's name, which a certificate covers as long as there is no dot
-// in it; others want it in the path.
+// Amazon expects the bucket in the host name, unless it contains a dot, which the certificate does
+// not cover. Other servers expect it in the path.
 std::string S3Client::AddressOf(const S3Request& request) const {
   const std::string& bucket = request.url.place;
   std::string address = options_.endpoint;
@@ -93,8 +93,7 @@ std::string S3Client::AddressOf(const S3Request& request) const {
   } else {
     address = absl::StrCat("https://", bucket, ".", amazon);
   }
-  // A slash at the end of a bucket is nothing to S3, but some servers leave it out of the
-  // signature.
+  // No slash after the bucket: S3 ignores it, but some servers leave it out of the signature.
   if (!request.url.name.empty()) {
     absl::StrAppend(&address, "/", net::PercentEncode(request.url.name, /*keep_slash=*/true));
   }
@@ -136,7 +135,7 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
   if (code == "NoSuchBucket") return NoBucket(url);
   if (const std::string region = OtherRegion(response, code); !region.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        name, ": the bucket is in another region; set AWS_REGION=", net::ServerWords(region)));
+        name, ": the bucket is in another region; set AWS_REGION=", net::ServerMessage(region)));
   }
   if (response.status == 404) return Absent(url);
   if (response.status == 412) return Exists(url);
@@ -145,10 +144,10 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
     return absl::Status(meaning.status, absl::StrCat(name, ": ", meaning.advice, " (", code, ")"));
   }
   const absl::Status status = net::StatusOf(response);
-  const std::string words = xml.ok() ? net::ServerWords(xml->Text("Message")) : "";
+  const std::string words = xml.ok() ? net::ServerMessage(xml->Text("Message")) : "";
   return absl::Status(status.code(),
                       absl::StrCat(name, ": ", status.message(), code.empty() ? "" : ": ",
-                                   net::ServerWords(code), words.empty() ? "" : ": ", words));
+                                   net::ServerMessage(code), words.empty() ? "" : ": ", words));
 }
 
 absl::Status S3Client::Explain(const Url& url, const net::Response& response) {

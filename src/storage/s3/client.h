@@ -1,4 +1,4 @@
-// Requests to S3, signed, and what its answers mean.
+// A client of S3 that signs its requests.
 #pragma once
 
 #include <memory>
@@ -15,19 +15,19 @@
 namespace muster::storage {
 
 struct S3Options {
-  std::string endpoint;  // "": Amazon's
+  std::string endpoint;  // "" for Amazon's
   std::string region = "us-east-1";
-  int64_t part_bytes = 8 << 20;  // at least 5 MiB, but of the last; grows with the object
+  int64_t part_bytes = 8 << 20;  // at least 5 MiB; doubles as the object grows
   net::HttpOptions http;
 
-  // AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, then the profile's
-  // endpoint_url and region; AWS_CA_BUNDLE before what HttpOptions read.
+  // Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, then the profile's
+  // endpoint_url and region. AWS_CA_BUNDLE takes precedence over HttpOptions::FromEnvironment().
   static absl::StatusOr<S3Options> FromVariables(const Variables& variables);
 };
 
 struct S3Request {
   std::string method = "GET";
-  Url url;                                                 // with the name "": the bucket itself
+  Url url;                                                 // the name "" is the bucket itself
   std::vector<std::pair<std::string, std::string>> query;  // not encoded, in any order
   net::Headers headers;
   absl::string_view body;
@@ -43,12 +43,14 @@ class S3Client {
         http_(std::move(http)),
         credentials_(std::move(credentials)) {}
 
-  // The answer, whatever it is; credentials that have just expired are replaced first.
+  // Returns the response, whatever its status. Retries once with new credentials if they have
+  // expired.
   absl::StatusOr<net::Response> Send(const S3Request& request);
 
-  // The error that an answer other than 2xx means. That of a HEAD has no body to say more: Explain.
+  // Returns the error of a response; OK for status 2xx. Use Explain() for HEAD.
   static absl::Status ErrorOf(const Url& url, const net::Response& response);
-  // For a HEAD that failed: asks once more, in a way that is answered with words.
+  // Returns the error of a failed HEAD. Its response has no body, so this sends a listing request
+  // to get the reason.
   absl::Status Explain(const Url& url, const net::Response& response);
 
   const S3Options& options() const { return options_; }

@@ -16,22 +16,22 @@ constexpr absl::Duration kBeforeExpiry = absl::Minutes(5);
 constexpr char kContainerHost[] = "http://169.254.170.2";
 constexpr char kInstanceHost[] = "http://169.254.169.254";
 
-// They go into headers.
+// Credentials are sent in headers, so they must not contain a line break.
 absl::Status Check(const AwsCredentials& credentials, absl::string_view origin) {
   for (const std::string* part :
        {&credentials.access_key, &credentials.secret_key, &credentials.session_token}) {
     if (!net::FitsHeader(*part)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the credentials from ", origin, " hold a space or a line's end"));
+          absl::StrCat("the credentials from ", origin, " contain a space or a line break"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<AwsCredentials> ParseAnswer(absl::string_view text, absl::string_view origin) {
+absl::StatusOr<AwsCredentials> ParseCredentials(absl::string_view text, absl::string_view origin) {
   const nlohmann::json json = ParseJson(text);
   if (!json.is_object()) {
-    return absl::UnauthenticatedError(absl::StrCat(origin, " answers with no JSON object"));
+    return absl::UnauthenticatedError(absl::StrCat(origin, " did not return a JSON object"));
   }
   AwsCredentials credentials{.access_key = TextMember(json, "AccessKeyId"),
                              .secret_key = TextMember(json, "SecretAccessKey"),
@@ -41,7 +41,7 @@ absl::StatusOr<AwsCredentials> ParseAnswer(absl::string_view text, absl::string_
   const bool dated =
       expires.empty() || absl::ParseTime(absl::RFC3339_full, expires, &credentials.expires, &error);
   if (credentials.access_key.empty() || credentials.secret_key.empty() || !dated) {
-    return absl::UnauthenticatedError(absl::StrCat(origin, " has no usable credentials"));
+    return absl::UnauthenticatedError(absl::StrCat(origin, " returned no usable credentials"));
   }
   return credentials;
 }
@@ -49,9 +49,10 @@ absl::StatusOr<AwsCredentials> ParseAnswer(absl::string_view text, absl::string_
 }  // namespace
 
 AwsCredentialChain::AwsCredentialChain(Variables variables, const Clock& clock)
-    : variables_(std::move(variables)), known_([this] { return Look(); }, kBeforeExpiry, clock) {}
+    : variables_(std::move(variables)),
+      cache_([this] { return FindCredentials(); }, kBeforeExpiry, clock) {}
 
-absl::StatusOr<AwsCredentials> AwsCredentialChain::Look() {
+absl::StatusOr<AwsCredentials> AwsCredentialChain::FindCredentials() {
   Found found = FromVariables();
   absl::string_view origin = "the environment";
   if (found.ok() && !found->has_value()) {
@@ -70,7 +71,7 @@ absl::StatusOr<AwsCredentials> AwsCredentialChain::Look() {
   if (!found->has_value()) {
     return absl::UnauthenticatedError(
         "no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or put a profile "
-        "into ~/.aws/credentials and name it in AWS_PROFILE; docs/storage.md tells more");
+        "into ~/.aws/credentials and name it in AWS_PROFILE; see docs/storage.md");
   }
   MUSTER_RETURN_IF_ERROR(Check(**found, origin));
   return **std::move(found);
@@ -84,7 +85,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromVariables() const {
   if (credentials.access_key.empty() || credentials.secret_key.empty()) {
     return absl::UnauthenticatedError(
         absl::StrCat(credentials.access_key.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
-                     " is not set, though the other of the pair is"));
+                     " is not set, although the other of the pair is"));
   }
   return credentials;
 }
@@ -97,10 +98,10 @@ AwsCredentialChain::Found AwsCredentialChain::FromProfile() const {
   if (!credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
   for (const char* key : {"role_arn", "sso_start_url", "sso_session", "credential_process"}) {
     if (profile.Get(key).empty()) continue;
-    return absl::UnauthenticatedError(absl::StrCat(
-        "the profile '", profile.name, "' uses ", key,
-        ", which muster does not know; `aws configure export-credentials --format env`",
-        " prints variables that it reads"));
+    return absl::UnauthenticatedError(
+        absl::StrCat("the profile '", profile.name, "' uses ", key,
+                     ", which muster does not support; set the variables that `aws configure ",
+                     "export-credentials --format env` prints"));
   }
   return std::nullopt;
 }
@@ -118,9 +119,9 @@ AwsCredentialChain::Found AwsCredentialChain::FromContainer() {
   }
   net::Headers headers;
   if (!token.empty()) headers.emplace_back("Authorization", token);
-  const auto answer = service_.Ask("GET", url, headers);
+  const auto answer = service_.Send("GET", url, headers);
   if (!answer.ok()) return Annotate(answer.status(), "the container's agent for credentials");
-  return ParseAnswer(answer->body, "the container's agent for credentials");
+  return ParseCredentials(answer->body, "the container's agent for credentials");
 }
 
 AwsCredentialChain::Found AwsCredentialChain::FromInstance() {
@@ -128,18 +129,18 @@ AwsCredentialChain::Found AwsCredentialChain::FromInstance() {
   std::string host = variables_("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (host.empty()) host = kInstanceHost;
   while (absl::EndsWith(host, "/")) host.pop_back();
-  // Whatever goes wrong here: most machines have no such service.
-  const auto token = service_.Ask("PUT", absl::StrCat(host, "/latest/api/token"),
-                                  {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
+  // Errors mean that there are no credentials here: most machines have no such service.
+  const auto token = service_.Send("PUT", absl::StrCat(host, "/latest/api/token"),
+                                   {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}});
   if (!token.ok()) return std::nullopt;
   const net::Headers headers = {{"X-aws-ec2-metadata-token", token->body}};
   const std::string folder = absl::StrCat(host, "/latest/meta-data/iam/security-credentials/");
-  const auto roles = service_.Ask("GET", folder, headers);
+  const auto roles = service_.Send("GET", folder, headers);
   if (!roles.ok()) return std::nullopt;
   const absl::string_view role = absl::string_view(roles->body).substr(0, roles->body.find('\n'));
-  const auto answer = service_.Ask("GET", absl::StrCat(folder, role), headers);
+  const auto answer = service_.Send("GET", absl::StrCat(folder, role), headers);
   if (!answer.ok()) return Annotate(answer.status(), "the instance's metadata");
-  return ParseAnswer(answer->body, "the instance's metadata");
+  return ParseCredentials(answer->body, "the instance's metadata");
 }
 
 }  // namespace muster::storage

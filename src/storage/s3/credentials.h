@@ -1,4 +1,4 @@
-// Who we are to S3.
+// AWS credentials.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/renewed.h"
+#include "base/expiring_cache.h"
 #include "base/variables.h"
 #include "storage/local_service.h"
 
@@ -16,27 +16,27 @@ namespace muster::storage {
 struct AwsCredentials {
   std::string access_key;
   std::string secret_key;
-  std::string session_token;  // "": none
+  std::string session_token;  // "" if there is none
   absl::Time expires = absl::InfiniteFuture();
 
   bool operator==(const AwsCredentials&) const = default;
 };
 
-// Finds credentials where Amazon's tools do: the environment, the shared files' profile, the
-// container's agent, the instance's metadata (version 2). Keeps them until shortly before they
-// expire. Thread-safe.
+// Finds credentials where Amazon's tools do: the environment, the profile in the shared files, the
+// container's agent, the instance metadata service (version 2). Caches them until shortly before
+// they expire. Thread-safe.
 class AwsCredentialChain {
  public:
   explicit AwsCredentialChain(Variables variables, const Clock& clock = Clock::Real());
 
-  // Unauthenticated when there are none anywhere: the message says where to put them.
-  absl::StatusOr<AwsCredentials> Get() { return known_.Get(); }
-  // The server does not take them any more.
-  void Forget(const AwsCredentials& refused) { known_.Forget(refused); }
+  // Returns Unauthenticated, with the remedy, if there are no credentials.
+  absl::StatusOr<AwsCredentials> Get() { return cache_.Get(); }
+  // Drops credentials that the server rejected from the cache.
+  void Forget(const AwsCredentials& rejected) { cache_.Forget(rejected); }
 
  private:
   using Found = absl::StatusOr<std::optional<AwsCredentials>>;
-  absl::StatusOr<AwsCredentials> Look();
+  absl::StatusOr<AwsCredentials> FindCredentials();
   Found FromVariables() const;
   Found FromProfile() const;
   Found FromContainer();
@@ -44,7 +44,7 @@ class AwsCredentialChain {
 
   const Variables variables_;
   LocalService service_;
-  Renewed<AwsCredentials> known_;
+  ExpiringCache<AwsCredentials> cache_;
 };
 
 }  // namespace muster::storage

@@ -41,7 +41,7 @@ bool IsMd5(absl::string_view text) {
          });
 }
 
-// As the server writes it with encoding-type=url: a plus is a space.
+// Decodes a name of a listing with encoding-type=url, where a plus is a space.
 std::string Decoded(absl::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -89,7 +89,7 @@ absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text)
   page.next = std::string(xml->Text("NextContinuationToken"));
   if (page.next.empty()) {
     return absl::DataLossError(
-        absl::StrCat(prefix.ToString(), ": the server's listing breaks off without a next page"));
+        absl::StrCat(prefix.ToString(), ": the server's listing is truncated without a next page"));
   }
   return page;
 }
@@ -121,6 +121,7 @@ absl::StatusOr<FileInfo> S3FileSystem::Stat(const Url& url) {
   absl::string_view etag = response.Header("ETag");
   absl::ConsumePrefix(&etag, "\"");
   absl::ConsumeSuffix(&etag, "\"");
+  // The entity tag of an object encrypted with such keys is not its MD5.
   const bool own_keys = absl::StrContains(response.Header("x-amz-server-side-encryption"), "kms") ||
                         !response.Header("x-amz-server-side-encryption-customer-algorithm").empty();
   if (IsMd5(etag) && !own_keys) info.md5 = absl::AsciiStrToLower(etag);

@@ -1,4 +1,4 @@
-// Objects of S3 and of what imitates it: s3://bucket/key.
+// Objects of S3 and compatible servers: s3://bucket/key.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,12 @@
 
 namespace muster::storage {
 
-// What it hands out must not outlive it. A server that does not know If-None-Match is asked before,
-// so that only two that create at the same time may both succeed there.
+// Some servers ignore If-None-Match. For these, IfExists::kFail checks before writing, so that only
+// concurrent writers may both succeed.
+// REQUIRES: outlives the readers and writers that it returns.
 class S3FileSystem final : public FileSystem {
  public:
-  // With the settings and credentials that Amazon's tools use (docs/storage.md).
+  // Uses the settings and credentials of Amazon's tools (docs/storage.md).
   static absl::StatusOr<std::unique_ptr<S3FileSystem>> FromVariables(const Variables& variables);
   explicit S3FileSystem(std::unique_ptr<S3Client> client) : client_(std::move(client)) {}
 

@@ -37,7 +37,7 @@ Variables Environment(const std::string& endpoint, const std::string& access_key
 // The npm package @20minutes/s3rver, which checks signatures.
 class S3rver {
  public:
-  // Null when it cannot be had; `why` says the reason.
+  // Returns null and sets *why if the server cannot be started.
   static std::unique_ptr<S3rver> Start(std::string* why) {
     const std::string package = absl::StrCat(MUSTER_NPM, "/node_modules/@20minutes/s3rver");
     if (!std::filesystem::exists(package)) {
@@ -75,8 +75,8 @@ class S3Place final : public Place {
     return std::unique_ptr<Place>(
         new S3Place(std::move(server), *std::move(files), {"s3", kBucket, "below/here/"}));
   }
-  // In `folder` of one that runs already, for which the environment is set. Each test has a folder
-  // of its own in it.
+  // Uses `folder` of a running server that the environment configures. Each test has its own folder
+  // in it.
   static std::unique_ptr<Place> OnRadosgw(const char* folder) {
     auto files = S3FileSystem::FromVariables(ProcessVariables());
     EXPECT_TRUE(files.ok()) << files.status();
@@ -151,7 +151,7 @@ class S3FaultTest : public testing::Test {
  protected:
   S3FaultTest() { ForgetProxies(); }
 
-  // Waits are not waited for.
+  // Backoff without delay.
   std::unique_ptr<S3FileSystem> Files(const net::TestServer& server) {
     S3Options options{.endpoint = server.address(), .part_bytes = 1000};
     options.http.sleep = [](absl::Duration) {};
@@ -176,7 +176,7 @@ class Upload {
   bool begun = false, aborted = false, completed = false;
   std::map<std::string, std::string> parts;  // by number
 
-  // False when it is nothing of an upload.
+  // Returns false if the request does not belong to an upload.
   bool Handle(net::Exchange& exchange) {
     const std::string& target = exchange.target();
     if (absl::EndsWith(target, "?uploads=")) {

@@ -74,9 +74,9 @@ absl::StatusOr<Profile> ReadProfile(const Variables& variables) {
     found = true;
   }
   if (!found && !chosen.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("AWS_PROFILE names the profile '", chosen,
-                     "', which neither ~/.aws/credentials nor ~/.aws/config has"));
+    return absl::NotFoundError(absl::StrCat("the profile '", chosen,
+                                            "' that AWS_PROFILE names is neither in ",
+                                            "~/.aws/credentials nor in ~/.aws/config"));
   }
   return profile;
 }

@@ -13,8 +13,8 @@
 namespace muster::storage {
 namespace {
 
-// S3 takes 10,000 parts: sizes double after every thousand, which is enough for its largest object.
-constexpr size_t kPartsOfASize = 1000;
+// S3 allows 10,000 parts. Doubling the part size every 1,000 parts suffices for its largest object.
+constexpr size_t kPartsPerSize = 1000;
 
 std::string Unquoted(absl::string_view etag) {
   absl::ConsumePrefix(&etag, "\"");
@@ -22,7 +22,7 @@ std::string Unquoted(absl::string_view etag) {
   return absl::AsciiStrToLower(etag);
 }
 
-// An entity tag is the content's MD5 unless the server encrypts with keys of its own.
+// The entity tag is the MD5 of the content unless the server encrypts with KMS or customer keys.
 absl::Status CheckEtag(const Url& url, const net::Response& response, const std::string& md5) {
   const std::string etag = Unquoted(response.Header("ETag"));
   const bool is_md5 = etag.size() == md5.size() &&
@@ -55,7 +55,8 @@ absl::Status S3Writer::Begin() {
   if (!xml.ok()) return Annotate(xml.status(), url().ToString());
   upload_ = std::string(xml->Text("UploadId"));
   if (upload_.empty()) {
-    return absl::DataLossError(absl::StrCat(url().ToString(), ": the server names no upload"));
+    return absl::DataLossError(
+        absl::StrCat(url().ToString(), ": the server returned no upload id"));
   }
   return absl::OkStatus();
 }
@@ -73,7 +74,7 @@ absl::Status S3Writer::SendPart(absl::string_view body) {
   Part part{.etag = std::string(response.Header("ETag")), .md5 = Md5Hex(body)};
   MUSTER_RETURN_IF_ERROR(CheckEtag(url(), response, part.md5));
   parts_.push_back(std::move(part));
-  if (parts_.size() % kPartsOfASize == 0) DoublePartBytes();
+  if (parts_.size() % kPartsPerSize == 0) DoublePartBytes();
   return absl::OkStatus();
 }
 
@@ -82,6 +83,7 @@ absl::Status S3Writer::SendLast(absl::string_view part) {
   return Complete();
 }
 
+// S3 defines the tag of a multipart object as the MD5 of its parts' MD5s, then the part count.
 std::string S3Writer::ExpectedEtag() const {
   std::string digests;
   for (const Part& part : parts_) digests += absl::HexStringToBytes(part.md5);
@@ -123,7 +125,7 @@ absl::Status S3Writer::Complete() {
     upload_.clear();
     return absl::OkStatus();
   }
-  // It begins to answer before it knows whether it can: an error may come with 200.
+  // S3 sends status 200 before it has completed the upload, so the body may still be an error.
   const auto xml = ParseXml(response.body);
   if (response.ok() && xml.ok() && xml->name == "Error") response.status = 500;
   MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));

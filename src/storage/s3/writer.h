@@ -1,4 +1,4 @@
-// Writes an object of S3: small ones at once, large ones in parts.
+// Writes an object of S3: small ones in one request, large ones as a multipart upload.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace muster::storage {
 
-// Each part is repeated on its own; the object appears when Close() puts them together. What was
-// sent is removed on failure. Every body is checked by the server (SHA-256) and what the server has
-// by us (MD5).
+// Retries each part on its own; Close() completes the object. Aborts the upload on failure. The
+// server checks the SHA-256 of every body; the writer checks the MD5 that the server returns.
 class S3Writer final : public PartWriter {
  public:
   S3Writer(S3Client& client, Url url, IfExists if_exists)
@@ -32,14 +31,14 @@ class S3Writer final : public PartWriter {
   void Abort() override;
   absl::Status Begin();
   absl::Status Complete();
-  // Whether the object is what we sent: an answer may have been lost, and its repetition refused.
-  // Of two that create the same bytes at the same time both may so succeed.
+  // Returns whether the object is what we sent: the response to a successful request may have been
+  // lost and its retry refused. Two concurrent writers of the same bytes may thus both succeed.
   bool IsOurs(const std::string& etag);
   std::string ExpectedEtag() const;
 
   S3Client& client_;
   const IfExists if_exists_;
-  std::string upload_;  // its id; "" when there is none
+  std::string upload_;  // id of the multipart upload; "" if there is none
   std::vector<Part> parts_;
 };
 

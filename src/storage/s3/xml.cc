@@ -17,8 +17,8 @@ constexpr int kMaxElements = 100'000;
 struct Building {
   XML_Parser parser = nullptr;
   XmlElement root;
-  // From the root's parent to the innermost open element. A child is moved into its parent when it
-  // ends, so that nothing here moves while it is pointed to.
+  // From the outermost to the innermost open element. An element moves into its parent when it
+  // ends.
   std::vector<XmlElement> open;
   int elements = 0;
 };
@@ -49,6 +49,7 @@ void OnText(void* user, const XML_Char* text, int size) {
   if (!building.open.empty()) building.open.back().text.append(text, static_cast<size_t>(size));
 }
 
+// Rejects document types: entities could expand without bound.
 void OnDocumentType(void* user, const XML_Char*, const XML_Char*, const XML_Char*, int) {
   XML_StopParser(static_cast<Building*>(user)->parser, XML_FALSE);
 }
@@ -64,11 +65,11 @@ absl::string_view XmlElement::Text(absl::string_view child) const {
 
 absl::StatusOr<XmlElement> ParseXml(absl::string_view text) {
   if (text.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    return absl::DataLossError("the server's answer is too large");
+    return absl::DataLossError("the server's response is too large");
   }
   const std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), &XML_ParserFree);
-  if (parser == nullptr) return absl::ResourceExhaustedError("no memory to read XML");
+  if (parser == nullptr) return absl::ResourceExhaustedError("out of memory while parsing XML");
   Building building{.parser = parser.get()};
   XML_SetUserData(parser.get(), &building);
   XML_SetElementHandler(parser.get(), &OnStart, &OnEnd);
@@ -77,7 +78,7 @@ absl::StatusOr<XmlElement> ParseXml(absl::string_view text) {
   const auto result =
       XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), /*isFinal=*/1);
   if (result != XML_STATUS_OK || building.root.children.size() != 1) {
-    return absl::DataLossError(absl::StrCat("the server's answer is no XML that can be read (",
+    return absl::DataLossError(absl::StrCat("the server's response is not valid XML (",
                                             XML_ErrorString(XML_GetErrorCode(parser.get())), ")"));
   }
   return std::move(building.root.children[0]);

@@ -1,4 +1,4 @@
-// The small XML documents that S3 answers with.
+// Parses the XML responses of S3.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace muster::storage {
 
 struct XmlElement {
-  std::string name;  // without a namespace
-  std::string text;  // its own, not that of elements within
+  std::string name;  // without the namespace
+  std::string text;  // without that of child elements
   std::vector<XmlElement> children;
 
-  // The text of the first child of that name; "" when there is none.
+  // Returns the text of the first child of that name; "" if there is none.
   absl::string_view Text(absl::string_view child) const;
 };
 
-// The root. DataLoss for what is no XML, has a document type, nests deeper than 16 levels or has
-// more than 100,000 elements.
+// Returns the root element. Returns DataLoss if the text is not XML, has a document type, nests
+// deeper than 16 levels or has more than 100,000 elements.
 absl::StatusOr<XmlElement> ParseXml(absl::string_view text);
 
-// Text for between two tags.
+// Escapes text for use between two tags.
 std::string XmlEscape(absl::string_view text);
 
 }  // namespace muster::storage

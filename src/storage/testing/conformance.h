@@ -1,4 +1,4 @@
-// What every storage must do, as one suite of tests. A storage joins it with
+// The conformance tests of storages. A storage joins them with
 //   INSTANTIATE_TEST_SUITE_P(Name, ConformanceTest, testing::Values(Backend{…}));
 #pragma once
 
@@ -12,25 +12,25 @@
 
 namespace muster::storage {
 
-// One storage under test, empty when it is made.
+// One storage under test, initially empty.
 class Place {
  public:
   virtual ~Place() = default;
   virtual FileSystem& files() = 0;
-  virtual Url root() = 0;  // names are made with Child()
+  virtual Url root() = 0;  // tests use its Child()ren
 };
 
 struct Backend {
   std::string name;
-  // Null when it cannot be had here; `why` then says the reason, and the tests are skipped.
+  // Returns null and sets *why if the storage is not available here; the tests are then skipped.
   std::function<std::unique_ptr<Place>(std::string* why)> make;
   bool renames = true;
-  // The storage itself decides who creates first, also between two that try at the same time.
+  // IfExists::kFail is atomic, also between concurrent writers.
   bool exclusive = true;
-  // It lists names that hold any of &<>'()!* right.
+  // Listings return names with any of &<>'()!* correctly.
   bool lists_markup = true;
-  bool colons = true;    // names may hold them
-  bool replaces = true;  // at once, also while others read
+  bool colons = true;    // names may contain colons
+  bool replaces = true;  // replaces atomically, also while others read
 };
 
 inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
@@ -49,8 +49,8 @@ class ConformanceTest : public testing::TestWithParam<Backend> {
                      IfExists if_exists = IfExists::kReplace) {
     return WriteWhole(files(), At(name), content, if_exists);
   }
-  std::string Content(const std::string& name);  // "!…" when it cannot be read
-  // The names below the root of what is listed, a folder with its slash.
+  std::string Content(const std::string& name);  // "!…" if it cannot be read
+  // Returns the listed names relative to the root; folders end with a slash.
   std::vector<std::string> Names(const std::string& prefix, Depth depth);
   std::vector<std::string> Matching(const std::string& pattern);
 

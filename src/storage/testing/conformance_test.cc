@@ -158,7 +158,7 @@ TEST_P(ConformanceTest, AWriterThatIsDroppedLeavesNothing) {
 }
 
 TEST_P(ConformanceTest, ALargeFileIsWrittenInPieces) {
-  // More than a part of any storage's uploads.
+  // Larger than one part of any storage's uploads.
   std::string piece(1 << 20, '\0');
   for (size_t i = 0; i < piece.size(); ++i) piece[i] = static_cast<char>(i * 131 >> 8);
   auto writer = files().OpenForWriting(At("large"), IfExists::kReplace);

@@ -8,10 +8,10 @@
 
 namespace muster::storage {
 
-// These, and no others.
+// Returns an environment of exactly these variables.
 Variables VariablesOf(std::map<std::string, std::string> values);
 
-// Servers of a test are on this machine.
+// Unsets the proxy variables: test servers run on this machine.
 void ForgetProxies();
 
 }  // namespace muster::storage

@@ -1,4 +1,4 @@
-// Google Cloud Storage as tests/gs_server.mjs plays it.
+// The Google Cloud Storage emulator tests/gs_server.mjs.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace muster::storage {
 
 class GsServer {
  public:
-  // With the options that gs_server.mjs knows, as JSON. Null when there is no node.
+  // Starts the server with options of gs_server.mjs. Returns null if node is not installed.
   static std::unique_ptr<GsServer> Start(const nlohmann::json& options);
 
   std::string address() const { return node_->address(); }
-  // What /test/`path` answers, sent a `body` or nothing.
+  // Returns the response of /test/`path` to a GET, or to a POST of `body`.
   nlohmann::json Test(const std::string& path, const nlohmann::json& body = nullptr);
-  // What goes wrong from now on: a fault, or a list of them (gs_faults.mjs).
+  // Injects a fault or a list of faults (gs_faults.mjs) from now on.
   void Fail(const nlohmann::json& faults) {
     (void)Test("faults", faults.is_array() ? faults : nlohmann::json::array({faults}));
   }
-  // How many requests, each "METHOD path content-range", held `text`.
+  // Returns how many requests ("METHOD path content-range") contained `text`.
   int CountOf(const std::string& text);
 
  private:

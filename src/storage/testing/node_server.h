@@ -1,4 +1,4 @@
-// Servers for tests that node runs.
+// Test servers that run on node.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace muster::storage {
 
 class NodeServer {
  public:
-  // `node arguments…` prints a line with its port once it listens on loopback. Null when it does
-  // not, or there is no node.
+  // Runs `node arguments…`, which prints its port when it listens on loopback. Returns null if it
+  // does not, or if node is not installed.
   static std::unique_ptr<NodeServer> Start(std::vector<std::string> arguments) {
     ForgetProxies();
     arguments.insert(arguments.begin(), "node");

@@ -1,4 +1,4 @@
-// A program that a test starts: it ends with the test, at the latest with its process.
+// A program that a test starts. It is killed with the test's process at the latest.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace muster::storage {
 
 class TestProgram {
  public:
-  // Waits for the first line that it prints. Null when it prints none.
+  // Starts the program and waits for its first line of output. Returns null if there is none.
   static std::unique_ptr<TestProgram> Start(std::vector<std::string> command) {
     auto program = std::unique_ptr<TestProgram>(new TestProgram);
     return program->Run(command) ? std::move(program) : nullptr;

@@ -98,7 +98,7 @@ absl::StatusOr<wire::Incoming> RemoteKeyValue::Answer() {
 absl::StatusOr<wire::Incoming> RemoteKeyValue::Call(wire::Outgoing request) {
   absl::MutexLock lock(&mutex_);
   watchdog_.Arm(Clock::Real().Now() + kCallTimeout);
-  connection_->Send(std::move(request));  // when that fails, the answer says why
+  connection_->Send(std::move(request));  // if it fails, Receive() returns the reason
   return Answer();
 }
 

@@ -1,4 +1,4 @@
-// Key-value store of an all-reduce, kept in rank 0's memory.
+// The key-value store of an all-reduce job, in the memory of rank 0.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ class KeyValue {
  public:
   virtual ~KeyValue() = default;
   virtual absl::Status Set(const std::string& key, const std::string& value) = 0;
-  // nullopt: nothing was set. Unavailable: rank 0 is lost.
+  // Returns the value, nullopt if the key is not set, or Unavailable if rank 0 is lost.
   virtual absl::StatusOr<std::optional<std::string>> Get(const std::string& key) = 0;
 };
 
@@ -30,7 +30,7 @@ class LocalKeyValue final : public KeyValue {
   absl::Status Set(const std::string& key, const std::string& value) override;
   absl::StatusOr<std::optional<std::string>> Get(const std::string& key) override;
 
-  // Another task's stream of requests, until it ends.
+  // Serves another task's stream of requests until it ends.
   void Serve(wire::Connection& connection);
 
  private:
@@ -42,7 +42,7 @@ class LocalKeyValue final : public KeyValue {
 
 class RemoteKeyValue final : public KeyValue {
  public:
-  // `hello` introduces this task. Errors as of Transport::Connect, and the refusals of Admission.
+  // `hello` identifies this task. Returns errors as Transport::Connect() and Admission::Admit().
   static absl::StatusOr<std::unique_ptr<RemoteKeyValue>> Connect(wire::Transport& transport,
                                                                  const std::string& address,
                                                                  wire::Frame hello,

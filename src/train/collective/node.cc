@@ -38,12 +38,12 @@ CollectiveNode::CollectiveNode(wire::Transport& transport, Options options)
 
 CollectiveNode::~CollectiveNode() {
   if (relay_ != nullptr) relay_->Drain(kDrainTimeout);
-  listener_.reset();  // its handlers use the others
+  listener_.reset();  // first: its handlers use the other members
 }
 
 void CollectiveNode::Serve(wire::Connection& connection, const wire::Caller& caller) {
-  const auto pass = admission_.Admit(caller);
-  if (!pass.ok()) return wire::Refuse(connection, pass.status());
+  const auto permit = admission_.Admit(caller);
+  if (!permit.ok()) return wire::Refuse(connection, permit.status());
   switch (caller.hello.service()) {
     case wire::Frame::RELAY:
       return relay_->Serve(connection, caller.hello);
@@ -53,7 +53,8 @@ void CollectiveNode::Serve(wire::Connection& connection, const wire::Caller& cal
     default:
       break;
   }
-  wire::Refuse(connection, absl::InvalidArgumentError("this task does not serve that"));
+  wire::Refuse(connection,
+               absl::InvalidArgumentError("this task serves only STORE (rank 0) and RELAY"));
 }
 
 absl::StatusOr<std::shared_ptr<KeyValue>> CollectiveNode::OpenStore(absl::Duration timeout) {

@@ -1,4 +1,4 @@
-// A task's place in an all-reduce between machines: it listens at its address for the others.
+// A task of an all-reduce between machines: listens at its address for the other tasks.
 #pragma once
 
 #include <functional>
@@ -22,21 +22,22 @@ class CollectiveNode {
     int rank = 0;
     std::vector<TaskId> tasks;           // by rank
     std::vector<std::string> addresses;  // by rank
-    wire::Frame hello;                   // introduces this task
-    std::string cluster;                 // every task must have the same
+    wire::Frame hello;                   // identifies this task
+    std::string cluster;                 // must be the same in every task
     std::function<void(const std::string&)> log;
   };
-  // Listens. Errors as of Transport::Listen. `transport` must outlive it.
+  // Listens. Returns errors as Transport::Listen(). `transport` must outlive the node.
   static absl::StatusOr<std::unique_ptr<CollectiveNode>> Start(wire::Transport& transport,
                                                                Options options);
-  // REQUIRES: Gloo's connections are closed. Waits up to 3 s until the peers have received what was
-  // sent.
+  // Waits up to 3 s until the peers have received all bytes sent. REQUIRES: Gloo's connections are
+  // closed.
   ~CollectiveNode();
   CollectiveNode(const CollectiveNode&) = delete;
   CollectiveNode& operator=(const CollectiveNode&) = delete;
 
   Relay& relay() { return *relay_; }
-  // Rank 0's. Unavailable when it does not answer in time; other errors are final.
+  // Opens the store of rank 0. Returns Unavailable if it does not answer in time; other errors are
+  // final.
   absl::StatusOr<std::shared_ptr<KeyValue>> OpenStore(absl::Duration timeout);
 
  private:

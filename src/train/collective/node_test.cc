@@ -45,7 +45,7 @@ sockaddr_in AddressOf(int rank, int port) {
           .sin_zero = {}};
 }
 
-// What Gloo does: listens for one of the others.
+// Acts like Gloo: listens for one of the other tasks.
 UniqueFd ListenAs(int rank, int& port) {
   UniqueFd socket = NewSocket();
   sockaddr_in bound = AddressOf(rank, 0);
@@ -79,7 +79,7 @@ void WriteAll(const UniqueFd& socket, const std::string& bytes) {
   }
 }
 
-// All that comes until the other end closes.
+// Reads until the peer closes the connection.
 std::string ReadAll(const UniqueFd& socket) {
   std::string all;
   std::vector<char> buffer(1 << 20);
@@ -101,7 +101,7 @@ std::string Noise(size_t size) {
   return bytes;
 }
 
-// Three tasks on this machine that use it as if it were three, with certificates and without.
+// Three tasks that use this machine as if it were three, with and without certificates.
 class NodeTest : public testing::TestWithParam<bool> {
  protected:
   NodeTest() {
@@ -126,7 +126,7 @@ class NodeTest : public testing::TestWithParam<bool> {
     hello.mutable_peer()->set_index(static_cast<uint32_t>(rank));
     return hello;
   }
-  // A connection of task 2 to task 1: its two ends.
+  // The two ends of a connection from task 2 to task 1.
   std::pair<UniqueFd, UniqueFd> ConnectTwoToOne() {
     int port = 0;
     const UniqueFd listener = ListenAs(1, port);

@@ -29,8 +29,8 @@ sockaddr_in SocketAddress(int rank, int port) {
           .sin_zero = {}};
 }
 
-// Small messages of Gloo are answered at once.
-void SendAtOnce(const UniqueFd& socket) {
+// Disables Nagle's algorithm: Gloo exchanges small messages.
+void DisableNagle(const UniqueFd& socket) {
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
@@ -72,7 +72,7 @@ void WriteAll(const UniqueFd& socket, const wire::Payload& payload) {
   }
 }
 
-// Lets several threads send on one stream.
+// Serializes the sends of several threads on one stream.
 class SharedSender {
  public:
   explicit SharedSender(wire::Connection& stream) : stream_(stream) {}
@@ -89,7 +89,7 @@ class SharedSender {
   wire::Connection& stream_;
 };
 
-// Until the socket's other end has closed it, or the stream has ended.
+// Forwards bytes from the socket until its peer closes it or the stream ends.
 void SendBytes(const UniqueFd& socket, SharedSender& sender) {
   for (;;) {
     auto buffer = std::make_shared_for_overwrite<char[]>(kReadBytes);
@@ -162,11 +162,11 @@ void Relay::RunForwarder(const UniqueFd& listener, int rank, int port) {
   const std::string& address = options_.addresses[static_cast<size_t>(rank)];
   absl::StatusOr<std::unique_ptr<wire::Connection>> stream = absl::UnknownError("");
   do {
-    stream = transport_.Connect(address, hello, wire::kConnectTurn);
+    stream = transport_.Connect(address, hello, wire::kConnectAttemptTimeout);
   } while (absl::IsUnavailable(stream.status()) && Clock::Real().Now() < deadline && !stopping());
-  // Gloo sees only that the connection was closed.
+  // Log the cause: Gloo only sees that its connection was closed.
   if (!stream.ok() && !stopping()) LogFailure(rank, stream.status());
-  if (stream.ok()) Carry(socket, **stream, rank);
+  if (stream.ok()) Pump(socket, **stream, rank);
 }
 
 void Relay::LogFailure(int rank, const absl::Status& status) {
@@ -183,22 +183,24 @@ void Relay::Serve(wire::Connection& connection, const Frame& hello) {
     exposed = exposed_.contains(port);
   }
   if (!exposed) {
-    return wire::Refuse(connection, absl::NotFoundError(absl::StrCat("port ", port)));
+    return wire::Refuse(connection,
+                        absl::NotFoundError(absl::StrCat("port ", port, " is not exposed")));
   }
   const auto socket = ConnectTo(options_.rank, port);
   if (!socket.ok()) return wire::Refuse(connection, socket.status());
-  Carry(*socket, connection);
+  Pump(*socket, connection);
 }
 
-// Each direction ends with END, which the other side acknowledges with OK.
-void Relay::Carry(const UniqueFd& socket, wire::Connection& stream, std::optional<int> rank) {
+// Each direction ends with END, which the receiver acknowledges with OK. A connection counts as
+// undelivered until OK arrives.
+void Relay::Pump(const UniqueFd& socket, wire::Connection& stream, std::optional<int> rank) {
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
     streams_.insert(&stream);
     ++undelivered_;
   }
-  SendAtOnce(socket);
+  DisableNagle(socket);
   SharedSender sender(stream);
   std::jthread sending([&] { SendBytes(socket, sender); });
   bool delivered = false;
@@ -211,7 +213,7 @@ void Relay::Carry(const UniqueFd& socket, wire::Connection& stream, std::optiona
     if (!message.ok()) break;
     const Frame::Kind kind = message->frame.kind();
     if (kind == Frame::BYTES) {
-      // Bytes for a socket that Gloo has closed are dropped, as a TCP connection does it.
+      // Bytes for a socket that Gloo has closed are dropped, as TCP does.
       WriteAll(socket, message->payload);
     } else if (kind == Frame::END) {
       ended = true;

@@ -1,5 +1,5 @@
-// TCP connections between the tasks of an all-reduce, carried by streams of the transport: Gloo has
-// no TLS, so it speaks on the loopback interface alone and the relay takes its bytes to the others.
+// Relays the TCP connections of an all-reduce through streams of the transport. Gloo has no TLS, so
+// it only uses the loopback interface, and the relay forwards its bytes to the other tasks.
 //
 //   task 1                                              task 0
 //   Gloo ── forwarder ═══ stream, by TLS ═══ listener ── Gloo
@@ -27,17 +27,17 @@
 
 namespace muster::train {
 
-// Loopback address of a rank's end of the connections, the same on every machine. Addresses
-// increase with the rank: Gloo lets the greater one connect.
+// Returns the loopback address of a rank, the same on every machine. Addresses increase with the
+// rank: in Gloo the side with the greater address connects.
 in_addr LoopbackOf(int rank);
 
-// Thread-safe. Connections end with it.
+// Thread-safe. The destructor closes all connections.
 class Relay {
  public:
   struct Options {
     int rank = 0;
     std::vector<std::string> addresses;  // where the tasks listen, by rank
-    wire::Frame hello;                   // introduces this task
+    wire::Frame hello;                   // identifies this task
     std::function<void(const std::string&)> log;
   };
   static absl::StatusOr<std::unique_ptr<Relay>> Create(wire::Transport& transport, Options options);
@@ -47,24 +47,25 @@ class Relay {
 
   // Lets the other tasks connect to this port of LoopbackOf(own rank), and to no other.
   void Expose(int port);
-  // A port of LoopbackOf(rank) on this machine that leads to that task's `port`, for one
-  // connection.
+  // Returns a port of LoopbackOf(rank) on this machine that forwards one connection to that task's
+  // `port`.
   absl::StatusOr<int> Forward(int rank, int port);
 
-  // Another task's stream to an exposed port, until it ends. For a listener's handler.
+  // Serves another task's stream to an exposed port until it ends. For a StreamHandler.
   void Serve(wire::Connection& connection, const wire::Frame& hello);
 
-  // Waits until every connection has been acknowledged by its peer, at most `timeout`. Close them
-  // first.
+  // Waits up to `timeout` until the peers have acknowledged all bytes. REQUIRES: Gloo has closed
+  // its connections.
   void Drain(absl::Duration timeout);
 
  private:
   Relay(wire::Transport& transport, Options options, EventFd stop);
   void RunForwarder(const UniqueFd& listener, int rank, int port);
   bool stopping();
-  // Of this task's own connection to `rank`, or of another task's.
-  void Carry(const UniqueFd& socket, wire::Connection& stream,
-             std::optional<int> rank = std::nullopt);
+  // Forwards bytes both ways until both directions have ended. `rank`: the peer, if this task
+  // opened the stream.
+  void Pump(const UniqueFd& socket, wire::Connection& stream,
+            std::optional<int> rank = std::nullopt);
   void LogFailure(int rank, const absl::Status& status);
   bool NothingUndelivered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return undelivered_ == 0;
@@ -76,7 +77,7 @@ class Relay {
   absl::Mutex mutex_;
   std::set<int> exposed_ ABSL_GUARDED_BY(mutex_);
   std::set<wire::Connection*> streams_ ABSL_GUARDED_BY(mutex_);
-  int undelivered_ ABSL_GUARDED_BY(mutex_) = 0;  // connections whose bytes may be on their way
+  int undelivered_ ABSL_GUARDED_BY(mutex_) = 0;  // connections whose bytes are not acknowledged yet
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::jthread> forwarders_ ABSL_GUARDED_BY(mutex_);
 };

@@ -12,8 +12,8 @@ Claims::Claims(std::vector<int64_t> cursors, int64_t completed, int64_t limit,
       limit_(limit),
       staleness_(staleness) {}
 
-void Claims::Ask(int rank) {
-  if (states_[rank] == State::kIdle) states_[rank] = State::kAsking;
+void Claims::Request(int rank) {
+  if (states_[rank] == State::kIdle) states_[rank] = State::kWaiting;
 }
 
 void Claims::Complete(int rank) {
@@ -31,18 +31,20 @@ void Claims::Leave(int rank) {
 
 void Claims::SetLimit(int64_t limit) { limit_ = std::min(limit_, limit); }
 
-// Too far from the slowest to go on.
+// Returns whether the task is too far ahead of the slowest for another step.
 bool Claims::IsAhead(int rank) const {
   if (!staleness_.has_value()) return false;
   return cursors_[rank] - *std::min_element(cursors_.begin(), cursors_.end()) > *staleness_;
 }
 
-bool Claims::MayGo(int rank) const { return completed_ + computing_ < limit_ && !IsAhead(rank); }
+bool Claims::MayProceed(int rank) const {
+  return completed_ + computing_ < limit_ && !IsAhead(rank);
+}
 
 std::vector<int> Claims::TakeGrants() {
   std::vector<int> granted;
   for (size_t rank = 0; rank < states_.size(); ++rank) {
-    if (states_[rank] != State::kAsking || !MayGo(static_cast<int>(rank))) continue;
+    if (states_[rank] != State::kWaiting || !MayProceed(static_cast<int>(rank))) continue;
     states_[rank] = State::kComputing;
     ++computing_;
     granted.push_back(static_cast<int>(rank));
@@ -52,9 +54,9 @@ std::vector<int> Claims::TakeGrants() {
 
 std::vector<int> Claims::TakeDone() {
   std::vector<int> done;
-  if (completed_ < limit_ || computing_ > 0) return done;  // all are told the same number
+  if (completed_ < limit_ || computing_ > 0) return done;  // all tasks must get the same final step
   for (size_t rank = 0; rank < states_.size(); ++rank) {
-    if (states_[rank] != State::kAsking) continue;
+    if (states_[rank] != State::kWaiting) continue;
     states_[rank] = State::kIdle;
     done.push_back(static_cast<int>(rank));
   }
@@ -65,7 +67,7 @@ std::vector<int> Claims::WaitsFor() const {
   bool asked = false;
   bool ahead = false;
   for (size_t rank = 0; rank < states_.size(); ++rank) {
-    if (states_[rank] != State::kAsking) continue;
+    if (states_[rank] != State::kWaiting) continue;
     asked = true;
     ahead = ahead || IsAhead(static_cast<int>(rank));
   }

@@ -1,4 +1,4 @@
-// Which task may compute the next step, when steps are not shared: async and bounded. Pure.
+// Grants steps to tasks when steps are not shared (async, bounded). Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +8,39 @@
 
 namespace muster::train {
 
-// A task asks for a step, is granted one, completes it. Grants are never more than the steps that
-// are left, so a job makes exactly as many as it should; one that a task did not complete before it
-// left is granted again.
+// A task requests a step, is granted one and completes it:
+//
+//   kIdle ──Request──> kWaiting ──TakeGrants──> kComputing ──Complete, Leave──> kIdle
+//
+// INVARIANT: completed + computing <= limit, so a job makes exactly its number of steps. A step
+// that a task did not complete before it left is granted again. Not thread-safe.
 class Claims {
  public:
-  // `cursors`: how many steps each task has completed. `staleness`: how many more than the slowest
-  // a task may have completed and still go on; absent: any number.
+  // `cursors`: the steps that each task has completed. `staleness`: how many steps more than the
+  // slowest a task may have completed and still be granted another; absent means no limit.
   Claims(std::vector<int64_t> cursors, int64_t completed, int64_t limit,
          std::optional<int64_t> staleness);
 
-  void Ask(int rank);
+  void Request(int rank);
   void Complete(int rank);
   void Leave(int rank);
   void SetLimit(int64_t limit);
 
-  // The tasks that may go on now.
+  // Returns the ranks that are granted a step now, and marks them as computing.
   std::vector<int> TakeGrants();
-  // The tasks that asked when there was nothing left to do, and all of it is done.
+  // Returns the waiting ranks if the job is complete: no step is left and none is being computed.
   std::vector<int> TakeDone();
 
   int64_t completed() const { return completed_; }
   const std::vector<int64_t>& cursors() const { return cursors_; }
   bool IsComputing(int rank) const { return states_[rank] == State::kComputing; }
-  // Those for whom the tasks that ask wait.
+  // Returns the ranks that the waiting tasks depend on.
   std::vector<int> WaitsFor() const;
 
  private:
-  enum class State { kIdle, kAsking, kComputing };
+  enum class State { kIdle, kWaiting, kComputing };
 
-  bool MayGo(int rank) const;
+  bool MayProceed(int rank) const;
   bool IsAhead(int rank) const;
 
   std::vector<int64_t> cursors_;

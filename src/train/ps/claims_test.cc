@@ -12,9 +12,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(Claims, GrantsNoMoreThanThereIsToDo) {
+TEST(Claims, GrantsNoMoreStepsThanAreLeft) {
   Claims claims({0, 0, 0}, 0, 2, std::nullopt);
-  for (int rank = 0; rank < 3; ++rank) claims.Ask(rank);
+  for (int rank = 0; rank < 3; ++rank) claims.Request(rank);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(0, 1));
   EXPECT_THAT(claims.TakeDone(), IsEmpty());
   EXPECT_THAT(claims.WaitsFor(), ElementsAre(0, 1));
@@ -25,11 +25,11 @@ TEST(Claims, GrantsNoMoreThanThereIsToDo) {
   EXPECT_EQ(claims.completed(), 2);
 }
 
-TEST(Claims, WhatATaskDidNotCompleteIsGrantedAgain) {
+TEST(Claims, GrantsAnUncompletedStepAgain) {
   Claims claims({0, 0}, 0, 1, std::nullopt);
-  claims.Ask(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(0));
-  claims.Ask(1);
+  claims.Request(1);
   EXPECT_THAT(claims.TakeGrants(), IsEmpty());
   claims.Leave(0);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(1));
@@ -37,33 +37,33 @@ TEST(Claims, WhatATaskDidNotCompleteIsGrantedAgain) {
   EXPECT_TRUE(claims.IsComputing(1));
 }
 
-TEST(Claims, WhoAsksTwiceIsGrantedOne) {
+TEST(Claims, ASecondRequestGetsNoSecondGrant) {
   Claims claims({0}, 0, 5, std::nullopt);
-  claims.Ask(0);
-  claims.Ask(0);
+  claims.Request(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(0));
-  claims.Ask(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), IsEmpty());
 }
 
-TEST(Claims, TheLimitOnlyGoesDown) {
+TEST(Claims, TheLimitOnlyDecreases) {
   Claims claims({0}, 3, 10, std::nullopt);
   claims.SetLimit(20);
   claims.SetLimit(4);
-  claims.Ask(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(0));
   claims.Complete(0);
-  claims.Ask(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), IsEmpty());
   EXPECT_THAT(claims.TakeDone(), ElementsAre(0));
 }
 
-TEST(Claims, WhoAsksIsToldWhenTheOthersAreDone) {
+TEST(Claims, WaitingTasksAreDoneWhenTheOthersComplete) {
   Claims claims({0, 0}, 0, 10, std::nullopt);
-  claims.Ask(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(0));
   claims.SetLimit(0);
-  claims.Ask(1);
+  claims.Request(1);
   EXPECT_THAT(claims.TakeDone(), IsEmpty());
   EXPECT_THAT(claims.WaitsFor(), ElementsAre(0));
   claims.Complete(0);
@@ -74,33 +74,33 @@ TEST(Claims, WaitsForTheSlowest) {
   Claims claims({0, 0, 0}, 0, 100, 1);
   EXPECT_THAT(claims.WaitsFor(), IsEmpty());
   for (int i = 0; i < 2; ++i) {
-    claims.Ask(0);
+    claims.Request(0);
     EXPECT_THAT(claims.TakeGrants(), ElementsAre(0));
     claims.Complete(0);
   }
-  claims.Ask(0);
+  claims.Request(0);
   EXPECT_THAT(claims.TakeGrants(), IsEmpty());
   EXPECT_THAT(claims.WaitsFor(), ElementsAre(1, 2));
-  claims.Ask(1);
+  claims.Request(1);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(1));
   claims.Complete(1);
   EXPECT_THAT(claims.WaitsFor(), ElementsAre(2));
-  claims.Ask(2);
+  claims.Request(2);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(2));
   claims.Complete(2);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(0));
   EXPECT_THAT(claims.WaitsFor(), IsEmpty());
 }
 
-TEST(Claims, NobodyIsWaitedForWhileNobodyWaits) {
+TEST(Claims, WaitsForNoTaskWithoutARequest) {
   Claims claims({5, 0}, 5, 100, 1);
   EXPECT_THAT(claims.WaitsFor(), IsEmpty());
-  claims.Ask(1);
+  claims.Request(1);
   EXPECT_THAT(claims.TakeGrants(), ElementsAre(1));
   EXPECT_THAT(claims.WaitsFor(), IsEmpty());
 }
 
-// Tasks come, compute, and go without notice, in any order.
+// Tasks join, compute and leave without notice, in any order.
 class ClaimsProperty : public testing::TestWithParam<std::optional<int64_t>> {};
 INSTANTIATE_TEST_SUITE_P(Staleness, ClaimsProperty,
                          testing::Values(std::nullopt, std::optional<int64_t>(0),
@@ -126,7 +126,7 @@ TEST_P(ClaimsProperty, MakesExactlyTheStepsOfTheJob) {
         computing[rank] = false;
         ++completed;
       } else {
-        claims.Ask(rank);
+        claims.Request(rank);
       }
       const auto slowest = std::min_element(claims.cursors().begin(), claims.cursors().end());
       for (const int granted : claims.TakeGrants()) {

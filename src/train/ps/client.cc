@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "train/waiting.h"
+#include "train/core/waiting.h"
 #include "train/wire/admission.h"
 #include "train/wire/watchdog.h"
 
@@ -22,7 +22,7 @@ using wire::Frame;
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
 
-// What another try may mend.
+// Returns whether a retry may succeed.
 bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) ||
          absl::IsDeadlineExceeded(status) || absl::IsAlreadyExists(status);
@@ -51,14 +51,14 @@ absl::StatusOr<PsClient::Welcome> PsClient::Connect(int server, const Waiting& w
   Link& link = links_[server];
   Frame hello = options_.hello;
   hello.set_kind(Frame::HELLO);
-  MUSTER_ASSIGN_OR_RETURN(link.connection,
-                          transport_.Connect(options_.addresses[server], hello,
-                                             std::min(wire::kConnectTurn, waiting.left())));
-  const absl::Duration patience = std::min(kWelcomeTimeout, waiting.left());
+  MUSTER_ASSIGN_OR_RETURN(
+      link.connection, transport_.Connect(options_.addresses[server], hello,
+                                          std::min(wire::kConnectAttemptTimeout, waiting.left())));
+  const absl::Duration timeout = std::min(kWelcomeTimeout, waiting.left());
   wire::Watchdog watchdog(*link.connection);
-  watchdog.Arm(Clock::Real().Now() + patience);
+  watchdog.Arm(Clock::Real().Now() + timeout);
   auto welcome = AwaitWelcome(*link.connection);
-  if (!watchdog.Disarm() && !welcome.ok()) return NoAnswer(patience);
+  if (!watchdog.Disarm() && !welcome.ok()) return NoAnswer(timeout);
   return welcome;
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<PsClient::Welcome> PsClient::AwaitWelcome(wire::Connection& conne
     const Frame& frame = answer.frame;
     if (frame.kind() == Frame::ERROR) return wire::StatusOf(frame);
     if (frame.kind() == Frame::LIMIT) limit = std::min(limit, frame.version());
-    // Values for an earlier attempt of this task may come first; they will be asked for again.
+    // VALUES for an earlier stream of this task may come first. They are dropped and pulled again.
     if (frame.kind() != Frame::WELCOME) continue;
     return Welcome{{frame.generation(), frame.version(), frame.sequence(),
                     std::min(limit, frame.limit()), ParseJson(frame.text())},
@@ -77,7 +77,7 @@ absl::StatusOr<PsClient::Welcome> PsClient::AwaitWelcome(wire::Connection& conne
   }
 }
 
-// One round over all servers. nullopt: not all of them are ready yet; `missing` says which.
+// Tries all servers once. Returns nullopt if one is not ready yet and names it in `missing`.
 absl::StatusOr<std::optional<Position>> PsClient::TryJoin(const Waiting& waiting,
                                                           std::string& missing) {
   Disconnect();
@@ -89,21 +89,23 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(const Waiting& waiting
     if (!welcome.ok()) {
       if (!IsTransient(welcome.status())) return Annotate(welcome.status(), name);
       if (waiting.left() == absl::ZeroDuration() && !missing.empty())
-        return std::nullopt;  // cut short
+        return std::nullopt;  // this attempt was cut short: keep the earlier reason
       missing = absl::IsAlreadyExists(welcome.status())
-                    ? absl::StrCat("a place: ", welcome.status().message())
+                    ? absl::StrCat("a free slot: ", welcome.status().message())
                     : absl::StrCat(name, " (", options_.addresses[server], ": ",
                                    welcome.status().message(), ")");
       return std::nullopt;
     }
     const Position& at = welcome->position;
     if (!welcome->active || (position && position->generation != at.generation)) {
-      missing = absl::StrCat("the chief, to say what ", name, " holds");
+      missing = absl::StrCat("the chief to initialize ", name);
       return std::nullopt;
     }
     if (!position) {
       position = at;
-    } else if (options_.shapes[server].bucket_count() > 0) {  // others count nothing
+    } else if (options_.shapes[server].bucket_count() > 0) {
+      // Servers may be one version apart: resume at the older one. A server without buckets does
+      // not count steps.
       position->step = std::min(position->step, at.step);
       position->limit = std::min(position->limit, at.limit);
       if (options_.shared_steps) position->sequence = std::min(position->sequence, at.sequence);
@@ -145,6 +147,7 @@ void PsClient::Start(const Position& position) {
 
 void PsClient::Fail(absl::Status status) {
   absl::MutexLock lock(&mutex_);
+  // Keeps the first error; Cancelled only means that the job is complete.
   if (status_.ok() || absl::IsCancelled(status_)) status_ = std::move(status);
 }
 
@@ -170,7 +173,7 @@ void PsClient::Handle(int server, wire::Incoming message) {
     return;
   }
   if (frame.kind() != Frame::ERROR && frame.generation() != generation_)
-    return;  // an earlier one's
+    return;  // of an earlier generation
   switch (frame.kind()) {
     case Frame::VALUES:
       HandleValues(server, message);
@@ -220,7 +223,7 @@ void PsClient::HandleValues(int server, const wire::Incoming& message) {
     const bool due = bucket < due_[server].size() && due_[server][bucket];
     if (!due || (options_.shared_steps && frame.version() < expected_)) return;
     due_[server][bucket] = false;
-    // Buffers are numbered by the chief's own steps.
+    // Buffers do not count: with backup tasks their version follows the chief's own steps.
     if (frame.bucket() != static_cast<uint32_t>(options_.shapes[server].buffer_bucket())) {
       reached_ = std::min(reached_.value_or(frame.version()), frame.version());
     }
@@ -228,9 +231,11 @@ void PsClient::HandleValues(int server, const wire::Incoming& message) {
   if (!Fits(server, static_cast<int>(bucket), message.payload.size())) {
     Fail(absl::InternalError(absl::StrCat(
         "ps:", server, " sent ", message.payload.size(), " bytes as bucket ", bucket,
-        ", which has another size; do all tasks run the same version of the trainer?")));
+        ", which has a different size; run the same version of the trainer in all tasks")));
     return;
   }
+  // Outside of the mutex, so that buckets are received in parallel. pending_ counts the bucket
+  // until its values are in place.
   if (message.payload.size() > 0) {
     options_.receive(server, static_cast<int>(bucket), message.payload);
   }
@@ -238,10 +243,11 @@ void PsClient::HandleValues(int server, const wire::Incoming& message) {
   --pending_;
 }
 
-// With shared steps: unless there is more to do.
+// Wakes the waiting thread at the end of the job. With shared steps the current step may still be
+// below the limit; then there is more to do.
 void PsClient::CancelAtLimit() {
   if (options_.shared_steps && version_ < limit_) return;
-  if (status_.ok()) status_ = absl::CancelledError("the job ends here");
+  if (status_.ok()) status_ = absl::CancelledError("the job is complete");
 }
 
 int64_t PsClient::reached() const {
@@ -293,16 +299,13 @@ void PsClient::Begin(int64_t version, int64_t sequence) {
   Expect(version + 1, /*tables=*/true, /*buffers=*/options_.owns_buffers);
   if (!options_.shared_steps) return;
   absl::MutexLock lock(&mutex_);
-  CancelAtLimit();  // that may have been set since the caller looked
+  CancelAtLimit();  // LIMIT may have arrived since the caller checked
 }
 
-void PsClient::Push(int server, int bucket, std::vector<wire::Chunk> payload,
-                    Frame::Precision precision, int64_t count, bool skipped) {
-  wire::Outgoing push{FrameOf(Frame::PUSH, bucket), std::move(payload)};
-  push.frame.set_precision(precision);
-  push.frame.set_count(count);
-  push.frame.set_skipped(skipped);
-  links_[server].outbox->Post(std::move(push));
+void PsClient::Push(int server, int bucket, EncodedPush push) {
+  wire::Outgoing message{FrameOf(Frame::PUSH, bucket)};
+  std::move(push).WriteTo(message);
+  links_[server].outbox->Post(std::move(message));
 }
 
 absl::Status PsClient::Wait() { return Await("the other tasks"); }
@@ -334,7 +337,7 @@ absl::Status PsClient::Await(const char* what) {
 absl::Status PsClient::AwaitEnd() {
   {
     absl::MutexLock lock(&mutex_);
-    if (absl::IsCancelled(status_)) status_ = absl::OkStatus();  // that the end is near is known
+    if (absl::IsCancelled(status_)) status_ = absl::OkStatus();  // set by CancelAtLimit()
   }
   const absl::Status status =
       Await(absl::Condition(this, &PsClient::Ended), [] { return "the chief to end the job"; });
@@ -355,7 +358,7 @@ std::string PsClient::WhoIsMissing() {
     }
     for (const std::string& task : status->missing) names.insert(task);
   }
-  // Tasks that a silent server holds up have not done their part of the next step, either.
+  // If a server does not answer, name only it: tasks that it blocks are reported as missing, too.
   return absl::StrJoin(silent.empty() ? names : silent, ", ");
 }
 

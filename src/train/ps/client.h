@@ -1,4 +1,4 @@
-// A training task's side of the parameter servers: pushes gradients, receives values.
+// A training task's client of the parameter servers: pushes gradients, receives values.
 #pragma once
 
 #include <atomic>
@@ -14,72 +14,72 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "train/placement.h"
+#include "train/core/placement.h"
+#include "train/core/waiting.h"
 #include "train/ps/control.h"
-#include "train/waiting.h"
+#include "train/ps/push_codec.h"
 #include "train/wire/outbox.h"
 #include "train/wire/transport.h"
 
 namespace muster::train {
 
-// Where a task goes on.
+// Where a task resumes.
 struct Position {
   uint64_t generation = 0;
   int64_t step = 0;      // completed steps of the job
   int64_t sequence = 0;  // batches that this task has contributed
   int64_t limit = 0;     // the step at which the job ends
-  nlohmann::json data;   // where the tasks' data begins
+  nlohmann::json data;   // DataOrigin of the job
 };
 
-// Push may be called while another thread waits; everything else from one thread.
+// Push may be called while another thread waits; all other calls must come from one thread.
 class PsClient {
  public:
   struct Options {
-    wire::Frame hello;                   // who this task is
+    wire::Frame hello;                   // identifies this task
     std::vector<std::string> addresses;  // of the servers, by index
     std::vector<ShardShape> shapes;
     bool shared_steps = true;   // sync
     bool owns_buffers = false;  // the chief
     absl::Duration report_interval = absl::Seconds(10);
-    absl::Duration peer_timeout = absl::Minutes(30);  // for others, once at work
+    absl::Duration peer_timeout = absl::Minutes(30);  // waiting for others after Join
     std::function<void(const std::string&)> log;
-    // Called from several threads, for different buckets: new values have come.
+    // Receives new values. Called concurrently from several threads, for different buckets.
     std::function<void(int server, int bucket, const wire::Payload& values)> receive;
   };
   PsClient(wire::Transport& transport, Options options);
   ~PsClient();
 
-  // Joins all servers, again after an error. Waits until all of them are active in one generation;
-  // DeadlineExceeded after `timeout`: its message is who is missing. Any other error is final.
+  // Joins all servers; also rejoins after an error. Waits until all of them are active in one
+  // generation. Returns DeadlineExceeded after `timeout`, its message naming the peer that is
+  // missing. Any other error is final.
   absl::StatusOr<Position> Join(absl::Duration timeout);
 
-  // Asks for all values of a version, and waits for them.
+  // Requests all values of `version` and waits for them.
   absl::Status PullAll(int64_t version);
 
-  // sync: what is pushed next was computed from `version`. Otherwise: it is this task's
-  // `sequence`-th.
+  // Begins a step. sync: the next pushes were computed from `version`. async, bounded: they are
+  // this task's `sequence`-th.
   void Begin(int64_t version, int64_t sequence);
-  // `count`: rows, of a table. Skipped: without payload.
-  void Push(int server, int bucket, std::vector<wire::Chunk> payload,
-            wire::Frame::Precision precision, int64_t count, bool skipped);
-  // Waits until every bucket has come back. Cancelled when the job ends before: see limit().
-  // Aborted or Unavailable when a server was lost: Join again. DeadlineExceeded when others have
-  // not done their part within `peer_timeout`; it names them.
+  void Push(int server, int bucket, EncodedPush push);
+  // Waits for the new values of every bucket. Returns Cancelled if the job ends first (see
+  // limit()); Aborted or Unavailable if a server was lost (call Join again); DeadlineExceeded,
+  // naming the peers, if others have not contributed within `peer_timeout`.
   absl::Status Wait();
   int64_t limit() const { return limit_; }
-  // The version that all buckets have come back with, or the oldest among them: with backup tasks
-  // the others may have gone on meanwhile.
+  // Returns the oldest version among the values received in this step. With backup tasks it may be
+  // ahead of this task's step.
   int64_t reached() const;
 
-  // Waits until the chief has ended the job. Errors as of Wait.
+  // Waits until the chief has ended the job. Returns errors as Wait().
   absl::Status AwaitEnd();
 
-  // async, bounded: waits for leave to compute. False when the job is over.
+  // async, bounded: waits until a step is granted. Returns false if the job is complete.
   absl::StatusOr<bool> Claim();
-  // How many steps the job had completed at the last Claim.
+  // Returns the steps that the job had completed at the last Claim().
   int64_t granted_step() const { return granted_step_; }
 
-  // The values of some rows of a table, from the server that has them.
+  // Returns the values of `rows` of a table from the server that holds them.
   absl::StatusOr<wire::Payload> PullRows(int server, int bucket, int64_t version,
                                          const std::vector<int64_t>& rows);
 
@@ -101,12 +101,12 @@ class PsClient {
   void Disconnect();
   void ReceiveFrom(int server);
   void Handle(int server, wire::Incoming message);
-  // Whether the bytes are those of the bucket; an acknowledgement has none.
+  // Returns whether VALUES of this size are valid for the bucket. An acknowledgement is empty.
   bool Fits(int server, int bucket, size_t bytes) const;
   void HandleValues(int server, const wire::Incoming& message);
   void CancelAtLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expect(int64_t version, bool tables, bool buffers);
-  // Until `ready` holds, saying now and then for whom.
+  // Waits until `ready` holds; logs at intervals who is `missing`.
   absl::Status Await(const absl::Condition& ready, absl::FunctionRef<std::string()> missing);
   absl::Status Await(const char* what);
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -129,10 +129,10 @@ class PsClient {
   mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t expected_ ABSL_GUARDED_BY(mutex_) = -1;  // the version that is waited for
+  int64_t expected_ ABSL_GUARDED_BY(mutex_) = -1;  // the version that Wait() waits for
   std::optional<int64_t> reached_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<bool>> due_ ABSL_GUARDED_BY(mutex_);  // by server and bucket
-  int pending_ ABSL_GUARDED_BY(mutex_) = 0;                     // answers that are still to come
+  int pending_ ABSL_GUARDED_BY(mutex_) = 0;                     // answers outstanding
   std::optional<wire::Payload> rows_ ABSL_GUARDED_BY(mutex_);
 };
 

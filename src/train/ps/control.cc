@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "train/waiting.h"
+#include "train/core/waiting.h"
 #include "train/wire/admission.h"
 
 namespace muster::train {
@@ -28,7 +28,7 @@ absl::StatusOr<PsStatus> PsStatus::FromJson(const nlohmann::json& json) {
     status.connected = json.at("connected");
     status.missing = json.at("missing").get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception&) {
-    return absl::InternalError("the server's status is damaged");
+    return absl::InternalError("the server sent a malformed status");
   }
   return status;
 }
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<PsControl>> PsControl::Connect(wire::Transport& t
 
 absl::StatusOr<wire::Incoming> PsControl::Call(wire::Outgoing request, absl::Duration timeout) {
   watchdog_.Arm(Clock::Real().Now() + timeout);
-  connection_->Send(std::move(request));  // when that fails, the answer says why
+  connection_->Send(std::move(request));  // if it fails, Receive() returns the reason
   return Answer(timeout);
 }
 

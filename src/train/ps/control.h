@@ -1,4 +1,4 @@
-// Requests to one parameter server, each answered before the next.
+// A control stream to one parameter server: one request at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,30 @@
 
 namespace muster::train {
 
-// What a server says of itself.
+// The answer to STATUS.
 struct PsStatus {
   bool active = false;
   uint64_t generation = 0;
   int64_t step = 0;
   int connected = 0;
-  // "worker:1", "worker:2 (not connected)": for whom the next update waits.
+  // The tasks that the next update waits for: "worker:1", "worker:2 (not connected)".
   std::vector<std::string> missing;
 
   nlohmann::json ToJson() const;
   static absl::StatusOr<PsStatus> FromJson(const nlohmann::json& json);
 };
 
-// Not thread-safe. After an error other than the server's own the connection is of no more use.
+// Not thread-safe. After a transport error the connection is unusable; errors that the server
+// returns leave it usable.
 class PsControl {
  public:
-  // `hello` introduces this task.
+  // `hello` identifies this task.
   static absl::StatusOr<std::unique_ptr<PsControl>> Connect(wire::Transport& transport,
                                                             const std::string& address,
                                                             wire::Frame hello,
                                                             absl::Duration timeout);
 
-  // DeadlineExceeded when no answer comes in time.
+  // Sends a request and returns the answer, or DeadlineExceeded after `timeout`.
   absl::StatusOr<wire::Incoming> Call(wire::Outgoing request, absl::Duration timeout);
   absl::StatusOr<PsStatus> Status(absl::Duration timeout);
 

@@ -6,8 +6,8 @@
 #include "absl/time/clock.h"
 #include "base/json.h"
 #include "base/status_macros.h"
-#include "train/optimizer.h"
-#include "train/waiting.h"
+#include "train/core/optimizer.h"
+#include "train/core/waiting.h"
 
 namespace muster::train {
 namespace {
@@ -18,18 +18,18 @@ constexpr int64_t kChunkBytes = 4 << 20;
 
 std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
 
-// A server that does not answer in time is as lost as one whose connection ended: it is joined
-// again, and may come back meanwhile.
+// Maps a timeout to Unavailable: a server that does not answer counts as lost, like one whose
+// connection ended, and is joined again.
 absl::Status LostOr(const absl::Status& status, size_t server) {
   absl::Status named = Annotate(status, NameOf(server));
   if (!absl::IsDeadlineExceeded(named)) return named;
   return absl::UnavailableError(named.message());
 }
 
-// Reads the copies that the servers keep, while they go on.
+// Reads the snapshots that the servers keep, while training continues.
 class PsSnapshot final : public Snapshot {
  public:
-  // A reader of one server's copy.
+  // Reads one server's snapshot.
   struct Reader {
     std::unique_ptr<PsControl> control;
     int64_t number = 0;
@@ -94,7 +94,7 @@ absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
   while (controls_.size() < options_.addresses.size()) {
     const size_t server = controls_.size();
     auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,
-                                      std::min(wire::kConnectTurn, waiting.left()));
+                                      std::min(wire::kConnectAttemptTimeout, waiting.left()));
     if (control.ok()) {
       controls_.push_back(*std::move(control));
       continue;
@@ -178,9 +178,9 @@ absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
   for (size_t server = 0; server < controls_.size(); ++server) {
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(server, RequestOf(Frame::SNAPSHOT)));
     readers[server].number = answer.frame.sequence();
-    if (server > 0) continue;  // the first counts the steps
+    if (server > 0) continue;  // ps:0 counts the steps
     state = ParseJson(answer.frame.text());
-    if (!state.is_object()) return absl::InternalError("ps:0 does not say at which step it is");
+    if (!state.is_object()) return absl::InternalError("ps:0 sent a snapshot without a step");
   }
   for (size_t server = 0; server < readers.size(); ++server) {
     auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,

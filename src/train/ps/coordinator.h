@@ -1,5 +1,5 @@
-// The chief's rule over the parameter servers: it gives them their values, copies them for
-// checkpoints, and ends them.
+// The chief's control of the parameter servers: initializes them, takes snapshots for checkpoints,
+// ends them.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "train/core/values.h"
 #include "train/ps/control.h"
 #include "train/ps/generation_spec.h"
-#include "train/values.h"
 #include "train/wire/transport.h"
 
 namespace muster::train {
 
-// One thread. Unavailable, Aborted: a server was lost; EnsureActive mends it.
+// Not thread-safe. Unavailable and Aborted mean that a server was lost; EnsureActive() recovers.
 class PsCoordinator {
  public:
   struct Options {
@@ -25,19 +25,20 @@ class PsCoordinator {
     std::vector<std::string> addresses;
     std::vector<Variable> variables;
     std::vector<ShardPlan> plans;
-    GenerationSpec spec;  // without what differs by server and generation
+    GenerationSpec spec;  // fields that differ by server or generation are ignored
     absl::Duration report_interval = absl::Seconds(10);
-    absl::Duration call_timeout = absl::Seconds(60);  // a server that does not answer is lost then
+    absl::Duration call_timeout = absl::Seconds(60);  // then the server counts as lost
     std::function<void(const std::string&)> log;
   };
   PsCoordinator(wire::Transport& transport, Options options);
 
-  // When all servers hold values of one generation, nothing. Otherwise all of them begin anew with
-  // the values of `first`: what a lost server knew is gone, and they must fit together.
-  // DeadlineExceeded after `timeout`, with who is missing as its message.
+  // Returns OK immediately if all servers are active in one generation. Otherwise starts a new
+  // generation on all of them with the values of `first`: the part of a lost server is gone, and
+  // all parts must be of the same step. Returns DeadlineExceeded after `timeout`, its message
+  // naming the server that is missing.
   absl::Status EnsureActive(FirstValues first, absl::Duration timeout);
 
-  // Copies what the servers hold now. The snapshot is read through connections of its own.
+  // Takes a snapshot of all servers. The snapshot has its own connections.
   absl::StatusOr<std::unique_ptr<Snapshot>> TakeSnapshot();
   absl::Status EndAt(int64_t step);
   absl::Status EndJob();

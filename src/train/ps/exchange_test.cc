@@ -1,4 +1,4 @@
-// Servers, tasks and the chief together, when nothing goes wrong.
+// Integration of servers, tasks and chief, without failures.
 #include <algorithm>
 #include <thread>
 
@@ -25,7 +25,7 @@ Tasks AllTasks(Job& job, absl::Duration delay = absl::ZeroDuration()) {
   return tasks;
 }
 
-// Each in a thread of its own, to the end of the job.
+// Runs each task on its own thread to the end of the job.
 void RunAll(Tasks& tasks) {
   std::vector<std::jthread> threads;
   for (auto& task : tasks) {
@@ -36,7 +36,7 @@ void RunAll(Tasks& tasks) {
   }
 }
 
-// Starts the servers, trains, and returns what they hold in the end.
+// Starts the servers, trains, and returns their final state.
 ModelState Train(Job& job, absl::Duration delay = absl::ZeroDuration()) {
   auto coordinator = job.NewCoordinator();
   const absl::Status started = job.Start(*coordinator);
@@ -133,7 +133,7 @@ TEST(Sync, AStepThatAllLeaveOutChangesNothing) {
   EXPECT_EQ(tasks[0]->step(), 1);
 }
 
-TEST(Sync, WhoComesLateIsWaitedFor) {
+TEST(Sync, WaitsForALateTask) {
   Job job({.tasks = 2, .servers = 2});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -189,7 +189,7 @@ TEST(Sync, AJobThatIsAlreadyDone) {
   EXPECT_EQ(job.Now(), job.SerialResult(0));
 }
 
-TEST(Sync, AllEndAtTheLimitThatIsSetOnTheWay) {
+TEST(Sync, AllTasksEndAtALimitSetDuringTraining) {
   for (int round = 0; round < 10; ++round) {
     Job job({.tasks = 3, .servers = 2, .limit = 1'000'000});
     job.fake().set_jitter(absl::Microseconds(50));
@@ -200,7 +200,7 @@ TEST(Sync, AllEndAtTheLimitThatIsSetOnTheWay) {
     for (int rank = 1; rank < 3; ++rank) {
       workers.emplace_back([&, rank] { EXPECT_TRUE(tasks[rank]->Run().ok()); });
     }
-    // The chief may end the job at the step where it is, when the others are already beyond.
+    // The chief may end the job at its own step when the others are already ahead.
     ASSERT_TRUE(tasks[0]->Join().ok());
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(tasks[0]->Step().ok());
     ASSERT_TRUE(coordinator->EndAt(3 + round % 3).ok());
@@ -211,7 +211,7 @@ TEST(Sync, AllEndAtTheLimitThatIsSetOnTheWay) {
   }
 }
 
-// The limit comes just after the task has looked.
+// The limit arrives just after the task has checked it.
 TEST(Sync, ALimitBetweenTwoStepsIsNoticed) {
   Job job({.tasks = 1, .variables = DenseOnly(), .limit = 100});
   auto coordinator = job.NewCoordinator();
@@ -241,7 +241,7 @@ TEST(Sync, ASnapshotIsTheStateOfItsStep) {
     ASSERT_TRUE(snapshot.ok()) << snapshot.status();
     EXPECT_EQ((*snapshot)->state()["step"], step);
     EXPECT_EQ((*snapshot)->state()["cursors"], (std::vector<int64_t>(3, step)));
-    ASSERT_TRUE(*tasks[0]->Step());  // goes on before it is read
+    ASSERT_TRUE(*tasks[0]->Step());  // updates before the snapshot is read
     auto state = job.Read(**snapshot);
     ASSERT_TRUE(state.ok()) << state.status();
     EXPECT_EQ(*state, job.SerialResult(step));
@@ -297,7 +297,7 @@ TEST(Async, EndsEarlier) {
   for (const auto& task : tasks) EXPECT_EQ(task->step(), sum) << "all know where it ended";
 }
 
-TEST(Bounded, NobodyIsFurtherAheadThanAllowed) {
+TEST(Bounded, NoTaskIsFurtherAheadThanAllowed) {
   constexpr int64_t kStaleness = 2;
   Job job({.tasks = 3,
            .variables = DenseOnly(),
@@ -317,7 +317,7 @@ TEST(Bounded, NobodyIsFurtherAheadThanAllowed) {
         const auto more = tasks[rank]->Begin();
         ASSERT_TRUE(more.ok()) << more.status();
         if (!*more) return;
-        // A task counts its step a little later than the server does.
+        // A task counts its step a little later than the server.
         const int64_t slowest =
             std::min({sequences[0].load(), sequences[1].load(), sequences[2].load()});
         EXPECT_LE(tasks[rank]->sequence() - slowest, kStaleness + 1);
@@ -340,7 +340,7 @@ TEST(Backup, AJobGoesOnWithoutASilentTask) {
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
   Tasks tasks = AllTasks(job);
-  ASSERT_TRUE(tasks[0]->Join().ok());  // the chief, who then does nothing
+  ASSERT_TRUE(tasks[0]->Join().ok());  // the chief, which then stays silent
   std::vector<std::jthread> workers;
   for (int rank = 1; rank < 3; ++rank) {
     workers.emplace_back([&, rank] { EXPECT_TRUE(tasks[rank]->Run().ok()); });
@@ -348,7 +348,7 @@ TEST(Backup, AJobGoesOnWithoutASilentTask) {
   workers.clear();
   EXPECT_EQ(tasks[1]->step(), 20);
   EXPECT_EQ(tasks[2]->step(), 20);
-  // When it wakes up it is where the others are.
+  // When it continues, it is at the step of the others.
   ASSERT_TRUE(*tasks[0]->Step());
   EXPECT_EQ(tasks[0]->step(), 20);
   EXPECT_FALSE(*tasks[0]->Step());
@@ -364,7 +364,7 @@ TEST(Backup, ASlowTaskCatchesUp) {
   for (const auto& task : tasks) EXPECT_EQ(task->step(), 60);
 }
 
-TEST(Backup, WhoRejoinsGetsTheNewest) {
+TEST(Backup, ARejoiningTaskGetsTheNewestValues) {
   Job job({.tasks = 2, .limit = 10, .backup_tasks = 1});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -375,7 +375,7 @@ TEST(Backup, WhoRejoinsGetsTheNewest) {
   EXPECT_EQ(chief.step(), 10);
 }
 
-TEST(EndOfJob, ServersEndWhenTheChiefSaysSo) {
+TEST(EndOfJob, ServersEndOnFinish) {
   Job job({.tasks = 1, .grpc = true});
   std::jthread server([&] {
     const absl::Status status = job.server(0).Run(absl::Seconds(30), absl::Seconds(10));
@@ -407,13 +407,13 @@ TEST(EndOfJob, TasksWaitForTheChiefToEndTheJob) {
     EXPECT_FALSE(ended.WaitForNotificationWithTimeout(absl::Milliseconds(30)));
     ASSERT_TRUE(coordinator->EndJob().ok());
     waits.join();
-    // So does one that comes back after the end.
+    // So does a task that rejoins after the end.
     ASSERT_TRUE(tasks[0]->Join().ok());
     EXPECT_TRUE(tasks[0]->client().AwaitEnd().ok());
   }
 }
 
-TEST(EndOfJob, AServerThatNobodyNeedsSaysSo) {
+TEST(EndOfJob, AServerWithoutTasksLogsIt) {
   Job job({.tasks = 1});
   const absl::Status status = job.server(0).Run(absl::Milliseconds(20), absl::ZeroDuration());
   EXPECT_TRUE(absl::IsDeadlineExceeded(status));

@@ -1,4 +1,4 @@
-// Servers, tasks and the chief together, when something goes wrong.
+// Integration of servers, tasks and chief: failures.
 #include <algorithm>
 #include <thread>
 
@@ -90,7 +90,7 @@ TEST_P(FaultTest, AProcessThatIsReplacedInTheMiddleOfAStep) {
   std::jthread other([&job] { EXPECT_TRUE(Task(job, 1).Run().ok()); });
   std::vector<std::unique_ptr<Task>> attempts;
   for (int attempt = 0; attempt < 5; ++attempt) {
-    // The earlier ones are still there, and silent.
+    // The earlier processes are still connected, and silent.
     attempts.push_back(std::make_unique<Task>(job, 0, attempt));
     ASSERT_TRUE(attempts.back()->Join().ok());
     ASSERT_EQ(attempts.back()->step(), attempt);
@@ -126,7 +126,7 @@ TEST(Faults, ConnectionsThatAreCutAtAnyMoment) {
   }
 }
 
-// Begin fails, or says that there is nothing left, or a step is granted.
+// Begin fails, reports the end of the job, or is granted a step.
 bool DieSomewhere(Task& task, std::mt19937& random) {
   if (!task.Join().ok()) return false;
   for (;;) {
@@ -142,7 +142,7 @@ bool DieSomewhere(Task& task, std::mt19937& random) {
   }
 }
 
-TEST(Faults, AsyncMakesExactlyItsStepsWhoeverDies) {
+TEST(Faults, AsyncMakesExactlyItsStepsDespiteFailures) {
   for (const Strategy strategy : {Strategy::kAsync, Strategy::kBounded}) {
     Job job({.tasks = 3, .servers = 2, .strategy = strategy, .limit = 60, .staleness = 3});
     auto coordinator = job.NewCoordinator();
@@ -203,7 +203,7 @@ TEST_P(FaultTest, AnIndexThatIsTaken) {
     EXPECT_THAT(status.message(), AllOf(HasSubstr("worker:0 is taken by process "),
                                         HasSubstr("give it another index")));
   }
-  // A later attempt is the same task, started again: the earlier one is sent away.
+  // A later attempt is the same task after a restart: it replaces the earlier one.
   Task later(job, 1, /*attempt=*/2);
   ASSERT_TRUE(later.Join().ok());
   first.client().Begin(0, 0);
@@ -245,7 +245,7 @@ TEST(Faults, ATaskThatIsNotInTheCluster) {
   EXPECT_THAT(position.status().message(), HasSubstr("worker:6 is not a training task"));
 }
 
-TEST_P(FaultTest, AServerThatLostItsMemory) {
+TEST_P(FaultTest, AServerThatLostItsValues) {
   Job job(Options(2));
   const int lost = GetParam().servers - 1;
   auto coordinator = job.NewCoordinator();
@@ -278,7 +278,7 @@ TEST_P(FaultTest, AServerThatLostItsMemory) {
   EXPECT_GT(tasks[0]->generation(), before);
 }
 
-TEST(Faults, ATaskOfAnEarlierGenerationIsSentAway) {
+TEST(Faults, ATaskOfAnEarlierGenerationIsDisconnected) {
   Job job({.tasks = 1, .servers = 2});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -287,19 +287,19 @@ TEST(Faults, ATaskOfAnEarlierGenerationIsSentAway) {
   job.StopServer(1);
   job.StartServer(1);
   ASSERT_TRUE(job.Start(*coordinator).ok());
-  ASSERT_TRUE(task.client().Join(kSoon).ok());  // a process that did not look at the generation
+  ASSERT_TRUE(task.client().Join(kSoon).ok());  // a process that ignores the generation
   ASSERT_TRUE(task.Join().ok());
   EXPECT_TRUE(task.Run().ok());
   EXPECT_EQ(job.Now(), job.SerialResult(5));
 }
 
-TEST(Faults, NobodyAnswers) {
+TEST(Faults, NoServerAnswers) {
   Job job({.tasks = 1, .servers = 2, .grpc = true, .report_interval = absl::Milliseconds(50)});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
   job.StopServer(1);
   Task task(job, 0);
-  // An attempt to connect has 5 s, and then it is said who is waited for.
+  // One attempt to connect takes 5 s; then the missing peer is logged.
   const absl::Status status = task.Join(absl::Milliseconds(5500));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("ps:1"));
@@ -317,11 +317,11 @@ TEST(Faults, TheChiefIsMissing) {
   Task task(job, 1);
   const absl::Status status = task.Join(absl::Milliseconds(200));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status));
-  EXPECT_THAT(status.message(), HasSubstr("the chief, to say what ps:0 holds"));
+  EXPECT_THAT(status.message(), HasSubstr("the chief to initialize ps:0"));
   EXPECT_TRUE(job.Logged("waiting for the chief"));
 }
 
-TEST(Faults, AServerWhoseTasksHaveAllGoneSaysSo) {
+TEST(Faults, AServerWhoseTasksHaveLeftLogsIt) {
   Job job({.tasks = 1, .report_interval = absl::Milliseconds(20)});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -334,7 +334,7 @@ TEST(Faults, AServerWhoseTasksHaveAllGoneSaysSo) {
   EXPECT_TRUE(coordinator->EndJob().ok());
 }
 
-// Takes connections and says nothing.
+// Accepts connections and never answers.
 TEST(Faults, AServerThatHangs) {
   Job job({.tasks = 1});
   job.StopServer(0);
@@ -350,7 +350,7 @@ TEST(Faults, AServerThatHangs) {
   EXPECT_LT(absl::Now() - before, absl::Seconds(10));
 }
 
-TEST(Faults, WhoWaitsSaysForWhom) {
+TEST(Faults, AWaitingTaskLogsTheMissingTasks) {
   Job job({.tasks = 4, .servers = 2, .report_interval = absl::Milliseconds(50)});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -368,7 +368,7 @@ TEST(Faults, WhoWaitsSaysForWhom) {
   EXPECT_TRUE(silent.Run().ok());
 }
 
-TEST(Faults, WhoIsTooFarAheadSaysForWhomItWaits) {
+TEST(Faults, ATaskTooFarAheadLogsTheSlowest) {
   Job job({.tasks = 2,
            .strategy = Strategy::kBounded,
            .limit = 6,
@@ -401,7 +401,7 @@ TEST(Faults, AServerEndsWhileTasksAreConnected) {
   }
 }
 
-TEST_P(FaultTest, NobodyWaitsForEver) {
+TEST_P(FaultTest, EveryWaitTimesOut) {
   JobOptions options = Options(2);
   options.peer_timeout = absl::Milliseconds(200);
   Job job(options);
@@ -419,7 +419,7 @@ TEST_P(FaultTest, NobodyWaitsForEver) {
             "timed out after 200ms waiting for the chief to end the job");
 }
 
-TEST_P(FaultTest, AServerThatAllHaveLeftGivesUp) {
+TEST_P(FaultTest, AServerThatAllTasksLeftTimesOut) {
   Job job(Options(1));
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -429,27 +429,26 @@ TEST_P(FaultTest, AServerThatAllHaveLeftGivesUp) {
   std::jthread server(
       [&] { status = job.server(0).Run(absl::Milliseconds(200), absl::ZeroDuration()); });
   absl::SleepFor(absl::Milliseconds(500));
-  ASSERT_TRUE(task->Step().ok());  // it is still there
+  ASSERT_TRUE(task->Step().ok());  // still connected
   task.reset();
   server.join();
-  EXPECT_TRUE(absl::IsUnavailable(status))
-      << status;  // peers were lost: another attempt may succeed
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;  // retryable
   EXPECT_THAT(status.message(), HasSubstr("no task was connected to ps:0 for 200ms"));
 }
 
-TEST_P(FaultTest, AServerThatNobodyJoinsGivesUp) {
+TEST_P(FaultTest, AServerThatNoTaskJoinsTimesOut) {
   Job job(Options(1));
   const absl::Status status = job.server(0).Run(absl::Milliseconds(50), absl::ZeroDuration());
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
 }
 
-// A process that is stopped, or a machine that hangs: its sockets accept, nothing answers.
+// A suspended process, or a machine that hangs: its sockets accept, nothing answers.
 TEST(Faults, AServerThatDoesNotAnswerIsLost) {
   Job job({.tasks = 1, .call_timeout = absl::Milliseconds(50)});
   job.StopServer(0);
   const auto silent =
       job.fake().Listen(job.addresses()[0], [](wire::Connection& connection, const wire::Caller&) {
-        connection.Send({});  // to HELLO, and to nothing else
+        connection.Send({});  // answers HELLO only
         while (connection.Receive().ok()) continue;
       });
   ASSERT_TRUE(silent.ok()) << silent.status();

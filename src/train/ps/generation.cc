@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "train/ps/payload_gradient.h"
 
 namespace muster::train {
 namespace {
@@ -21,18 +20,13 @@ absl::Status NoBucket(uint32_t bucket) {
 
 }  // namespace
 
-const float* Generation::Contribution::row_gradients() const {
-  if (!converted.empty()) return converted.data();
-  return static_cast<const float*>(together.data) + rows * sizeof(int64_t) / sizeof(float);
-}
-
 absl::StatusOr<std::shared_ptr<Generation>> Generation::Create(GenerationSpec spec,
                                                                Members& members) {
   MUSTER_ASSIGN_OR_RETURN(
       Schedule schedule,
       Schedule::FromJson(spec.schedule, spec.optimizer.learning_rate, spec.total_steps));
   if (static_cast<int>(spec.cursors.size()) != members.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the chief counts ", spec.cursors.size(),
+    return absl::InvalidArgumentError(absl::StrCat("the chief has ", spec.cursors.size(),
                                                    " training tasks, this server ", members.size(),
                                                    "; start all tasks with the same cluster"));
   }
@@ -45,7 +39,7 @@ Generation::Generation(GenerationSpec spec, Schedule schedule, Members& members)
       shard_(spec_.shape, {.optimizer = spec_.optimizer,
                            .schedule = schedule,
                            .version = spec_.step,
-                           .keep_previous = in_step()}),
+                           .keep_previous = lockstep()}),
       limit_(spec_.limit),
       rounds_(static_cast<size_t>(spec_.shape.bucket_count())),
       claims_(spec_.cursors, spec_.step, spec_.limit, StalenessOf(spec_)),
@@ -69,9 +63,10 @@ int64_t Generation::step() const {
     absl::MutexLock lock(&claims_mutex_);
     return claims_.completed();
   }
+  // The step is complete when all buckets have it: the oldest version counts.
   std::optional<int64_t> step;
   for (int bucket = 0; bucket < spec_.shape.bucket_count(); ++bucket) {
-    if (is_buffers(bucket) && !in_step()) continue;  // they come when the chief comes
+    if (is_buffers(bucket) && !lockstep()) continue;  // they follow the chief's own steps
     step = std::min(step.value_or(shard_.version(bucket)), shard_.version(bucket));
   }
   return step.value_or(spec_.step);
@@ -83,36 +78,18 @@ int64_t Generation::CursorOf(int rank) const {
   return claims_.cursors()[rank];
 }
 
-// Buffers are the chief's alone.
-int Generation::Needed(int bucket) const {
+// Returns how many pushes complete an update. Only the chief pushes buffers.
+int Generation::Quorum(int bucket) const {
   if (is_buffers(bucket)) return 1;
   return static_cast<int>(std::max<int64_t>(1, members_.size() - spec_.backup_tasks));
 }
 
 absl::Status Generation::Check(int rank, const wire::Frame& frame, size_t bytes) const {
-  const ShardShape& shape = spec_.shape;
+  MUSTER_ASSIGN_OR_RETURN(const int64_t expected, PushBytes(spec_.shape, frame));
   const auto bucket = static_cast<int>(frame.bucket());
-  if (frame.bucket() >= static_cast<uint32_t>(shape.bucket_count())) {
-    return NoBucket(frame.bucket());
+  if (is_buffers(bucket) && rank != 0) {
+    return absl::InvalidArgumentError("only the chief may set the model's buffers");
   }
-  if (!wire::Frame::Precision_IsValid(frame.precision())) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no precision ", frame.precision()));
-  }
-  int64_t expected = shape.buffer_bytes;
-  if (shape.is_dense(bucket)) {
-    expected = static_cast<int64_t>(BytesOf(frame.precision(), shape.buckets[bucket].elements));
-  } else if (shape.is_table(bucket)) {
-    const Table& table = shape.tables[bucket - shape.table_bucket(0)];
-    if (frame.count() < 0 || frame.count() > table.rows) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(frame.count(), " rows of a table of ", table.rows));
-    }
-    expected = static_cast<int64_t>(static_cast<size_t>(frame.count()) * sizeof(int64_t) +
-                                    BytesOf(frame.precision(), frame.count() * table.width));
-  } else if (rank != 0) {
-    return absl::InvalidArgumentError("the model's buffers are the chief's to set");
-  }
-  if (frame.skipped()) expected = 0;
   if (expected == static_cast<int64_t>(bytes)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("bucket ", bucket, " has ", expected, " bytes, not ", bytes));
@@ -122,81 +99,79 @@ absl::StatusOr<Generation::Contribution> Generation::Read(int rank, const wire::
                                                           wire::Payload payload) const {
   MUSTER_RETURN_IF_ERROR(Check(rank, frame, payload.size()));
   Contribution contribution{
-      .here = true, .skipped = frame.skipped(), .precision = frame.precision()};
+      .present = true, .skipped = frame.skipped(), .precision = frame.precision()};
   const auto bucket = static_cast<int>(frame.bucket());
   if (frame.skipped()) return contribution;
   if (spec_.shape.is_dense(bucket)) {
-    contribution.payload = std::move(payload);
+    contribution.dense = std::move(payload);
     return contribution;
   }
-  contribution.together = payload.InOnePiece();
-  if (is_buffers(bucket)) return contribution;
-  contribution.rows = frame.count();
-  const int table = bucket - spec_.shape.table_bucket(0);
-  MUSTER_RETURN_IF_ERROR(shard_.CheckRows(table, contribution.row_numbers()));
-  if (frame.precision() != wire::Frame::FLOAT32) {
-    const int64_t elements = frame.count() * spec_.shape.tables[table].width;
-    std::vector<float> converted(static_cast<size_t>(elements));
-    FromHalf(frame.precision(), contribution.row_gradients(), converted.data(), elements);
-    contribution.converted = std::move(converted);
+  if (is_buffers(bucket)) {
+    contribution.buffers = payload.InOnePiece();
+    return contribution;
   }
+  const int table = bucket - spec_.shape.table_bucket(0);
+  contribution.rows =
+      RowsPush(payload, frame.precision(), frame.count(), spec_.shape.tables[table].width);
+  MUSTER_RETURN_IF_ERROR(shard_.CheckRows(table, contribution.rows.rows()));
   return contribution;
 }
 
 absl::Status Generation::Push(int rank, const wire::Frame& frame, wire::Payload payload) {
-  if (frame.version() >= limit_ && shared_steps()) return absl::OkStatus();  // it was told
+  if (frame.version() >= limit_ && shared_steps())
+    return absl::OkStatus();  // past the limit, which every task is sent
   MUSTER_ASSIGN_OR_RETURN(Contribution contribution, Read(rank, frame, std::move(payload)));
-  return shared_steps() ? PushShared(rank, frame, std::move(contribution))
-                        : PushAlone(rank, frame, std::move(contribution));
+  return shared_steps() ? PushSync(rank, frame, std::move(contribution))
+                        : PushAsync(rank, frame, std::move(contribution));
 }
 
-absl::Status Generation::PushShared(int rank, const wire::Frame& frame, Contribution contribution) {
+absl::Status Generation::PushSync(int rank, const wire::Frame& frame, Contribution contribution) {
   const auto bucket = static_cast<int>(frame.bucket());
   Round& round = rounds_[bucket];
   absl::MutexLock lock(&round.mutex);
-  // Without backups the chief's buffers come once a step; with them, whenever it takes part.
+  // The chief's buffers arrive once a step; with backup tasks, only in the steps it takes part in.
   const int64_t version =
-      is_buffers(bucket) && !in_step() ? frame.version() : shard_.version(bucket);
+      is_buffers(bucket) && !lockstep() ? frame.version() : shard_.version(bucket);
   if (frame.version() > version) {
     return absl::InternalError(absl::StrCat("a gradient of version ", frame.version(),
                                             " for a bucket of version ", version));
   }
-  if (frame.version() < version) {  // sent again, or too late to count
+  if (frame.version() < version) {  // a duplicate, or too late
     SendValues(rank, bucket, version);
     return absl::OkStatus();
   }
   Contribution& place = round.contributions[rank];
-  if (place.here) return absl::OkStatus();  // its earlier attempt sent the same
+  if (place.present) return absl::OkStatus();  // an earlier attempt pushed the same
   place = std::move(contribution);
-  if (++round.arrived < Needed(bucket)) return absl::OkStatus();
-  ApplyShared(bucket, round.contributions);
+  if (++round.arrived < Quorum(bucket)) return absl::OkStatus();
+  ApplyPushes(bucket, round.contributions);
   round.arrived = 0;
   for (size_t other = 0; other < round.contributions.size(); ++other) {
-    if (!round.contributions[other].here) continue;
+    if (!round.contributions[other].present) continue;
     round.contributions[other] = {};
     SendValues(static_cast<int>(other), bucket, version + 1);
   }
   return absl::OkStatus();
 }
 
-void Generation::ApplyShared(int bucket, std::vector<Contribution>& contributions) {
+void Generation::ApplyPushes(int bucket, std::vector<Contribution>& contributions) {
   std::vector<const Contribution*> counted;
   for (const Contribution& contribution : contributions) {
-    if (contribution.here && !contribution.skipped) counted.push_back(&contribution);
+    if (contribution.present && !contribution.skipped) counted.push_back(&contribution);
   }
   if (spec_.shape.is_table(bucket)) {
     ApplyRows(bucket, counted);
   } else if (spec_.shape.is_dense(bucket)) {
-    std::vector<PayloadGradient> gradients;
+    std::vector<DensePush> gradients;
     std::vector<Gradient*> pointers;
     gradients.reserve(counted.size());
     for (const Contribution* contribution : counted) {
-      gradients.emplace_back(contribution->payload, contribution->precision);
+      gradients.emplace_back(contribution->dense, contribution->precision);
       pointers.push_back(&gradients.back());
     }
     shard_.Apply(bucket, pointers, 1.0F / static_cast<float>(std::max<size_t>(1, counted.size())));
   } else {
-    const wire::Chunk bytes = counted.empty() ? wire::Chunk() : counted.front()->together;
+    const wire::Chunk bytes = counted.empty() ? wire::Chunk() : counted.front()->buffers;
     shard_.SetBuffers({static_cast<const std::byte*>(bytes.data), bytes.size});
   }
 }
@@ -204,18 +179,18 @@ void Generation::ApplyShared(int bucket, std::vector<Contribution>& contribution
 void Generation::ApplyRows(int bucket, absl::Span<const Contribution* const> contributions) {
   std::vector<RowGradients> gradients;
   for (const Contribution* contribution : contributions) {
-    gradients.push_back({contribution->row_numbers(), contribution->row_gradients()});
+    gradients.push_back({contribution->rows.rows(), contribution->rows.gradients()});
   }
   shard_.ApplyRows(bucket - spec_.shape.table_bucket(0), gradients,
                    1.0F / static_cast<float>(std::max<size_t>(1, gradients.size())));
 }
 
-absl::Status Generation::PushAlone(int rank, const wire::Frame& frame, Contribution contribution) {
+absl::Status Generation::PushAsync(int rank, const wire::Frame& frame, Contribution contribution) {
   const auto bucket = static_cast<int>(frame.bucket());
   Round& round = rounds_[bucket];
   {
     absl::MutexLock lock(&round.mutex);
-    if (frame.sequence() < round.sequences[rank]) {  // sent again
+    if (frame.sequence() < round.sequences[rank]) {  // a duplicate
       SendValues(rank, bucket, shard_.version(bucket));
       return absl::OkStatus();
     }
@@ -223,14 +198,14 @@ absl::Status Generation::PushAlone(int rank, const wire::Frame& frame, Contribut
     round.sequences[rank] = frame.sequence() + 1;
     std::vector<Contribution> one;
     one.push_back(std::move(contribution));
-    ApplyShared(bucket, one);
+    ApplyPushes(bucket, one);
     SendValues(rank, bucket, shard_.version(bucket));
   }
-  CountAlone(rank);
+  CountAsync(rank);
   return absl::OkStatus();
 }
 
-// Whoever counts the steps takes only those that it has granted.
+// The server that counts the steps accepts only steps that it has granted.
 absl::Status Generation::CheckClaim(int rank, int64_t sequence) const {
   if (!spec_.counts_steps) return absl::OkStatus();
   absl::MutexLock lock(&claims_mutex_);
@@ -239,8 +214,8 @@ absl::Status Generation::CheckClaim(int rank, int64_t sequence) const {
       absl::StrCat("step ", sequence, " of ", members_.task(rank).ToString(), " was not granted"));
 }
 
-// A task's step is complete when all its buckets are.
-void Generation::CountAlone(int rank) {
+// Counts a pushed bucket. A task's step is complete when all its buckets are.
+void Generation::CountAsync(int rank) {
   if (!spec_.counts_steps) return;
   absl::MutexLock lock(&claims_mutex_);
   const bool others_buffers = spec_.shape.buffer_bytes > 0 && rank != 0;
@@ -253,7 +228,7 @@ void Generation::CountAlone(int rank) {
 
 void Generation::Claim(int rank) {
   absl::MutexLock lock(&claims_mutex_);
-  claims_.Ask(rank);
+  claims_.Request(rank);
   SendGrants();
 }
 
@@ -297,8 +272,8 @@ wire::Outgoing Generation::MessageOf(wire::Frame::Kind kind) const {
   return message;
 }
 
-// Where all are in step nothing changes these values while they are sent; otherwise they are
-// copied.
+// In lockstep no update changes these values before every task has them, so they are sent in place.
+// Otherwise they are copied. REQUIRES: the bucket's mutex held.
 void Generation::SendValues(int rank, int bucket, int64_t version) {
   wire::Outgoing values = MessageOf(wire::Frame::VALUES);
   values.frame.set_bucket(bucket);
@@ -306,7 +281,7 @@ void Generation::SendValues(int rank, int bucket, int64_t version) {
   if (spec_.shape.is_dense(bucket)) {
     const float* data = shard_.Values(bucket, version);
     const size_t size = spec_.shape.buckets[bucket].elements * sizeof(float);
-    if (in_step()) {
+    if (lockstep()) {
       values.payload.push_back({data, size, shared_from_this()});
     } else {
       std::shared_ptr<void> copy(std::malloc(size), std::free);
@@ -317,10 +292,11 @@ void Generation::SendValues(int rank, int bucket, int64_t version) {
   members_.Send(rank, std::move(values));
 }
 
-// The version to send when `wanted` is asked for; under the bucket's lock.
+// Returns the version to send for `wanted`, or Aborted if it is not kept.
+// REQUIRES: the bucket's mutex held.
 absl::StatusOr<int64_t> Generation::KeptVersion(int bucket, int64_t wanted) const {
   const int64_t newest = shard_.version(bucket);
-  if (!in_step()) return newest;
+  if (!lockstep()) return newest;
   if (wanted == newest || wanted == newest - 1) return wanted;
   return absl::AbortedError(absl::StrCat("version ", wanted, " of bucket ", bucket,
                                          " is not kept: the newest is ", newest));
@@ -340,7 +316,7 @@ absl::Status Generation::Pull(int rank, const wire::Frame& frame) {
   }
   wire::Outgoing buffers = MessageOf(wire::Frame::VALUES);
   buffers.frame.set_bucket(bucket);
-  buffers.frame.set_version(in_step() ? version : frame.version());
+  buffers.frame.set_version(lockstep() ? version : frame.version());
   if (!spec_.shape.is_table(bucket)) {
     auto copy = std::make_shared<std::vector<std::byte>>(shard_.Buffers(version));
     buffers.payload.push_back({copy->data(), copy->size(), copy});
@@ -359,7 +335,7 @@ absl::Status Generation::PullRows(int rank, const wire::Frame& frame,
   const int64_t count = static_cast<int64_t>(payload.size() / sizeof(int64_t));
   if (payload.size() % sizeof(int64_t) != 0 || count > spec_.shape.tables[table].rows) {
     return absl::InvalidArgumentError(absl::StrCat("rows of table ", bucket, " in ", payload.size(),
-                                                   " bytes: each may be asked for once"));
+                                                   " bytes: send each row at most once"));
   }
   std::vector<int64_t> rows(static_cast<size_t>(count));
   payload.Copy(0, payload.size(), rows.data());
@@ -398,7 +374,7 @@ std::vector<std::string> Generation::Missing() const {
       absl::MutexLock lock(&round.mutex);
       const bool waits = shard_.version(bucket) == now && round.arrived > 0;
       for (size_t rank = 0; rank < missing.size(); ++rank) {
-        if (waits && !round.contributions[rank].here) missing[rank] = true;
+        if (waits && !round.contributions[rank].present) missing[rank] = true;
       }
     }
   } else {

@@ -1,5 +1,5 @@
-// One beginning of a job on a parameter server: the values as the chief gave them and all updates
-// since. A restored job is another generation.
+// One generation of a job on a parameter server: the values that the chief assigned and all updates
+// since. A restored job is a new generation.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,23 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "nlohmann/json.hpp"
+#include "train/core/shard.h"
 #include "train/ps/claims.h"
 #include "train/ps/generation_spec.h"
 #include "train/ps/members.h"
-#include "train/shard.h"
+#include "train/ps/push_codec.h"
 
 namespace muster::train {
 
-// Called from the threads of the tasks' streams. Answers go to the members.
+// Thread-safe: called from the threads of the tasks' streams. Answers are sent through Members.
 //
-// With `sync` a bucket goes from version v to v + 1 when the gradients of all tasks are there. A
-// task pushes for v + 1 only when it has every bucket's v + 1, so no two buckets of a job are ever
-// more than one version apart: one that lost its memory gets the older version and computes its
-// share again. With backup tasks a bucket does not wait for the last ones, who go on with the
-// newest.
+// With `sync` a bucket advances from version v to v + 1 once the gradients of all tasks have
+// arrived. A task pushes for v + 1 only when it has v + 1 of every bucket, so no two buckets of a
+// job are more than one version apart: a restarted task gets the older version and recomputes its
+// gradients. With backup tasks a bucket does not wait for the slowest tasks, which continue with
+// the newest values.
+//
+// Lock order: a Round's mutex, then claims_mutex_.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   static absl::StatusOr<std::shared_ptr<Generation>> Create(GenerationSpec spec, Members& members);
@@ -35,13 +38,13 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void Activate();
   bool active() const { return active_; }
 
-  // Where a task that joins goes on.
+  // The position at which a joining task resumes.
   int64_t step() const;
   int64_t CursorOf(int rank) const;
   int64_t limit() const { return limit_; }
   const nlohmann::json& data() const { return spec_.data; }
 
-  // A task's messages. An error ends its stream.
+  // Handle a task's messages. An error ends its stream.
   absl::Status Push(int rank, const wire::Frame& frame, wire::Payload payload);
   absl::Status Pull(int rank, const wire::Frame& frame);
   absl::Status PullRows(int rank, const wire::Frame& frame, const wire::Payload& payload);
@@ -49,27 +52,23 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void Leave(int rank);
 
   void SetLimit(int64_t limit);
-  // Keeps a copy of what is now; the step and the cursors that belong to it. Copies are numbered: a
-  // later one replaces those before.
+  // Begins a snapshot and returns its step and cursors. Snapshots are numbered; a later one
+  // replaces the earlier.
   nlohmann::json BeginSnapshot();
   int64_t snapshot_number() const { return snapshot_number_; }
-  // Those whose gradients the next update waits for.
+  // Returns the tasks whose gradients the next update waits for, and those not connected.
   std::vector<std::string> Missing() const;
 
  private:
-  // Gradients of one task for one bucket.
+  // One task's push to one bucket.
   struct Contribution {
-    bool here = false;
+    bool present = false;
     bool skipped = false;
     wire::Frame::Precision precision = wire::Frame::FLOAT32;
-    wire::Payload payload;         // of a dense bucket
-    wire::Chunk together;          // of a table, and buffers
-    int64_t rows = 0;              // of a table: their numbers come first
-    std::vector<float> converted;  // from 16 bits
-    absl::Span<const int64_t> row_numbers() const {
-      return {static_cast<const int64_t*>(together.data), static_cast<size_t>(rows)};
-    }
-    const float* row_gradients() const;
+    // One of these, by the kind of bucket.
+    wire::Payload dense;
+    RowsPush rows;
+    wire::Chunk buffers;
   };
   struct Round {
     mutable absl::Mutex mutex;
@@ -80,22 +79,22 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   Generation(GenerationSpec spec, Schedule schedule, Members& members);
   bool shared_steps() const { return spec_.strategy == Strategy::kSync; }
-  // No task is left behind: what a task may ask for is kept.
-  bool in_step() const { return shared_steps() && spec_.backup_tasks == 0; }
+  // All tasks are at most one version apart, so every version that a task may request is kept.
+  bool lockstep() const { return shared_steps() && spec_.backup_tasks == 0; }
   bool is_buffers(int bucket) const {
     return !spec_.shape.is_dense(bucket) && !spec_.shape.is_table(bucket);
   }
-  int Needed(int bucket) const;
+  int Quorum(int bucket) const;
   absl::Status Check(int rank, const wire::Frame& frame, size_t bytes) const;
   absl::StatusOr<Contribution> Read(int rank, const wire::Frame& frame,
                                     wire::Payload payload) const;
-  absl::Status PushShared(int rank, const wire::Frame& frame, Contribution contribution);
-  absl::Status PushAlone(int rank, const wire::Frame& frame, Contribution contribution);
-  void ApplyShared(int bucket, std::vector<Contribution>& contributions);
+  absl::Status PushSync(int rank, const wire::Frame& frame, Contribution contribution);
+  absl::Status PushAsync(int rank, const wire::Frame& frame, Contribution contribution);
+  void ApplyPushes(int bucket, std::vector<Contribution>& contributions);
   void ApplyRows(int bucket, absl::Span<const Contribution* const> contributions);
   absl::StatusOr<int64_t> KeptVersion(int bucket, int64_t wanted) const;
   void SendValues(int rank, int bucket, int64_t version);
-  void CountAlone(int rank);
+  void CountAsync(int rank);
   absl::Status CheckClaim(int rank, int64_t sequence) const;
   wire::Outgoing MessageOf(wire::Frame::Kind kind) const;
   void SendGrants() ABSL_EXCLUSIVE_LOCKS_REQUIRED(claims_mutex_);
@@ -109,8 +108,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<Round> rounds_;
   mutable absl::Mutex claims_mutex_;
   Claims claims_ ABSL_GUARDED_BY(claims_mutex_);
-  // Of the step in hand, by rank. What a task that left has done stays done: it is not applied
-  // again.
+  // Buckets pushed in the current step, by rank. Kept when a task leaves: its pushes were applied
+  // and are not applied again.
   std::vector<int> buckets_done_ ABSL_GUARDED_BY(claims_mutex_);
 };
 

@@ -7,13 +7,13 @@ namespace muster::train {
 namespace {
 
 constexpr absl::string_view kStrategies[] = {"sync", "async", "bounded", "allreduce"};
-constexpr int64_t kMostSteps = int64_t{1} << 52;
+constexpr int64_t kMaxSteps = int64_t{1} << 52;
 
 absl::StatusOr<int64_t> CountIn(const nlohmann::json& json) {
   const bool whole = json.is_number_integer();
   const int64_t count = whole ? json.get<int64_t>() : -1;
-  if (count >= 0 && count <= kMostSteps) return count;
-  return absl::InvalidArgumentError("the chief's description of the shard is damaged");
+  if (count >= 0 && count <= kMaxSteps) return count;
+  return absl::InvalidArgumentError("the chief sent a malformed description of the shard");
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ absl::StatusOr<GenerationSpec> GenerationSpec::FromJson(const nlohmann::json& js
     MUSTER_ASSIGN_OR_RETURN(spec.shape, ShardShape::FromJson(json.at("shape")));
   } catch (const nlohmann::json::exception& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the chief's description of the shard is damaged: ", error.what()));
+        absl::StrCat("the chief sent a malformed description of the shard: ", error.what()));
   }
   return spec;
 }

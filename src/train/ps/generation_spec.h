@@ -1,4 +1,4 @@
-// What the chief tells a parameter server to hold and how to update it: PREPARE's text.
+// The text of PREPARE: the shard that a parameter server holds and how it is updated.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
-#include "train/optimizer.h"
-#include "train/placement.h"
+#include "train/core/optimizer.h"
+#include "train/core/placement.h"
 
 namespace muster::train {
 
@@ -18,10 +18,10 @@ absl::StatusOr<Strategy> ParseStrategy(absl::string_view name);
 absl::string_view ToString(Strategy strategy);
 
 struct GenerationSpec {
-  // Differs from that of every earlier beginning: who still believes in one of those is told.
+  // Greater than that of every earlier generation, so that stale messages are recognized.
   uint64_t generation = 0;
   Strategy strategy = Strategy::kSync;
-  int64_t step = 0;         // that the values belong to
+  int64_t step = 0;         // of the first values
   int64_t limit = 0;        // the step at which the job ends
   int64_t total_steps = 0;  // for the schedule
   int64_t backup_tasks = 0;
@@ -30,7 +30,7 @@ struct GenerationSpec {
   std::vector<int64_t> cursors;  // batches that each task has contributed
   OptimizerConfig optimizer;
   nlohmann::json schedule;
-  nlohmann::json data;  // for the tasks: where their data begins
+  nlohmann::json data;  // DataOrigin, for the tasks
   ShardShape shape;
 
   nlohmann::json ToJson() const;

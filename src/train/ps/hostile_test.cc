@@ -1,4 +1,4 @@
-// A server on a TCP port against clients that do not belong to its job.
+// A server on a TCP port against unauthorized clients.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ Frame HelloOf(const TaskId& task, const std::string& cluster) {
   return hello;
 }
 
-// A stream that says anything, without waiting for anything.
+// A raw asynchronous stream, for arbitrary messages.
 class RawStream {
  public:
   RawStream(const std::string& address, const std::string& hello) {
@@ -71,7 +71,7 @@ class RawStream {
   }
 
   void StartWrite(const grpc::ByteBuffer& message) { call_->Write(message, nullptr); }
-  // Whether the server answers with an error, or ends the stream with one.
+  // Returns whether the server answers with an error or ends the stream with one.
   bool IsRefused() {
     grpc::ByteBuffer answer;
     call_->Read(&answer, &answer);
@@ -85,7 +85,7 @@ class RawStream {
                absl::string_view(reinterpret_cast<const char*>(bytes.begin()), bytes.size()),
                "the peer does not");
   }
-  // Whatever has happened: true while there is something to wait for.
+  // Waits for the next event. Returns false if none is outstanding.
   bool Next() {
     void* tag = nullptr;
     bool ok = false;
@@ -129,7 +129,7 @@ class HostileTest : public testing::Test {
 };
 
 // 1 GB in all, from one buffer of this process.
-TEST_F(HostileTest, LargeMessagesOfStrangersTakeNoMemory) {
+TEST_F(HostileTest, LargeMessagesOfUnauthorizedClientsTakeNoMemory) {
   const std::string zeros(64 << 20, '\0');
   const grpc::Slice slice(zeros.data(), zeros.size(), grpc::Slice::STATIC_SLICE);
   const grpc::ByteBuffer message(&slice, 1);
@@ -158,7 +158,7 @@ TEST_F(HostileTest, RejectsMalformedAndOversizedHellos) {
   ExpectServed();
 }
 
-// The limit is for the tasks' own streams too, and holds until one of them ends.
+// The limit also applies to the tasks' own streams, until one of them ends.
 TEST_F(HostileTest, TheNumberOfStreamsIsLimited) {
   std::vector<std::unique_ptr<PsControl>> open;
   for (int i = 0; i < kMaxStreams; ++i) {
@@ -168,7 +168,7 @@ TEST_F(HostileTest, TheNumberOfStreamsIsLimited) {
   }
   const auto refused = Control({"worker", 0});
   EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
-  EXPECT_THAT(refused.status().message(), HasSubstr("as many as it may"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("streams, the maximum"));
   open.pop_back();
   const absl::Time deadline = absl::Now() + kSoon;
   while (!Control({"chief", 0}).ok()) ASSERT_LT(absl::Now(), deadline);
@@ -181,7 +181,7 @@ TEST_F(HostileTest, ARefusalDoesNotNameTheCluster) {
   EXPECT_THAT(control.status().message(), Not(HasSubstr("secret-host")));
 }
 
-TEST_F(HostileTest, AServiceOfAllReduceIsNotThere) {
+TEST_F(HostileTest, RefusesServicesOfAllReduce) {
   Frame hello = HelloOf({"worker", 0}, kCluster);
   hello.set_service(Frame::RELAY);
   const auto control = PsControl::Connect(transport_, address_, hello, kSoon);
@@ -193,7 +193,7 @@ TEST_F(HostileTest, ATaskOutsideTheClusterHasNoControl) {
   EXPECT_TRUE(absl::IsNotFound(control.status())) << control.status();
 }
 
-// Neither one that says nothing nor one that speaks HTTP/2 and opens no stream stays.
+// Closes both a silent connection and one that speaks HTTP/2 without opening a stream.
 TEST_F(HostileTest, SilentConnectionsAreClosed) {
   const UniqueFd silent = wire::ConnectTo(address_);
   const UniqueFd idle = wire::ConnectTo(address_);

@@ -9,21 +9,22 @@
 namespace muster::train {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(10);
+constexpr absl::Duration kReplaceTimeout = absl::Seconds(10);
 
 }  // namespace
 
 absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox) {
-  const absl::Time deadline = Clock::Real().Now() + kPatience;
+  const absl::Time deadline = Clock::Real().Now() + kReplaceTimeout;
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[rank];
   while (entry.outbox != nullptr) {
     const bool other = entry.peer.incarnation() != peer.incarnation();
     if (other && peer.attempt() <= entry.peer.attempt()) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          tasks_[rank].ToString(), " is taken by ", entry.peer.process(),
-          "; two tasks must not have the same index: end one of them, or give it another index"));
+      return absl::AlreadyExistsError(
+          absl::StrCat(tasks_[rank].ToString(), " is taken by ", entry.peer.process(),
+                       "; stop one of the two tasks or give it another index"));
     }
+    // The cancelled stream's own thread calls Leave().
     entry.outbox->Abandon();
     const auto left = [&entry, earlier = entry.outbox] { return entry.outbox != earlier; };
     if (!mutex_.AwaitWithTimeout(absl::Condition(&left), deadline - Clock::Real().Now())) {
@@ -60,6 +61,7 @@ void Members::Disconnect() {
     absl::MutexLock lock(&mutex_);
     for (Entry& entry : entries_) open.push_back(std::exchange(entry.outbox, nullptr));
   }
+  // Outside of the mutex: the streams' threads call Leave() and take it.
   for (const auto& outbox : open) {
     if (outbox != nullptr) outbox->Abandon();
   }

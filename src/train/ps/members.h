@@ -15,23 +15,24 @@ namespace muster::train {
 
 class Members {
  public:
-  // `tasks`: the training tasks, the chief first. A task's rank is its place among them.
+  // `tasks`: the training tasks, the chief first. A task's rank is its index in this list.
   explicit Members(std::vector<TaskId> tasks) : tasks_(std::move(tasks)), entries_(tasks_.size()) {}
 
   int size() const { return static_cast<int>(tasks_.size()); }
   const TaskId& task(int rank) const { return tasks_[rank]; }
 
-  // Takes the peer's place. A later attempt of a task, or the same process once more, replaces an
-  // earlier stream: that one is ended, and waited for until it has left. AlreadyExists when another
-  // process has the place and is not older; Unavailable when the earlier stream does not end.
+  // Registers the peer under `rank`. A later attempt of the task, or the same process again,
+  // replaces an earlier stream: that one is cancelled and must leave first. Returns AlreadyExists
+  // if another process holds the rank and is not an earlier attempt; Unavailable if the earlier
+  // stream does not end.
   absl::Status Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox);
-  // Who joined with this outbox has nothing more to do.
+  // Unregisters the stream that joined with `outbox`, unless it was replaced.
   void Leave(int rank, const wire::Outbox* outbox);
 
-  // To whoever has that rank; dropped when nobody does.
+  // Sends to the task of that rank, or drops the message if it is not connected.
   void Send(int rank, wire::Outgoing message);
   void SendToAll(const wire::Frame& frame);
-  // Ends every stream.
+  // Cancels every stream.
   void Disconnect();
 
   bool IsConnected(int rank) const;

@@ -1,4 +1,4 @@
-// A server against peers that do not keep to the protocol.
+// A server against peers that violate the protocol.
 #include <algorithm>
 #include <functional>
 #include <thread>
@@ -17,7 +17,7 @@ using wire::Frame;
 
 constexpr absl::Duration kSoon = absl::Seconds(30);
 
-// A stream to a server on which anything can be said.
+// A raw stream to a server, for arbitrary messages.
 class RawPeer {
  public:
   RawPeer(Job& job, int rank, int server, bool control) {
@@ -58,7 +58,7 @@ wire::Outgoing MessageOf(Frame::Kind kind, uint64_t generation, size_t bytes) {
 class ProtocolTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Grpc, ProtocolTest, testing::Bool());
 
-// A message, once the generation is known.
+// A message that needs the generation.
 using Message = std::function<wire::Outgoing(uint64_t)>;
 
 std::vector<Message> WrongPushes(const ShardShape& shape) {
@@ -117,7 +117,7 @@ std::vector<Message> OtherNonsense(const ShardShape& shape) {
       }};
 }
 
-TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
+TEST_P(ProtocolTest, InvalidMessagesDoNotAffectOtherTasks) {
   Job job({.tasks = 2, .servers = 2, .grpc = GetParam()});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -138,7 +138,7 @@ TEST_P(ProtocolTest, MessagesThatMakeNoSenseHurtNobodyElse) {
   EXPECT_EQ(job.Now(), job.SerialResult(5));
 }
 
-// The number of rows means nothing where there are none.
+// A dense bucket has no rows, so `count` is ignored.
 TEST(Protocol, ACountOfRowsInADenseBucketIsIgnored) {
   Job job({.tasks = 1, .variables = DenseOnly(), .limit = 1});
   auto coordinator = job.NewCoordinator();
@@ -153,7 +153,7 @@ TEST(Protocol, ACountOfRowsInADenseBucketIsIgnored) {
   }
 }
 
-TEST(Protocol, AsyncTakesOnlyWhatItGranted) {
+TEST(Protocol, AsyncAcceptsOnlyGrantedSteps) {
   Job job({.tasks = 1, .variables = DenseOnly(), .strategy = Strategy::kAsync, .limit = 1});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -163,7 +163,7 @@ TEST(Protocol, AsyncTakesOnlyWhatItGranted) {
   EXPECT_EQ(job.Now(), job.SerialResult(0));
 }
 
-// Requests of the chief that make no sense.
+// Invalid requests of the chief.
 class RequestTest : public testing::Test {
  protected:
   RequestTest() {
@@ -191,11 +191,11 @@ class RequestTest : public testing::Test {
 TEST_F(RequestTest, BeforeThereAreValues) {
   for (const Frame::Kind kind : {Frame::ASSIGN, Frame::ACTIVATE, Frame::SNAPSHOT, Frame::READ,
                                  Frame::SET_LIMIT, Frame::PUSH}) {
-    EXPECT_THAT(Refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not said yet"));
+    EXPECT_THAT(Refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not sent PREPARE"));
   }
 }
 
-TEST_F(RequestTest, ADescriptionThatIsNone) {
+TEST_F(RequestTest, AMalformedDescription) {
   for (const char* text : {"", "{", "null", "[]", "{}", "{\"generation\": -1}"}) {
     Refused(Prepare(text));
   }
@@ -218,7 +218,7 @@ TEST_F(RequestTest, ADescriptionThatIsNone) {
   EXPECT_THAT(Refused(Prepare(huge.ToJson().dump())), HasSubstr("use more ps tasks"));
 }
 
-TEST_F(RequestTest, AssigningWhatIsNotThere) {
+TEST_F(RequestTest, AssigningOutOfRange) {
   EXPECT_EQ(Answer(Prepare(spec_.ToJson().dump())), Frame::OK);
   wire::Outgoing assign = MessageOf(Frame::ASSIGN, 5, 8);
   for (const int area : {7, -1, 1 << 30}) {
@@ -233,15 +233,15 @@ TEST_F(RequestTest, AssigningWhatIsNotThere) {
   assign.frame.set_generation(4);
   EXPECT_THAT(Refused(assign), HasSubstr("another generation"));
   EXPECT_EQ(Answer(MessageOf(Frame::ACTIVATE, 5, 0)), Frame::OK);
-  EXPECT_THAT(Refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("in use"));
+  EXPECT_THAT(Refused(MessageOf(Frame::ASSIGN, 5, 8)), HasSubstr("ASSIGN to an active shard"));
 }
 
-TEST_F(RequestTest, ReadingWhatIsNotThere) {
+TEST_F(RequestTest, ReadingOutOfRange) {
   EXPECT_EQ(Answer(Prepare(spec_.ToJson().dump())), Frame::OK);
   EXPECT_EQ(Answer(MessageOf(Frame::ACTIVATE, 5, 0)), Frame::OK);
   wire::Outgoing read = MessageOf(Frame::READ, 5, 0);
   read.frame.set_count(4);
-  EXPECT_THAT(Refused(read), HasSubstr("no copy was asked for"));
+  EXPECT_THAT(Refused(read), HasSubstr("READ without SNAPSHOT"));
   read.frame.set_sequence(control_.Call(MessageOf(Frame::SNAPSHOT, 5, 0)).sequence());
   EXPECT_EQ(Answer(read), Frame::DATA);
   read.frame.set_area(static_cast<Frame::Area>(-1));
@@ -252,7 +252,7 @@ TEST_F(RequestTest, ReadingWhatIsNotThere) {
   EXPECT_THAT(Refused(read), HasSubstr("beyond the shard"));
 }
 
-// Each request of a control stream but STATUS changes or reads the model.
+// Every control request except STATUS changes or reads the model.
 TEST_P(ProtocolTest, OnlyTheChiefControls) {
   Job job({.tasks = 2, .grpc = GetParam(), .variables = DenseOnly()});
   auto coordinator = job.NewCoordinator();
@@ -273,7 +273,7 @@ TEST_P(ProtocolTest, OnlyTheChiefControls) {
   EXPECT_TRUE(coordinator->EndJob().ok());
 }
 
-TEST(Protocol, ActivatingAgainKeepsWhatWasLearned) {
+TEST(Protocol, ActivatingAgainKeepsTheValues) {
   Job job({.tasks = 1, .variables = DenseOnly()});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -284,7 +284,7 @@ TEST(Protocol, ActivatingAgainKeepsWhatWasLearned) {
   EXPECT_EQ(job.Now(), job.SerialResult(5));
 }
 
-TEST_P(ProtocolTest, ATaskThatDoesNotReadBlocksNobody) {
+TEST_P(ProtocolTest, ATaskThatDoesNotReadBlocksNoOther) {
   Job job(
       {.tasks = 3, .servers = 2, .grpc = GetParam(), .strategy = Strategy::kAsync, .limit = 30});
   auto coordinator = job.NewCoordinator();
@@ -303,7 +303,7 @@ TEST_P(ProtocolTest, ATaskThatDoesNotReadBlocksNobody) {
   deaf.connection().Cancel();
 }
 
-// A server that welcomes everybody and answers every pull with so many bytes.
+// A server that admits every task and answers every pull with a given number of bytes.
 void ServeBytes(wire::Connection& connection, size_t bytes) {
   wire::Outgoing welcome = MessageOf(Frame::WELCOME, 1, 0);
   welcome.frame.set_active(true);
@@ -318,7 +318,7 @@ void ServeBytes(wire::Connection& connection, size_t bytes) {
   }
 }
 
-TEST(Protocol, AServerThatSendsTooLittleOrTooMuchIsNotBelieved) {
+TEST(Protocol, RejectsValuesOfTheWrongSize) {
   for (const int64_t difference : {-4, 4, -1'000'000}) {
     Job job({.tasks = 1, .variables = DenseOnly()});
     job.StopServer(0);

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "train/half.h"
-#include "train/optimizer_kernels.h"
+#include "train/core/half.h"
+#include "train/core/optimizer_kernels.h"
 
 namespace muster::train {
 namespace {
@@ -21,7 +21,7 @@ uint32_t Mix(uint64_t x) {
   return static_cast<uint32_t>(x >> 32);
 }
 
-// From -1 to 1.
+// Returns a number in [-1, 1].
 float Noise(uint64_t seed) { return static_cast<float>(Mix(seed) % 20001) / 10000.0F - 1.0F; }
 
 }  // namespace

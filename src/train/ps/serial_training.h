@@ -1,4 +1,4 @@
-// For tests: a model whose gradients are made up, and its training computed by one loop.
+// For tests: a model with synthetic gradients, trained by one serial loop.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "proto/parameter_server.pb.h"
-#include "train/optimizer.h"
-#include "train/placement.h"
+#include "train/core/optimizer.h"
+#include "train/core/placement.h"
 
 namespace muster::train {
 
@@ -26,21 +26,21 @@ struct ModelState {
 };
 ModelState FirstState(const std::vector<Variable>& variables, int slots);
 
-// What a task computes for its `batch`-th batch.
+// The synthetic results of a task for its `batch`-th batch.
 float GradientOf(int rank, int64_t batch, int64_t element, float value);
 std::vector<int64_t> RowsOf(int rank, int64_t batch, int64_t rows);  // sorted
 std::vector<std::byte> BuffersOf(int64_t batch, int64_t bytes);
-// `values` as they arrive when they are sent in that precision.
+// Rounds `values` as sending them in `precision` does.
 void Round(wire::Frame::Precision precision, std::vector<float>& values);
 
-// Training by one loop, without servers.
+// Serial training, without servers: the reference result.
 struct Serial {
   std::vector<Variable> variables;
   OptimizerConfig optimizer;
   wire::Frame::Precision precision = wire::Frame::FLOAT32;
   ModelState state;
 
-  // Step `step`, counted from 0, with the gradients of these tasks.
+  // Computes step `step`, counted from 0, with the gradients of these tasks.
   void Step(int64_t step, const std::set<int>& ranks);
 
  private:

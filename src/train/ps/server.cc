@@ -16,7 +16,7 @@ namespace {
 using wire::ErrorOf;
 using wire::Frame;
 
-constexpr absl::Duration kLookInterval = absl::Seconds(1);
+constexpr absl::Duration kPollInterval = absl::Seconds(1);
 
 wire::Outgoing Ok(std::string text = "") {
   wire::Outgoing ok;
@@ -36,7 +36,7 @@ absl::Status NoArea(int area) {
 }
 
 absl::Status NoGeneration() {
-  return absl::FailedPreconditionError("the chief has not said yet what this server holds");
+  return absl::FailedPreconditionError("the chief has not sent PREPARE to this server yet");
 }
 
 }  // namespace
@@ -62,15 +62,15 @@ bool ParameterServer::finished() const {
 }
 
 void ParameterServer::Serve(wire::Connection& connection, const wire::Caller& caller) {
-  const auto pass = admission_.Admit(caller);
-  if (!pass.ok()) return wire::Refuse(connection, pass.status());
+  const auto permit = admission_.Admit(caller);
+  if (!permit.ok()) return wire::Refuse(connection, permit.status());
   absl::Status status;
   if (caller.hello.service() != Frame::PARAMETERS) {
-    status = absl::InvalidArgumentError("a ps task does not serve that");
+    status = absl::InvalidArgumentError("a ps task serves only PARAMETERS");
   } else if (caller.hello.control()) {
-    status = ServeControl(connection, /*is_chief=*/pass->rank == 0);
+    status = ServeControl(connection, /*is_chief=*/permit->rank == 0);
   } else {
-    status = ServeTask(connection, pass->rank, caller.hello);
+    status = ServeTask(connection, permit->rank, caller.hello);
   }
   if (!status.ok() && !absl::IsUnavailable(status)) connection.Send(ErrorOf(status));
 }
@@ -107,10 +107,10 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, int rank,
     joined->Leave(rank);
     options_.log(absl::StrCat(name, " left at step ", joined->step()));
   }
-  members_.Leave(rank, outbox.get());  // from here on it may join again
+  members_.Leave(rank, outbox.get());  // from here on the task may join again
   if (!status.ok() && !absl::IsUnavailable(status)) outbox->Post(ErrorOf(status));
   outbox->CloseAfterSending();
-  return absl::UnavailableError("");  // what there was to say has been said
+  return absl::UnavailableError("");  // the error, if any, was posted above
 }
 
 absl::Status ParameterServer::HandleTask(int rank, wire::Incoming message, Generation& generation) {
@@ -184,7 +184,7 @@ absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incomi
   }
 }
 
-// The tasks wait for this: until then what they have done may be lost with a server.
+// Tasks stay until FINISH: before it, a lost server would take their work with it.
 void ParameterServer::Finish() {
   {
     absl::MutexLock lock(&mutex_);
@@ -194,10 +194,10 @@ void ParameterServer::Finish() {
   members_.SendToAll(FinishFrame());
 }
 
-// The tasks of the generation before are sent away: they come back to this one.
+// Disconnects the tasks of the previous generation; they rejoin this one.
 absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
   const auto json = ParseJson(frame.text());
-  if (json.is_discarded()) return absl::InvalidArgumentError("PREPARE without a description");
+  if (json.is_discarded()) return absl::InvalidArgumentError("PREPARE without a JSON description");
   MUSTER_ASSIGN_OR_RETURN(GenerationSpec spec, GenerationSpec::FromJson(json));
   options_.log(absl::StrCat("holds ", spec.shape.elements + spec.shape.table_elements,
                             " parameters from step ", spec.step));
@@ -206,8 +206,8 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
     MUSTER_ASSIGN_OR_RETURN(next, Generation::Create(std::move(spec), members_));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(options_.self.ToString(),
-                     " has not enough memory for its part of the model; use more ps tasks"));
+        absl::StrCat("out of memory: ", options_.self.ToString(),
+                     " cannot hold its part of the model; use more ps tasks"));
   }
   {
     absl::MutexLock lock(&mutex_);
@@ -219,7 +219,7 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
 
 absl::StatusOr<wire::Outgoing> ParameterServer::Assign(const wire::Incoming& message) {
   const std::shared_ptr<Generation> current = generation();
-  if (current->active()) return absl::FailedPreconditionError("the shard is in use");
+  if (current->active()) return absl::FailedPreconditionError("ASSIGN to an active shard");
   if (!Frame::Area_IsValid(message.frame.area())) return NoArea(message.frame.area());
   const absl::Span<std::byte> area =
       current->shard().Assign(static_cast<Area>(message.frame.area()));
@@ -236,9 +236,9 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Assign(const wire::Incoming& mes
 absl::StatusOr<wire::Outgoing> ParameterServer::Read(const Frame& frame) {
   const std::shared_ptr<Generation> current = generation();
   if (!Frame::Area_IsValid(frame.area())) return NoArea(frame.area());
-  if (frame.sequence() == 0) return absl::FailedPreconditionError("no copy was asked for");
+  if (frame.sequence() == 0) return absl::FailedPreconditionError("READ without SNAPSHOT");
   if (frame.sequence() != current->snapshot_number()) {
-    return absl::AbortedError("the copy was replaced by a later one");
+    return absl::AbortedError("the snapshot was replaced by a later one");
   }
   current->shard().FinishSnapshot();
   const auto area = current->shard().Snapshot(static_cast<Area>(frame.area()));
@@ -272,25 +272,26 @@ bool ParameterServer::AwaitFinish(absl::Duration timeout) {
   return mutex_.AwaitWithTimeout(absl::Condition(this, &ParameterServer::IsFinished), timeout);
 }
 
-absl::Status ParameterServer::Run(absl::Duration patience, absl::Duration grace) {
-  const absl::Duration interval = std::min({kLookInterval, patience, options_.report_interval});
+absl::Status ParameterServer::Run(absl::Duration timeout, absl::Duration grace) {
+  const absl::Duration interval = std::min({kPollInterval, timeout, options_.report_interval});
   bool served = false;
-  absl::Duration deserted, reported;
-  absl::Time looked = Clock::Real().Now();
+  absl::Duration unconnected, reported;
+  absl::Time polled = Clock::Real().Now();
   while (!AwaitFinish(interval)) {
     const absl::Time now = Clock::Real().Now();
-    // A process that was stopped for long has not looked for long: its tasks may be on their way.
-    deserted += std::min(now - std::exchange(looked, now), 2 * interval);
+    // A process that was suspended has not polled for long: do not count that time, since its tasks
+    // may be about to connect.
+    unconnected += std::min(now - std::exchange(polled, now), 2 * interval);
     if (members_.connected() > 0) {
       served = true;
-      deserted = reported = absl::ZeroDuration();
-    } else if (deserted > patience) {
+      unconnected = reported = absl::ZeroDuration();
+    } else if (unconnected > timeout) {
       const std::string why =
           absl::StrCat("no task was connected to ", options_.self.ToString(), " for ",
-                       absl::FormatDuration(patience), "; is the chief running?");
+                       absl::FormatDuration(timeout), "; is the chief running?");
       return served ? absl::UnavailableError(why) : absl::DeadlineExceededError(why);
-    } else if (deserted - reported > options_.report_interval) {
-      reported = deserted;
+    } else if (unconnected - reported > options_.report_interval) {
+      reported = unconnected;
       options_.log("no task is connected; waiting for the chief");
     }
   }

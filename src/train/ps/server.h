@@ -1,5 +1,5 @@
-// A parameter server: keeps the part of the model that the chief gives it, takes gradients, hands
-// out values, and ends when the chief says that the job is over.
+// A parameter server: holds the shard that the chief assigns, applies gradients, sends values, and
+// ends when the chief finishes the job.
 #pragma once
 
 #include <functional>
@@ -25,22 +25,22 @@ class ParameterServer {
   struct Options {
     TaskId self;
     std::vector<TaskId> training_tasks;  // the chief first
-    std::string cluster;                 // every task must have the same
+    std::string cluster;                 // TF_CONFIG's cluster; must be the same in every task
     std::function<void(const std::string&)> log;
-    std::function<void()> on_finish;                    // the job is over; may be empty
-    absl::Duration report_interval = absl::Minutes(1);  // how often it says that nobody is there
+    std::function<void()> on_finish;                    // called on FINISH; may be empty
+    absl::Duration report_interval = absl::Minutes(1);  // of the log line that no task is connected
   };
   explicit ParameterServer(Options options);
   ~ParameterServer();
 
-  // One stream, until it ends. For Transport::Listen. A caller of another cluster is refused before
-  // anything is received from it. Only the chief's control streams may do more than ask for the
-  // status.
+  // Serves one stream until it ends; a StreamHandler for Transport::Listen. A caller of another
+  // cluster is refused before any message is received. On a control stream only the chief may send
+  // requests other than STATUS.
   void Serve(wire::Connection& connection, const wire::Caller& caller);
 
-  // Waits for FINISH, then for the tasks to leave, at most `grace`. Gives up when for `patience` no
-  // task is connected: with Unavailable when there were some before, else with DeadlineExceeded.
-  absl::Status Run(absl::Duration patience, absl::Duration grace);
+  // Waits for FINISH, then up to `grace` for the tasks to leave. If no task is connected for
+  // `timeout`, returns Unavailable if one was connected before, else DeadlineExceeded.
+  absl::Status Run(absl::Duration timeout, absl::Duration grace);
 
  private:
   absl::Status ServeTask(wire::Connection& connection, int rank, const wire::Frame& hello);

@@ -9,7 +9,6 @@
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "train/half.h"
 
 namespace muster::train {
 namespace {
@@ -36,7 +35,7 @@ absl::Span<const std::byte> BytesOf(const std::vector<float>& values) {
   return {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)};
 }
 
-// A state as the chief hands it over.
+// Provides a state as the first values.
 class StateSource final : public ValueSource {
  public:
   StateSource(ModelState state, int64_t step) : state_(std::move(state)), step_(step) {}
@@ -315,52 +314,35 @@ absl::StatusOr<bool> Task::Begin() {
 }
 
 void Task::PushDense(int server, int bucket, bool skipped) {
-  if (skipped) return client_.Push(server, bucket, {}, Frame::FLOAT32, 0, true);
+  if (skipped) return client_.Push(server, bucket, EncodeSkipped());
   auto gradients = std::make_shared<std::vector<float>>();
   for (const Piece& piece : job_.plans()[server].PiecesOf(bucket)) {
     for (int64_t i = piece.first; i < piece.first + piece.elements; ++i) {
       gradients->push_back(GradientOf(rank_, batch(), i, values_[piece.variable][i]));
     }
   }
-  const Frame::Precision precision = job_.options().precision;
-  const auto n = static_cast<int64_t>(gradients->size());
-  if (precision == Frame::FLOAT32) {
-    return client_.Push(server, bucket,
-                        {{gradients->data(), gradients->size() * sizeof(float), gradients}},
-                        precision, 0, false);
-  }
-  auto half = std::make_shared<std::vector<uint16_t>>(gradients->size());
-  (precision == Frame::FLOAT16 ? ToFloat16 : ToBfloat16)(gradients->data(), half->data(), n);
-  client_.Push(server, bucket, {{half->data(), half->size() * 2, half}}, precision, 0, false);
+  client_.Push(server, bucket,
+               EncodeDense(job_.options().precision,
+                           {{gradients->data(), gradients->size() * sizeof(float), gradients}}));
 }
 
 void Task::PushTable(int server, int bucket, bool skipped) {
-  if (skipped) return client_.Push(server, bucket, {}, Frame::FLOAT32, 0, true);
+  if (skipped) return client_.Push(server, bucket, EncodeSkipped());
   const ShardShape& shape = job_.plans()[server].shape;
   const Table& table = shape.tables[bucket - shape.table_bucket(0)];
   const int64_t count = job_.options().variables[table.variable].spec.shape[0];
-  auto rows = std::make_shared<std::vector<int64_t>>();
+  std::vector<int64_t> rows;
   std::vector<float> gradients;
   for (const int64_t row : RowsOf(rank_, batch(), count)) {
     if (row < table.first_row || row >= table.first_row + table.rows) continue;
-    rows->push_back(row - table.first_row);
+    rows.push_back(row);
     for (int64_t i = row * table.width; i < (row + 1) * table.width; ++i) {
       gradients.push_back(GradientOf(rank_, batch(), i, values_[table.variable][i]));
     }
   }
-  const Frame::Precision precision = job_.options().precision;
-  const auto n = static_cast<int64_t>(gradients.size());
-  const size_t size = gradients.size() * (precision == Frame::FLOAT32 ? 4 : 2);
-  auto packed = std::make_shared<std::vector<std::byte>>(size);
-  if (precision == Frame::FLOAT32) {
-    if (size > 0) std::memcpy(packed->data(), gradients.data(), size);
-  } else {
-    (precision == Frame::FLOAT16 ? ToFloat16 : ToBfloat16)(gradients.data(), packed->data(), n);
-  }
-  client_.Push(server, bucket,
-               {{rows->data(), rows->size() * sizeof(int64_t), rows},
-                {packed->data(), packed->size(), packed}},
-               precision, static_cast<int64_t>(rows->size()), false);
+  client_.Push(
+      server, bucket,
+      EncodeRows(job_.options().precision, rows, table.first_row, gradients.data(), table.width));
 }
 
 void Task::Push(int server, int bucket) {
@@ -368,8 +350,9 @@ void Task::Push(int server, int bucket) {
   const bool skipped = skips_(step_);
   if (shape.is_dense(bucket)) return PushDense(server, bucket, skipped);
   if (shape.is_table(bucket)) return PushTable(server, bucket, skipped);
-  auto bytes = std::make_shared<std::vector<std::byte>>(BuffersOf(batch(), shape.buffer_bytes));
-  client_.Push(server, bucket, {{bytes->data(), bytes->size(), bytes}}, Frame::FLOAT32, 0, false);
+  client_.Push(server, bucket,
+               EncodeBuffers(std::make_shared<std::vector<std::byte>>(
+                   BuffersOf(batch(), shape.buffer_bytes))));
 }
 
 absl::Status Task::Finish() {

@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/testing.h"
+#include "train/core/values.h"
 #include "train/ps/client.h"
 #include "train/ps/coordinator.h"
 #include "train/ps/serial_training.h"
 #include "train/ps/server.h"
-#include "train/values.h"
 #include "train/wire/fake_transport.h"
 #include "train/wire/grpc_transport.h"
 
@@ -37,7 +37,7 @@ struct JobOptions {
   absl::Duration call_timeout = absl::Minutes(1);
 };
 
-// The servers of a job, and what its tasks have in common. Tasks: chief:0, worker:0, worker:1 …
+// The servers of a job and the configuration of its tasks: chief:0, worker:0, worker:1 …
 class Job {
  public:
   explicit Job(JobOptions options);
@@ -58,13 +58,13 @@ class Job {
   void StopServer(int index);
 
   std::unique_ptr<PsCoordinator> NewCoordinator();
-  // Gives the servers their first values.
+  // Initializes the servers.
   absl::Status Start(PsCoordinator& coordinator, int64_t step = 0);
   absl::StatusOr<ModelState> Read(Snapshot& snapshot) const;
-  // All that the servers hold now.
+  // Returns the state that the servers hold now.
   ModelState Now();
 
-  // The serial computation of the same, from the same beginning.
+  // The serial computation of the same job, for comparison.
   Serial NewSerial() const;
   ModelState SerialResult(int64_t steps) const;
 
@@ -88,22 +88,22 @@ class Job {
   std::vector<std::string> logs_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A training task: what the trainer does, with made-up gradients.
+// A training task that acts like the trainer, with synthetic gradients.
 class Task {
  public:
   Task(Job& job, int rank, int attempt = 0);
 
   absl::Status Join(absl::Duration timeout = absl::Seconds(30));
-  // False: the job is over.
+  // Returns false if the job is complete.
   absl::StatusOr<bool> Step();
-  // To the end, whatever is lost on the way.
+  // Trains to the end, rejoining after failures.
   absl::Status Run();
 
   // The parts of a step.
   absl::StatusOr<bool> Begin();
   void Push(int server, int bucket);
   absl::Status Finish();
-  // All that this task has to push in a step, in random order.
+  // Returns the (server, bucket) pairs of a step, in random order.
   std::vector<std::pair<int, int>> Buckets();
 
   PsClient& client() { return client_; }
@@ -111,7 +111,7 @@ class Task {
   int64_t sequence() const { return sequence_; }
   uint64_t generation() const { return generation_; }
   const std::vector<std::vector<float>>& values() const { return values_; }
-  // Waits a random time before each push, at most this.
+  // Delays each push by a random time of at most `delay`.
   void set_delay(absl::Duration delay) { delay_ = delay; }
   void set_skips(std::function<bool(int64_t step)> skips) { skips_ = std::move(skips); }
 
@@ -132,9 +132,9 @@ class Task {
   uint64_t generation_ = 0;
   int64_t step_ = 0;
   int64_t sequence_ = 0;
-  std::vector<std::vector<float>> values_;  // that the gradients are computed from
-  std::vector<std::vector<float>> next_;    // that are coming
-  PsClient client_;                         // the last: its threads use the others
+  std::vector<std::vector<float>> values_;  // from which the gradients are computed
+  std::vector<std::vector<float>> next_;    // being received
+  PsClient client_;                         // last: its threads use the members above
 };
 
 }  // namespace muster::train

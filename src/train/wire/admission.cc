@@ -11,13 +11,13 @@
 namespace muster::train::wire {
 namespace {
 
-// A task has one stream, a control stream while it waits, and those of an attempt before that are
-// not known to be lost yet; the chief also reads checkpoints.
+// A task has one stream, a control stream while it waits, and streams of an earlier attempt whose
+// loss has not been detected yet. The chief also reads snapshots.
 constexpr int64_t kMaxStreamsPerTask = 4;
 constexpr int64_t kMaxOtherStreams = 8;
-// A stranger must not fill the log.
+// Bounds what an unauthorized client can write to the log.
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
-// A stranger that reads nothing must not keep a thread and what it has sent.
+// Bounds how long an unauthorized client that reads nothing occupies a thread and its messages.
 constexpr absl::Duration kRefusalTimeout = absl::Seconds(5);
 
 }  // namespace
@@ -37,7 +37,7 @@ void Admission::LogRefusal(const std::string& line) {
   options_.log(line);
 }
 
-absl::StatusOr<Admission::Pass> Admission::Admit(const Caller& caller) {
+absl::StatusOr<Admission::Permit> Admission::Admit(const Caller& caller) {
   const std::string self = options_.self.ToString();
   if (caller.hello.kind() != Frame::HELLO) {
     return absl::InvalidArgumentError("the peer does not speak Muster's protocol");
@@ -47,8 +47,8 @@ absl::StatusOr<Admission::Pass> Admission::Admit(const Caller& caller) {
                             "; this task's is ", options_.cluster));
     return absl::FailedPreconditionError(
         absl::StrCat(self,
-                     " belongs to another cluster, which its log names; start all tasks with "
-                     "the same TF_CONFIG"));
+                     " belongs to another cluster (see its log); start all tasks with the same "
+                     "TF_CONFIG"));
   }
   const Peer& peer = caller.hello.peer();
   const TaskId task{peer.role(), static_cast<int>(peer.index())};
@@ -62,9 +62,9 @@ absl::StatusOr<Admission::Pass> Admission::Admit(const Caller& caller) {
   absl::MutexLock lock(&mutex_);
   if (streams_.use_count() > limit) {  // one owner is this object
     return absl::UnavailableError(
-        absl::StrCat(self, " serves ", limit, " streams, as many as it may"));
+        absl::StrCat(self, " serves ", limit, " streams, the maximum; retry later"));
   }
-  return Pass{static_cast<int>(found - options_.tasks.begin()), streams_};
+  return Permit{static_cast<int>(found - options_.tasks.begin()), streams_};
 }
 
 Outgoing ErrorOf(const absl::Status& status) {

@@ -1,5 +1,4 @@
-// Decides which callers a listening task serves: the other tasks of its job, and not too many
-// streams.
+// Admission control of a listening task: admits tasks of the same job, up to a number of streams.
 #pragma once
 
 #include <functional>
@@ -16,42 +15,42 @@
 
 namespace muster::train::wire {
 
-// Thread-safe. Passes may outlive it.
+// Thread-safe. Permits may outlive it.
 class Admission {
  public:
   struct Options {
     TaskId self;
-    std::vector<TaskId> tasks;  // those that may call, by rank
-    std::string cluster;        // every task must have the same
+    std::vector<TaskId> tasks;  // that may connect, by rank
+    std::string cluster;        // must be the same in every task
     std::function<void(const std::string&)> log;
   };
   explicit Admission(Options options);
 
-  // One stream's; the stream counts until it is destroyed.
-  struct Pass {
+  // Held by one stream, which counts against the limit until the permit is destroyed.
+  struct Permit {
     int rank = 0;
     std::shared_ptr<void> slot;
   };
-  // Judges by the hello alone. FailedPrecondition: of another cluster; it is not told which one
-  // this is. NotFound: not one of the tasks. Unavailable: too many streams. InvalidArgument: not a
-  // HELLO.
-  absl::StatusOr<Pass> Admit(const Caller& caller);
+  // Decides by the hello alone. Returns InvalidArgument if it is not a HELLO; FailedPrecondition,
+  // without naming this cluster, if the caller is of another cluster; NotFound if it is not one of
+  // the tasks; Unavailable if too many streams are open.
+  absl::StatusOr<Permit> Admit(const Caller& caller);
 
  private:
   void LogRefusal(const std::string& line);
 
   const Options options_;
   const std::string cluster_digest_;
-  const std::shared_ptr<int> streams_;  // counts by its owners
+  const std::shared_ptr<int> streams_;  // its use_count() is the number of streams
   absl::Mutex mutex_;
   absl::Time next_log_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// ERROR frame for a refused caller or a failed request.
+// Returns an ERROR frame for a refused caller or a failed request.
 Outgoing ErrorOf(const absl::Status& status);
-// Sends it, and ends the stream of a caller that does not take it within seconds.
+// Sends `status` as ERROR. Cancels the stream if the caller does not receive it within seconds.
 void Refuse(Connection& connection, const absl::Status& status);
-// The error that a frame of kind ERROR carries.
+// Returns the error in a frame of kind ERROR.
 absl::Status StatusOf(const Frame& frame);
 
 }  // namespace muster::train::wire

@@ -12,8 +12,8 @@
 namespace muster::train::wire {
 namespace {
 
-// As many as wait in a socket's buffers.
-constexpr size_t kMostWaiting = 8;
+// The capacity of a stream, like that of a socket's buffers.
+constexpr size_t kMaxWaiting = 8;
 
 Incoming Gather(const Outgoing& message) {
   Incoming incoming;
@@ -39,7 +39,7 @@ void SleepUpTo(absl::Duration longest) {
 
 }  // namespace
 
-// Both directions.
+// One stream: both directions.
 class FakeStream {
  public:
   explicit FakeStream(absl::Duration jitter) : jitter_(jitter) {}
@@ -47,7 +47,7 @@ class FakeStream {
   bool Send(int side, Outgoing message) {
     absl::MutexLock lock(&mutex_);
     std::deque<Outgoing>& queue = queues_[side];
-    const auto room = [&] { return cancelled_ || ended_ || queue.size() < kMostWaiting; };
+    const auto room = [&] { return cancelled_ || ended_ || queue.size() < kMaxWaiting; };
     mutex_.Await(absl::Condition(&room));
     if (cancelled_ || ended_) return false;
     queue.push_back(std::move(message));
@@ -69,7 +69,7 @@ class FakeStream {
     cancelled_ = true;
     for (auto& queue : queues_) queue.clear();
   }
-  // What was sent may still be received.
+  // Messages sent before remain receivable.
   void End() {
     absl::MutexLock lock(&mutex_);
     ended_ = true;
@@ -118,7 +118,7 @@ class FakeListener final : public Listener {
     threads_.clear();
   }
 
-  // Under the transport's lock, as is Cut.
+  // REQUIRES: the transport's mutex held, as for Cut().
   void Accept(const std::shared_ptr<FakeStream>& stream, const Frame& hello) {
     streams_.push_back(stream);
     threads_.emplace_back([this, stream, caller = Caller{hello, "fake"}] {
@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<Connection>> FakeTransport::Connect(const std::st
     return FindListener(address) != nullptr;
   };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&listens), timeout)) {
-    return absl::UnavailableError(absl::StrCat("nobody answers at ", address));
+    return absl::UnavailableError(absl::StrCat("cannot connect to ", address));
   }
   auto stream = std::make_shared<FakeStream>(jitter_);
   FindListener(address)->Accept(stream, hello);

@@ -1,5 +1,5 @@
-// Messages within one process, for tests: real threads, queues instead of sockets. Payloads are
-// read from the sender's memory only when they are received, as late as any network would.
+// A transport within one process, for tests: real threads, queues instead of sockets. Payloads are
+// read from the sender's memory only when received, as late as a network might.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ class FakeTransport final : public Transport {
   absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
                                                    StreamHandler serve) override;
 
-  // Ends every stream to that address, as a network does.
+  // Cuts every stream to that address, as a network failure does.
   void Cut(const std::string& address);
-  // Each message takes a random time, at most this.
+  // Delays each message by a random time of at most `jitter`.
   void set_jitter(absl::Duration jitter);
 
  private:

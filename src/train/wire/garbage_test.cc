@@ -48,7 +48,7 @@ class GarbageTest : public testing::Test {
   }
   ~GarbageTest() override { ExpectAlive(); }
 
-  // Whatever was said, others are served.
+  // Other clients are still served.
   void ExpectAlive() {
     auto connection = transport_.Connect("unix:" + path_, {}, kSoon);
     ASSERT_TRUE(connection.ok()) << connection.status();
@@ -63,7 +63,7 @@ class GarbageTest : public testing::Test {
     EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
     return socket;
   }
-  // What the server makes of a gRPC message with these bytes.
+  // Returns how the server decodes a gRPC message with these bytes.
   absl::Status Say(const std::string& bytes) {
     size_t before;
     {
@@ -150,7 +150,7 @@ TEST_F(GarbageTest, FramesThatAreNone) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << bytes.size() << ": " << status;
     EXPECT_THAT(status.message(), HasSubstr("does not speak"));
   }
-  EXPECT_TRUE(Say(length(0)).ok());  // an empty frame is one
+  EXPECT_TRUE(Say(length(0)).ok());  // an empty frame is valid
 }
 
 TEST_F(GarbageTest, AnUnknownMethodIsAnswered) {
@@ -169,7 +169,7 @@ TEST_F(GarbageTest, AnUnknownMethodIsAnswered) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
-// A listener that is no gRPC server.
+// A listener that is not a gRPC server.
 TEST(Garbage, AServerThatDoesNotSpeakTheProtocol) {
   TempDir folder;
   const std::string path = folder.path() + "/socket";

@@ -32,7 +32,7 @@ constexpr size_t kMaxFrameBytes = 64 << 20;  // PREPARE describes every variable
 using ServerStream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 using ClientStream = grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// A slice over memory that its owner keeps until gRPC has sent it.
+// Returns a slice over the chunk's memory; holds its owner until gRPC has sent it.
 grpc::Slice SliceOf(Chunk chunk) {
   auto* owner = new std::shared_ptr<const void>(std::move(chunk.owner));
   return grpc::Slice(
@@ -54,7 +54,7 @@ grpc::ByteBuffer Encode(Outgoing message) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-// A message's bytes as gRPC has them.
+// The slices of a received message.
 std::vector<Chunk> ChunksOf(std::vector<grpc::Slice> slices) {
   std::vector<Chunk> chunks;
   chunks.reserve(slices.size());
@@ -65,7 +65,7 @@ std::vector<Chunk> ChunksOf(std::vector<grpc::Slice> slices) {
   return chunks;
 }
 
-// What is left when the first bytes are taken away; there must be so many.
+// Returns `pieces` without their first `size` bytes. REQUIRES: they have that many.
 std::vector<Chunk> Without(std::vector<Chunk> chunks, size_t first) {
   auto at = chunks.begin();
   for (; at != chunks.end() && first >= at->size; ++at) first -= at->size;
@@ -99,7 +99,7 @@ absl::StatusOr<Incoming> Decode(const grpc::ByteBuffer& buffer) {
 
 template <typename Arguments>
 void Configure(Arguments& arguments) {
-  // Large frames and windows: a bucket is a few MB and should not wait for permission to go on.
+  // Large frames and windows: a bucket has a few MB and should not wait for flow control.
   arguments.SetInt("grpc.http2.lookahead_bytes", 16 << 20);
   arguments.SetInt("grpc.http2.max_frame_size", (16 << 20) - 1);
   arguments.SetInt("grpc.http2.write_buffer_size", 8 << 20);
@@ -109,24 +109,25 @@ void Configure(Arguments& arguments) {
   arguments.SetInt(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, 4 << 20);
   arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, -1);
   arguments.SetInt(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
-  // A peer that is silent for half a minute is gone, even if its machine never said so.
+  // A peer that does not answer pings for half a minute is lost, even if its TCP connection is
+  // open.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  // Each connection is one of its own; a proxy has no place between tasks.
+  // Every Connect() opens its own TCP connection, never through an HTTP proxy.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
 }
 
-// A stranger without a certificate, or one that speaks no HTTP/2, is hung up on soon. So is a
-// connection without a stream: each of ours has one from its beginning to its end.
-void LimitStrangers(grpc::ServerBuilder& builder) {
+// Disconnects clients without a certificate or HTTP/2 handshake after a timeout. Also connections
+// without a stream: a task's connection has one for all of its life.
+void LimitUnauthenticatedClients(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);
-  // The hello in base64, and what gRPC itself adds.
+  // Room for the hello in base64 and the metadata of gRPC.
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(2 * kMaxHelloBytes));
 }
 
@@ -155,14 +156,14 @@ std::string PathOf(const std::string& address) {
   return absl::StartsWith(address, kUnixPrefix) ? address.substr(kUnixPrefix.size()) : "";
 }
 
-// On the monotonic clock: the wall clock may be set meanwhile.
+// Uses the monotonic clock, since the wall clock may be set meanwhile.
 gpr_timespec DeadlineAfter(absl::Duration timeout) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_millis(absl::ToInt64Milliseconds(timeout), GPR_TIMESPAN));
 }
 
-absl::Status Nobody(const std::string& address) {
-  return absl::UnavailableError(absl::StrCat("nobody answers at ", address));
+absl::Status CannotConnect(const std::string& address) {
+  return absl::UnavailableError(absl::StrCat("cannot connect to ", address));
 }
 
 std::optional<Frame> HelloOf(const grpc::ServerContext& context) {
@@ -177,9 +178,9 @@ std::optional<Frame> HelloOf(const grpc::ServerContext& context) {
   return hello;
 }
 
-absl::Status Taken(const std::string& address) {
+absl::Status CannotListen(const std::string& address) {
   return absl::UnavailableError(
-      absl::StrCat("cannot listen at ", address, ": another program may be using it"));
+      absl::StrCat("cannot listen at ", address, "; another program may use it"));
 }
 
 class ServerConnection final : public Connection {
@@ -189,7 +190,7 @@ class ServerConnection final : public Connection {
   bool Send(Outgoing message) override { return stream_.Write(Encode(std::move(message))); }
   absl::StatusOr<Incoming> Receive() override {
     grpc::ByteBuffer buffer;
-    if (!stream_.Read(&buffer)) return absl::UnavailableError("the task has gone");
+    if (!stream_.Read(&buffer)) return absl::UnavailableError("the task closed the connection");
     return Decode(buffer);
   }
   void Cancel() override { context_.TryCancel(); }
@@ -199,7 +200,7 @@ class ServerConnection final : public Connection {
   ServerStream& stream_;
 };
 
-// The one method, registered by hand: generated code would copy each payload through a message.
+// Registers the method by hand: generated code would copy each payload through a message.
 class StreamService final : public grpc::Service {
  public:
   explicit StreamService(StreamHandler serve) : serve_(std::move(serve)) {
@@ -230,7 +231,7 @@ class GrpcListener final : public Listener {
   ~GrpcListener() override {
     socket_.reset();
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now());  // cancels what is open
+    server_->Shutdown(std::chrono::system_clock::now());  // cancels open streams
     server_->Wait();
   }
 
@@ -239,7 +240,7 @@ class GrpcListener final : public Listener {
     grpc::ServerBuilder builder;
     BuilderArguments arguments{builder};
     Configure(arguments);
-    LimitStrangers(builder);
+    LimitUnauthenticatedClients(builder);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     int port = 0;
     if (path.empty()) {
@@ -247,12 +248,12 @@ class GrpcListener final : public Listener {
     }
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || (path.empty() && port == 0)) return Taken(address);
+    if (server_ == nullptr || (path.empty() && port == 0)) return CannotListen(address);
     if (path.empty()) return absl::OkStatus();
     auto socket = UnixListener::Start(path, [this](UniqueFd connection) {
       grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
     });
-    if (absl::IsAlreadyExists(socket.status())) return Taken(address);
+    if (absl::IsAlreadyExists(socket.status())) return CannotListen(address);
     MUSTER_RETURN_IF_ERROR(socket.status());
     socket_ = *std::move(socket);
     return absl::OkStatus();
@@ -297,12 +298,12 @@ class ClientConnection final : public Connection {
 }  // namespace
 
 absl::StatusOr<Tls> Tls::Read(const std::string& folder) {
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMaxFileBytes = 1 << 20;
   Tls tls;
   for (const auto& [name, content] : {std::pair{"ca.crt", &tls.authority},
                                       {"tls.crt", &tls.certificate},
                                       {"tls.key", &tls.key}}) {
-    MUSTER_ASSIGN_OR_RETURN(*content, ReadFile(JoinPath(folder, name), kMost));
+    MUSTER_ASSIGN_OR_RETURN(*content, ReadFile(JoinPath(folder, name), kMaxFileBytes));
   }
   return tls;
 }
@@ -315,9 +316,9 @@ absl::Status GrpcTransport::CheckProtected(const std::string& address) const {
   if (parsed && IsLoopback(parsed->host)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       address,
-      " is on a network and this task has no certificates: anybody there could read the model and "
-      "change it. Set MUSTER_TLS_DIR to a folder with the job's certificates, which `muster env "
-      "JOB --certificates DIR` makes; or, in a network that you trust, set "
+      " is on a network and this task has no certificates: anybody there could read and change "
+      "the model. Set MUSTER_TLS_DIR to a folder with the job's certificates (create it with "
+      "`muster env JOB --certificates DIR`); or, in a trusted network, set "
       "MUSTER_INSECURE_PLAINTEXT=1 for every task"));
 }
 
@@ -332,17 +333,17 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::st
   Configure(arguments);
   if (const std::string path = PathOf(address); !path.empty()) {
     auto socket = ConnectUnix(path, timeout);
-    if (!socket.ok()) return Nobody(address);
+    if (!socket.ok()) return CannotConnect(address);
     return std::make_unique<ClientConnection>(
         grpc::CreateCustomInsecureChannelFromFd(address, socket->Release(), arguments), hello);
   }
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  // Also the least time that an attempt has, with its TLS handshake.
+  // Also the minimum time of one attempt, which includes the TLS handshake.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   if (tls_) arguments.SetSslTargetNameOverride(kTaskTlsName);
   auto channel = grpc::CreateCustomChannel(address, ClientCredentials(tls_), arguments);
-  if (!channel->WaitForConnected(DeadlineAfter(timeout))) return Nobody(address);
+  if (!channel->WaitForConnected(DeadlineAfter(timeout))) return CannotConnect(address);
   return std::make_unique<ClientConnection>(std::move(channel), hello);
 }
 

@@ -1,6 +1,6 @@
-// Messages over gRPC: one bidirectional stream a connection, payloads sent from the memory they are
-// in. The hello travels in the call's metadata, so a server judges it before it takes a message.
-// Addresses are host:port, or unix:/path for tasks of this machine.
+// Messages over gRPC: one bidirectional stream per connection, payloads sent without a copy. The
+// hello is in the call's metadata, so that a server checks it before it receives a message.
+// Addresses are host:port, or unix:/path for tasks on this machine.
 #pragma once
 
 #include <memory>
@@ -11,22 +11,22 @@
 
 namespace muster::train::wire {
 
-// Whom a job's tasks trust, and who they are: PEM. All have the same: it is the job's.
+// The certificate authority, certificate and key of a job, in PEM. All its tasks share them.
 struct Tls {
   std::string authority;
   std::string certificate;  // for kTaskTlsName
   std::string key;
 
-  // From ca.crt, tls.crt and tls.key of a folder.
+  // Reads ca.crt, tls.crt and tls.key of a folder.
   static absl::StatusOr<Tls> Read(const std::string& folder);
 };
 
-// Over TCP without certificates.
+// Where TCP without certificates is allowed.
 enum class Plaintext { kLoopbackOnly, kAnywhere };
 
-// With certificates both sides of a TCP connection show one of the same authority, and nobody else
-// is spoken to. Without them only Unix sockets and the loopback interface are used, unless the user
-// allows plaintext anywhere.
+// With certificates both sides of a TCP connection must present one of the same authority (mutual
+// TLS). Without them only Unix sockets and the loopback interface are used, unless the user allows
+// plaintext anywhere. Thread-safe.
 class GrpcTransport final : public Transport {
  public:
   GrpcTransport() = default;

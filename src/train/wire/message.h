@@ -1,4 +1,4 @@
-// One message between a task and a parameter server: a frame that says what it is, and bytes.
+// A message between tasks: a frame that describes it, and a payload of bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace muster::train::wire {
 
-// Some bytes, where they are. `owner` keeps them there.
+// A view of bytes. `owner` keeps them alive; null means that the caller does.
 struct Chunk {
   const void* data = nullptr;
   size_t size = 0;
   std::shared_ptr<const void> owner;
 };
 
-// Bytes that arrived, in the pieces in which they came.
+// The received bytes, in the pieces in which they arrived.
 class Payload {
  public:
   Payload() = default;
@@ -26,9 +26,9 @@ class Payload {
 
   size_t size() const { return size_; }
   absl::Span<const Chunk> pieces() const { return pieces_; }
-  // The bytes from `offset` on; so many must be there.
+  // Copies `size` bytes from `offset` on. REQUIRES: offset + size <= size().
   void Copy(size_t offset, size_t size, void* to) const;
-  // All of them together, aligned for any type: as they are if they lie so, otherwise a copy.
+  // Returns all bytes contiguous and aligned for any type: in place if possible, else a copy.
   Chunk InOnePiece() const;
 
  private:

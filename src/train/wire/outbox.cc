@@ -36,6 +36,7 @@ void Outbox::CloseAfterSending() {
 }
 
 void Outbox::Abandon() {
+  // Under the mutex: once stopped_ is set the connection may be destroyed.
   absl::MutexLock lock(&mutex_);
   if (!stopped_) connection_.Cancel();
 }

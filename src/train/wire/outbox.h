@@ -1,5 +1,5 @@
-// Sends messages in a thread of its own, so that who has something to say never waits for a peer
-// that is slow to listen.
+// A queue of outgoing messages with its own sender thread, so that callers never block on a slow
+// peer. The queue is unbounded.
 #pragma once
 
 #include <deque>
@@ -13,17 +13,17 @@ namespace muster::train::wire {
 
 class Outbox {
  public:
-  // `connection` must stay until Close() or the destructor has returned.
+  // `connection` must outlive Close() or the destructor.
   explicit Outbox(Connection& connection);
   ~Outbox() { Close(); }
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  // Any thread. After the stream has ended messages are dropped.
+  // Enqueues a message. Thread-safe. After the stream has ended messages are dropped.
   void Post(Outgoing message);
-  // Waits until everything posted was handed over, or the stream has ended; then stops.
+  // Waits until all posted messages are sent or the stream has ended; then stops.
   void CloseAfterSending();
-  // Cancels the stream: whoever waits for it goes on. Any thread; nothing once it has stopped.
+  // Cancels the stream, which unblocks its threads. Thread-safe; a no-op once stopped.
   void Abandon();
   // Cancels the stream and stops.
   void Close();
@@ -37,7 +37,7 @@ class Outbox {
   std::deque<Outgoing> queue_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // the connection may be gone
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // the connection may be destroyed
   std::jthread thread_;
 };
 

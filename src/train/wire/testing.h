@@ -1,4 +1,4 @@
-// For tests of listeners: TCP sockets of the loopback interface.
+// Test helpers: TCP sockets on the loopback interface.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace muster::train::wire {
 
-// Bound to a port that nobody had.
+// Returns a socket bound to a free port and stores its address.
 UniqueFd BindAnywhere(std::string& address);
-// 127.0.0.1 with a port that nobody has now.
+// Returns 127.0.0.1 with a port that is free now.
 std::string FreeAddress();
 UniqueFd ConnectTo(const std::string& address);
-// False when the other end has hung up.
+// Returns false if the peer has closed the connection.
 bool SendAll(int socket, absl::string_view bytes);
 
 }  // namespace muster::train::wire

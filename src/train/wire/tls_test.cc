@@ -1,4 +1,4 @@
-// Who is spoken to between machines: nobody but tasks of the same job.
+// TLS between machines: only tasks of the same job may connect.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include "train/wire/grpc_transport.h"
 #include "train/wire/testing.h"
 
-// Debian's gRPC forgets some buffers of each TLS connection; nobody but gRPC calls this function.
+// Debian's gRPC leaks some buffers of each TLS connection; only gRPC calls this function.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
 extern "C" const char* __lsan_default_suppressions() { return "leak:gpr_realloc\n"; }
 
@@ -29,7 +29,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr absl::Duration kSoon = absl::Seconds(20);
-// Long enough for who would be let in.
+// Long enough for an authorized client.
 constexpr absl::Duration kRefused = absl::Seconds(2);
 
 Tls NewJob() {
@@ -39,7 +39,7 @@ Tls NewJob() {
   return {authority.certificate(), issued.certificate, issued.key};
 }
 
-// Hands on what one client and a server say, and writes down the client's part.
+// A proxy between one client and a server that records the client's bytes.
 class Eavesdropper {
  public:
   explicit Eavesdropper(const std::string& server) : server_(server) {
@@ -48,7 +48,7 @@ class Eavesdropper {
   }
 
   const std::string& address() const { return address_; }
-  // Once the client is gone.
+  // REQUIRES: the client has disconnected.
   const std::string& heard() {
     thread_.join();
     return heard_;

@@ -1,5 +1,5 @@
-// How messages travel. The parameter server and its clients know nothing below this: gRPC today;
-// shared memory or RDMA would be further implementations.
+// The transport interface: the parameter server and its clients use nothing below it. gRPC is the
+// implementation; shared memory or RDMA could be others.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,22 @@
 
 namespace muster::train::wire {
 
-// An ordered, reliable stream of messages both ways. One thread may send while another receives;
-// Cancel may be called from any.
+// An ordered, reliable, bidirectional stream of messages. One thread may send while another
+// receives; Cancel() may be called from any thread.
 class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Hands a message over; waits while the peer does not take any. False when the stream has ended.
+  // Sends a message; blocks while the peer receives none. Returns false if the stream has ended.
   virtual bool Send(Outgoing message) = 0;
-  // The next message. An error when the stream has ended (Unavailable, Cancelled) or the peer does
-  // not speak this protocol (InvalidArgument).
+  // Returns the next message; Unavailable or Cancelled if the stream has ended; InvalidArgument if
+  // the peer does not follow the protocol.
   virtual absl::StatusOr<Incoming> Receive() = 0;
-  // Ends the stream at once: calls that wait return.
+  // Ends the stream immediately: blocked calls return.
   virtual void Cancel() = 0;
 };
 
-// Serves until it is destroyed; then every stream is cancelled and its handler waited for.
+// Serves until destroyed. The destructor cancels every stream and waits for the handlers.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -41,25 +41,25 @@ struct Caller {
   std::string address;  // for logs
 };
 
-// Called in a thread of its own for each stream, which ends when it returns. Nothing but the hello
-// is taken from the network before the first Receive, so a caller can be turned away cheaply.
+// Called on a thread of its own for each stream, which ends when the handler returns. Before the
+// first Receive() only the hello is read from the network, so rejecting a caller is cheap.
 using StreamHandler = std::function<void(Connection&, const Caller&)>;
 
-// How long callers that try again let one Connect() take: a TLS handshake far away takes a second,
-// and a call that gives up throws away the one that is under way.
-inline constexpr absl::Duration kConnectTurn = absl::Seconds(5);
+// The timeout of one Connect() in a retry loop. A TLS handshake over a long distance takes a
+// second, and a Connect() that times out discards the handshake in progress.
+inline constexpr absl::Duration kConnectAttemptTimeout = absl::Seconds(5);
 
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Opens a stream that introduces itself with `hello`, at most kMaxHelloBytes. Waits until the
-  // address answers: Unavailable after `timeout`. FailedPrecondition: the address may only be
-  // reached with certificates.
+  // Opens a stream with `hello`, of at most kMaxHelloBytes. Waits until the address answers;
+  // returns Unavailable after `timeout`, or FailedPrecondition if the address requires
+  // certificates.
   virtual absl::StatusOr<std::unique_ptr<Connection>> Connect(const std::string& address,
                                                               const Frame& hello,
                                                               absl::Duration timeout) = 0;
-  // FailedPrecondition as of Connect.
+  // Returns FailedPrecondition if the address requires certificates.
   virtual absl::StatusOr<std::unique_ptr<Listener>> Listen(const std::string& address,
                                                            StreamHandler serve) = 0;
 };

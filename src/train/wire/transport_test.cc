@@ -36,7 +36,7 @@ Outgoing MessageOf(std::string text, std::vector<Chunk> payload = {}) {
   return message;
 }
 
-// Sends back what it gets.
+// Echoes messages.
 void Echo(Connection& connection, const Caller& /*caller*/) {
   for (;;) {
     auto message = connection.Receive();
@@ -191,7 +191,7 @@ TEST_P(TransportTest, CancelWakesReceive) {
   EXPECT_FALSE(connection->Send(MessageOf("too late")));
 }
 
-// The server never reads: sending stops somewhere, and goes on when the stream is cancelled.
+// The server never reads: Send() blocks eventually, and returns when the stream is cancelled.
 TEST_P(TransportTest, CancelWakesSend) {
   absl::Notification over;
   auto listener = Listen([&](Connection&, const Caller&) { over.WaitForNotification(); });
@@ -261,7 +261,7 @@ TEST_P(TransportTest, AnAddressThatIsTaken) {
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
   EXPECT_THAT(second.status().message(), HasSubstr("cannot listen at"));
   EXPECT_THAT(second.status().message(), HasSubstr(address_));
-  // The first one still has it.
+  // The first listener still holds the address.
   auto connection = Connect();
   ASSERT_TRUE(connection->Send(MessageOf("still here")));
   EXPECT_TRUE(connection->Receive().ok());
@@ -270,7 +270,7 @@ TEST_P(TransportTest, AnAddressThatIsTaken) {
   EXPECT_NE(Listen(Echo), nullptr);
 }
 
-TEST_P(TransportTest, NobodyAnswers) {
+TEST_P(TransportTest, NoServerAnswers) {
   const absl::Time before = absl::Now();
   const auto connection = transport_->Connect(address_, {}, absl::Milliseconds(100));
   EXPECT_TRUE(absl::IsUnavailable(connection.status()));
@@ -364,7 +364,7 @@ TEST(GrpcTransport, AHelloThatIsTooLong) {
   EXPECT_TRUE(absl::IsInvalidArgument(connection.status())) << connection.status();
 }
 
-// Beyond this machine nothing is sent without certificates, unless the user says so.
+// Nothing leaves this machine without certificates, unless the user allows it.
 TEST(GrpcTransport, PlaintextStaysOnTheMachine) {
   GrpcTransport transport;
   for (const char* address : {"10.1.2.3:2222", "vm-a:2222", "0.0.0.0:2222", "[::]:2222"}) {
@@ -389,7 +389,7 @@ TEST(GrpcTransport, AFolderThatDoesNotExist) {
   for (const std::string& name : {std::string("missing"), std::string(150, 'a')}) {
     const std::string address = absl::StrCat("unix:", folder.path(), "/", name, "/socket");
     EXPECT_FALSE(transport.Listen(address, Echo).ok());
-    // It may be made later.
+    // The folder may be created later.
     EXPECT_TRUE(
         absl::IsUnavailable(transport.Connect(address, {}, absl::Milliseconds(50)).status()));
   }

@@ -21,14 +21,13 @@
 namespace muster::train::wire {
 namespace {
 
-// What a sender may have on its way: with the system's 208 KiB, sender and receiver would take
-// turns for every few pages.
+// With the system's default of 208 KiB, sender and receiver would alternate every few pages.
 constexpr int kSendBuffer = 4 << 20;
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(10);
 
 struct Address {
   sockaddr_un name = {};
-  UniqueFd folder;  // through which a path is reached that is longer than the name's 107 characters
+  UniqueFd folder;  // parent of a path longer than the 107 characters of sun_path
 };
 
 absl::StatusOr<Address> AddressOf(const std::string& path) {
@@ -44,7 +43,8 @@ absl::StatusOr<Address> AddressOf(const std::string& path) {
     short_path =
         absl::StrCat("/proc/self/fd/", address.folder.get(), "/", whole.filename().string());
     if (short_path.size() >= sizeof(address.name.sun_path)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": the name is too long for a socket"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": the file name is too long for a socket"));
     }
   }
   address.name.sun_family = AF_UNIX;
@@ -54,7 +54,7 @@ absl::StatusOr<Address> AddressOf(const std::string& path) {
 
 UniqueFd NewSocket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-void GiveRoom(const UniqueFd& socket) {
+void EnlargeSendBuffer(const UniqueFd& socket) {
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof(kSendBuffer));
 }
 
@@ -72,14 +72,14 @@ absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration tim
     if (Clock::Real().Now() > deadline) return absl::ErrnoToStatus(errno, path);
     absl::SleepFor(kRetryInterval);
   }
-  GiveRoom(socket);
+  EnlargeSendBuffer(socket);
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   return socket;
 }
 
 absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
     const std::string& path, std::function<void(UniqueFd)> accept) {
-  // The lock ends with its process, whatever became of the socket.
+  // The kernel releases the lock with its process, even if the socket's file remains.
   const std::string lock_path = path + ".lock";
   UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) return absl::ErrnoToStatus(errno, lock_path);
@@ -120,11 +120,11 @@ void UnixListener::Run() {
     if (fds[1].revents != 0) return;
     if (fds[0].revents == 0) continue;
     UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!connection.valid()) {  // out of descriptors, perhaps: not for ever
+    if (!connection.valid()) {  // e.g. out of descriptors: retry, without spinning
       ::poll(nullptr, 0, 50);
       continue;
     }
-    GiveRoom(connection);
+    EnlargeSendBuffer(connection);
     accept_(std::move(connection));
   }
 }

@@ -1,4 +1,4 @@
-// Stream sockets in the file system, with room for much: tasks of one machine talk through them.
+// Unix domain stream sockets with large buffers, for tasks on one machine.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace muster::train::wire {
 
-// Waits until somebody listens there. The socket does not block. A path may be longer than the
-// system's addresses are.
+// Returns a non-blocking connected socket. Retries until `timeout` while nobody listens at `path`,
+// which may be longer than sockaddr_un allows.
 absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout);
 
 // Listens until it is destroyed.
 class UnixListener {
  public:
-  // `accept` is called in a thread of its own. AlreadyExists when somebody listens there; what a
-  // dead process left is replaced.
+  // Calls `accept` on the listener's thread for each connection. Returns AlreadyExists if another
+  // process listens at `path`; replaces the socket of a dead process.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Start(const std::string& path,
                                                              std::function<void(UniqueFd)> accept);
   ~UnixListener();

@@ -1,4 +1,4 @@
-// Ends a stream that does not answer in time.
+// Cancels a stream at a deadline.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace muster::train::wire {
 
 class Watchdog {
  public:
-  // `connection` must stay longer.
+  // `connection` must outlive this object.
   explicit Watchdog(Connection& connection);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -21,7 +21,7 @@ class Watchdog {
 
   // Cancels the stream at `deadline` (of Clock::Real()), unless disarmed before.
   void Arm(absl::Time deadline);
-  // False when the stream was cancelled.
+  // Returns false if the stream was cancelled.
   bool Disarm();
 
  private:
@@ -31,10 +31,10 @@ class Watchdog {
   void Run(const std::stop_token& stop);
 
   Connection& connection_;
-  // Not absl's: those time out by the wall clock, which may be set back while a call hangs.
+  // Not absl::Mutex, whose timeouts use the wall clock: it may be set back while a call hangs.
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  SteadyTime deadline_ = kNever;  // guarded by mutex_, as the next one
+  SteadyTime deadline_ = kNever;  // guarded by mutex_, like expired_
   bool expired_ = false;
   std::jthread thread_;
 };

@@ -10,12 +10,12 @@
 //     return muster::train::Main(argc, argv, experiment);
 //   }
 //
-// The same program is every task of a job: which one it is, and where the others are, it learns
-// from TF_CONFIG or from --job_name --task_index --ps_hosts --worker_hosts. Alone, it is all of
-// them.
+// Every task of a job runs the same program. It reads its role and the addresses of the others from
+// TF_CONFIG or from --job_name --task_index --ps_hosts --worker_hosts. Without either it trains as
+// a single process.
 //
-// Includes what it needs of torch only: a file that defines a module includes <torch/torch.h>.
-// Nothing here is safe to call from several threads unless it says so.
+// This header includes only the parts of torch that it needs; a file that defines a module includes
+// <torch/torch.h>. Not thread-safe unless stated otherwise.
 #pragma once
 
 #include <torch/types.h>
@@ -44,8 +44,8 @@ namespace muster::train {
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
-// The rows of an embedding table that a batch needs. The table must be a parameter of shape
-// [rows, width] that gets sparse gradients; only the rows named here travel to and from the ps.
+// The rows of an embedding table that a batch uses. The table must be a parameter of shape
+// [rows, width] with sparse gradients; only these rows are exchanged with the ps.
 struct RowUse {
   std::string parameter;
   torch::Tensor rows;  // int64, any shape, repetitions allowed
@@ -55,17 +55,17 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Throws c10::Error where the inputs do not fit, as torch does; the trainer explains it.
+  // Throws c10::Error if the inputs do not match, as torch does; the trainer reports it.
   virtual torch::Tensor Forward(const torch::Tensor& inputs) = 0;
-  // What the optimizer changes, and what it does not but belongs to the model (running means). In
-  // the order of definition, the same on every task.
+  // Return the trained parameters, and the other tensors of the model (e.g. running means), in the
+  // order of definition. The order must be the same in every task.
   virtual NamedTensors Parameters() = 0;
   virtual NamedTensors Buffers() = 0;
   virtual void SetTraining(bool on) = 0;
   virtual std::vector<RowUse> RowsNeeded(const torch::Tensor& /*inputs*/) { return {}; }
 };
 
-// Makes the model. Called once the random numbers were seeded, so that a seed decides the first
+// Makes the model. Called after seeding torch's generator, so that the seed determines the initial
 // values.
 using ModelFactory = std::function<absl::StatusOr<std::unique_ptr<Model>>()>;
 
@@ -77,7 +77,7 @@ class ModuleModel : public Model {
 
   torch::Tensor Forward(const torch::Tensor& inputs) override { return net_->forward(inputs); }
   NamedTensors Parameters() override { return OfParameters(/*frozen=*/false); }
-  // Parameters that do not require gradients belong here.
+  // Includes parameters that do not require gradients.
   NamedTensors Buffers() override {
     NamedTensors tensors = OfParameters(/*frozen=*/true);
     for (const auto& item : net_->named_buffers()) tensors.emplace_back(item.key(), item.value());
@@ -115,7 +115,7 @@ struct Batch {
   torch::Tensor targets;
 };
 
-// The data of a split ("train", "test", …).
+// Opens the data of a split ("train", "test", …).
 using DataFactory =
     std::function<absl::StatusOr<std::shared_ptr<const data::Dataset>>(const std::string& split)>;
 
@@ -125,27 +125,28 @@ struct DataSource {
 };
 DataFactory OpenData(const DataSource& source);
 
-// Tensors in memory, the example first. One pair for training, one for everything else.
+// Returns data from tensors whose first dimension is the example: `train` for the split "train",
+// `test` for all others.
 DataFactory FromTensors(const Batch& train, const Batch& test);
 
-// Throws c10::Error where outputs and targets do not fit; a target is never broadcast. What a loss
-// of your own throws ends the task with that text.
+// Returns the loss of a batch. Built-in losses throw c10::Error if outputs and targets do not
+// match; a target is never broadcast. An exception of a user's loss ends the task with its message.
 using Loss = std::function<torch::Tensor(const torch::Tensor& outputs, const Batch& batch)>;
 Loss CrossEntropy();
 Loss BinaryCrossEntropy();  // of logits
 Loss MeanSquaredError();
 Loss MeanAbsoluteError();
 Loss Huber();
-// Outputs [batch, time, classes]; targets [batch, length], 0 is the blank and fills up.
+// Outputs [batch, time, classes]; targets [batch, length], where 0 is the blank and the padding.
 Loss Ctc();
 
 // Accumulates over the batches of an evaluation.
 class Metric {
  public:
   virtual ~Metric() = default;
-  // Throws as losses do.
+  // Throws like a loss.
   virtual void Add(const torch::Tensor& outputs, const Batch& batch) = 0;
-  virtual double Value() const = 0;  // NaN when there is nothing to tell
+  virtual double Value() const = 0;  // NaN if undefined
 };
 
 struct MetricSpec {
@@ -154,39 +155,39 @@ struct MetricSpec {
   std::function<std::unique_ptr<Metric>()> make;
 };
 MetricSpec Accuracy();
-MetricSpec TopK(int k);  // k of at least 1
+MetricSpec TopK(int k);  // REQUIRES: k >= 1
 MetricSpec Auc();
 MetricSpec MeanAbsoluteErrorMetric();
 MetricSpec MeanSquaredErrorMetric();
 
 // ---------------------------------------------------------------------------------------------
-// How it runs
+// The run
 
 struct RunConfig {
-  std::string model_dir;  // checkpoints, summaries, exports; MUSTER_MODEL_DIR goes before it
+  std::string model_dir;  // checkpoints, summaries, exports; MUSTER_MODEL_DIR overrides it
   uint64_t seed = 0;
   int64_t save_summary_steps = 100;
   bool save_histograms = false;  // of the parameters, with the summaries
   int64_t log_step_count_steps = 100;
-  // Whichever is set; every 600 s when neither is.
+  // Set at most one; the default is every 600 s.
   std::optional<int64_t> save_checkpoints_steps;
   std::optional<int64_t> save_checkpoints_secs;
   int keep_checkpoint_max = 5;
-  // How long tasks wait for each other at the start.
+  // Timeout for tasks to find each other at the start.
   absl::Duration start_timeout = absl::Minutes(5);
-  // And later: for a step of theirs, a chief that evaluates, a task that is started again.
+  // Timeout after that: for a peer's step, a chief that evaluates, a task that restarts.
   absl::Duration peer_timeout = absl::Minutes(30);
 };
 
 struct OptimizerSpec {
-  std::string type = "adam";  // sgd, adam, adamw, adagrad, rmsprop
-  double learning_rate = 0.001;
+  std::string type = "sgd";  // sgd, adam, adamw, adagrad, rmsprop
+  double learning_rate = 0.01;
   double momentum = 0;
   bool nesterov = false;
   double beta1 = 0.9;
   double beta2 = 0.999;
   std::optional<double> epsilon;
-  double decay = 0.99;  // of rmsprop's mean of squares
+  double decay = 0.99;  // of rmsprop's mean square
 };
 
 struct ScheduleSpec {
@@ -200,21 +201,22 @@ struct ScheduleSpec {
 class Hook;
 
 struct TrainSpec {
-  int64_t max_steps = 0;    // exact, of the whole job
+  int64_t max_steps = 0;    // of the whole job, exactly
   int64_t batch_size = 32;  // per task
-  std::string strategy;     // sync, async, bounded, allreduce; sync with ps tasks, else allreduce
-  int64_t staleness = 3;    // of bounded: how many steps a task may be ahead of the slowest
-  int backup_tasks = 0;     // of sync: gradients that a step does not wait for
-  int64_t accumulate = 1;   // batches per gradient
-  double clip_norm = 0;     // 0: no clipping
+  std::string strategy;   // sync, async, bounded, allreduce; "": sync with ps tasks, else allreduce
+  int64_t staleness = 3;  // bounded: how many steps a task may be ahead of the slowest
+  int backup_tasks = 0;   // sync: gradients that a step does not wait for
+  int64_t accumulate = 1;  // batches per gradient
+  double clip_norm = 0;    // 0: no clipping
   double weight_decay = 0;
-  std::string wire_precision = "float32";  // of gradients on their way to a ps: float16, bfloat16
+  std::string wire_precision = "float32";  // of gradients sent to a ps; or float16, bfloat16
   std::string nan_guard = "stop";          // stop, skip, off
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
   bool shuffle = true;
-  int prefetch = 4;  // batches made ahead
-  // A checkpoint folder or model dir whose tensors of the same name and shape are the first values.
+  int prefetch = 4;  // batches prepared in advance
+  // A checkpoint folder or model dir: its tensors with the same name and shape are the initial
+  // values.
   std::string warm_start;
   std::vector<std::shared_ptr<Hook>> hooks;
 };
@@ -229,9 +231,9 @@ struct Exporter {
 struct EvalSpec {
   bool enabled = true;
   std::string split = "test";
-  std::optional<int64_t> steps;  // batches; all when absent
-  // A checkpoint is evaluated when so many steps have gone since the last one that was; each when
-  // absent, and the last always.
+  std::optional<int64_t> steps;  // batches; absent: all
+  // Evaluate a checkpoint if it is this many steps after the last one evaluated. Absent: evaluate
+  // each. The final checkpoint is always evaluated.
   std::optional<int64_t> every_steps;
   std::optional<int64_t> batch_size;
   absl::Duration start_delay;
@@ -239,7 +241,7 @@ struct EvalSpec {
   std::vector<Exporter> exporters;
 };
 
-// What a hook sees of the run.
+// The run, as a hook sees it.
 class RunContext {
  public:
   virtual ~RunContext() = default;
@@ -247,10 +249,10 @@ class RunContext {
   virtual const std::string& task() const = 0;
   virtual bool is_chief() const = 0;
   virtual Model& model() = 0;
-  // The chief's ends the whole job in good order after this step: a checkpoint is saved, every task
-  // ends. That of another task is not heard.
+  // On the chief, ends the whole job after this step: a checkpoint is saved and every task exits.
+  // Ignored on other tasks.
   virtual void RequestStop(const std::string& reason) = 0;
-  // On the chief, into the summaries; elsewhere nothing.
+  // On the chief, adds a value to the summaries. Ignored on other tasks.
   virtual void AddScalar(const std::string& tag, double value) = 0;
 };
 
@@ -271,15 +273,15 @@ class Hook {
   virtual void End(RunContext&) {}
 };
 
-// Stops when the loss of the chief did not improve by `min_delta` for `patience` steps.
+// Stops the job if the chief's loss has not improved by `min_delta` for `patience` steps.
 std::shared_ptr<Hook> EarlyStopping(int64_t patience, double min_delta = 0);
-// Writes what each step spent on input, computation and exchange as a Chrome trace.
+// Writes the time of each step for input, computation and exchange as a Chrome trace.
 std::shared_ptr<Hook> Profiler(const std::string& path, int64_t first_step, int64_t steps);
 
 struct Experiment {
   std::string name = "model";
-  // What else decides the result, e.g. {"model", "resnet18"}: stored with the checkpoints beside
-  // the numbers below, so that a later run in the same model dir reports what differs.
+  // Further settings that affect the result, e.g. {"model", "resnet18"}. Stored in the checkpoints
+  // with the numbers below, so that a later run in the same model dir reports differences.
   std::map<std::string, std::string> settings;
   ModelFactory model;
   DataFactory data;
@@ -290,8 +292,8 @@ struct Experiment {
   EvalSpec evaluate;
 };
 
-// Plays this process's part in the experiment and returns its exit code. Also understands
-// `evaluate`, `predict` and `export` as first argument; --help lists them.
+// Runs this process's task of the experiment and returns the exit code. Also accepts the commands
+// `evaluate`, `predict` and `export` as first argument; see --help.
 int Main(int argc, char** argv, const Experiment& experiment);
 
 }  // namespace muster::train

@@ -1,0 +1,97 @@
+#include "job/target.h"
+
+#include "gtest/gtest.h"
+
+namespace muster {
+namespace {
+
+SshTarget OnHosts() {
+  SshTarget target{.hosts = "a:2,b"};
+  target.assignment.hosts = {
+      {.spec = {.name = "a", .address = "10.0.0.1", .user = "me", .port = 22, .slots = 2},
+       .address = "10.0.0.1",
+       .folder = "/home/me/x",
+       .trainer = "/t",
+       .cpus = 8}};
+  target.assignment.holder = {{{"worker", 0}, "a"}};
+  target.assignment.agent = "~/.cache/muster/agent-1";
+  target.assignment.tls = true;
+  return target;
+}
+
+VertexTarget OnVertex() {
+  return {.project = "p",
+          .region = "us-central1",
+          .bucket = "b",
+          .tier = "CUSTOM",
+          .master_type = "m",
+          .worker_type = "w",
+          .parameter_server_type = "s",
+          .workers = 3,
+          .parameter_servers = 0,
+          .image = "i",
+          .dataset = "gs://d",
+          .rebuild = true,
+          .run = {.packages = {"x"},
+                  .folder = "gs://b/f",
+                  .custom_job = "projects/1",
+                  .tries = {"n1", "n2"},
+                  .run_sha256 = "12",
+                  .tls_sha256 = "34",
+                  .asked_us = 5}};
+}
+
+TEST(Target, KeepsEveryFieldAsJson) {
+  const KubernetesTarget in_cluster{.kubeconfig = "/k",
+                                    .context = "c",
+                                    .ns = "n",
+                                    .trainer_image = "i",
+                                    .object = {.name = "j", .uid = "u"}};
+  for (const Target& target :
+       {Target(LocalTarget()), Target(OnHosts()), Target(in_cluster), Target(OnVertex())}) {
+    EXPECT_EQ(TargetFromJson(TargetToJson(target)), target) << TargetToJson(target).dump();
+  }
+}
+
+TEST(Target, NamesItsPlatform) {
+  EXPECT_EQ(PlatformOf(LocalTarget()), "local");
+  EXPECT_EQ(PlatformOf(SshTarget()), "ssh");
+  EXPECT_EQ(PlatformOf(KubernetesTarget()), "kubernetes");
+  EXPECT_EQ(PlatformOf(VertexTarget()), "vertex");
+}
+
+TEST(Target, IsForeignWhenItWasNotSubmittedFromHere) {
+  EXPECT_FALSE(IsForeign(LocalTarget()));
+  EXPECT_FALSE(IsForeign(OnHosts()));
+  EXPECT_FALSE(IsForeign(KubernetesTarget{.object = {.uid = "u"}}));
+  EXPECT_TRUE(IsForeign(KubernetesTarget{.object = {.name = "theirs", .uid = "u"}}));
+  EXPECT_FALSE(IsForeign(OnVertex()));
+  EXPECT_TRUE(IsForeign(VertexTarget{.run = {.custom_job = "projects/1"}}));
+}
+
+TEST(Target, DamagedFieldsAreLeftOut) {
+  nlohmann::json json = TargetToJson(OnHosts());
+  json["assignment"]["hosts"] = {1, nullptr, "x"};
+  json["assignment"]["holder"] = 7;
+  const auto target = std::get<SshTarget>(TargetFromJson(json));
+  EXPECT_EQ(target.hosts, "a:2,b");
+  EXPECT_EQ(target.assignment.hosts.size(), 3u);
+  EXPECT_EQ(target.assignment.hosts[0].spec.name, "");
+  EXPECT_TRUE(target.assignment.holder.empty());
+  EXPECT_EQ(TargetFromJson(nlohmann::json(3)), Target(LocalTarget()));
+}
+
+TEST(Target, OpenFieldsAreInherited) {
+  const KubernetesTarget previous{
+      .context = "c", .ns = "n", .trainer_image = "old", .object = {.uid = "u"}};
+  EXPECT_EQ(InheritTarget(previous, KubernetesTarget{.trainer_image = "new"}),
+            Target(KubernetesTarget{
+                .context = "c", .ns = "n", .trainer_image = "new", .object = {.uid = "u"}}));
+  SshTarget other = OnHosts();
+  other.hosts = "c";
+  EXPECT_EQ(InheritTarget(OnHosts(), SshTarget{.hosts = "c"}), Target(other));
+  EXPECT_EQ(InheritTarget(OnVertex(), VertexTarget()), Target(OnVertex()));
+}
+
+}  // namespace
+}  // namespace muster

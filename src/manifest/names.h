@@ -1,0 +1,44 @@
+// Names, labels, ports and addresses of a job's objects in a cluster. Pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "cluster/cluster_spec.h"
+#include "job/job_spec.h"
+#include "k8s/resource.h"
+
+namespace muster::manifest {
+
+// The custom resource of a job, as defined by Kubeflow.
+inline constexpr k8s::ResourceKind kTfJobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
+
+inline constexpr char kJobLabel[] = "muster/job";
+inline constexpr char kRoleLabel[] = "muster/role";
+inline constexpr char kIndexLabel[] = "muster/index";
+
+// Returns true if the job was read from a TFJob: a user's manifest, or a native job that `muster
+// run` has converted to one (job/tfjob_format.h). The roles of such a native job have pod
+// templates.
+bool IsTfJob(const JobSpec& spec);
+
+// Returns the name of a task's pod, its Service and its workload: <job>-<role>-<index>, as in
+// TFJob, or <role>-<index> in a rendered cluster.
+std::string TaskName(const JobSpec& spec, const TaskId& task);
+
+// Returns the port on which a task listens. All tasks of a role share it, because each pod has its
+// own address.
+int PortOf(const RoleSpec& role);
+// Returns the name of that port in the pod and its Service.
+absl::string_view PortName(const JobSpec& spec);
+
+// Returns the address of every task: its Service's name and its port. `domain` is the domain of the
+// cluster; "" omits it.
+ClusterSpec Addresses(const JobSpec& spec, absl::string_view kubernetes_namespace,
+                      absl::string_view domain);
+
+// Returns the labels that select the pod of a task and no other.
+std::map<std::string, std::string> LabelsOf(const JobSpec& spec, const TaskId& task);
+
+}  // namespace muster::manifest

@@ -1,0 +1,61 @@
+#include "platform/local/launch.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "platform/local/addresses.h"
+#include "supervise/update.h"
+
+namespace muster::local {
+namespace {
+
+int UsableCpus() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// Tasks of ps and evaluator roles are mostly idle, so the cores are shared among the other tasks.
+int ComputingTasks(const JobSpec& spec) {
+  int count = 0;
+  for (const RoleSpec& role : spec.roles) {
+    if (!IsServiceRole(role.name)) count += role.replicas;
+  }
+  return std::max(1, count);
+}
+
+}  // namespace
+
+absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submission,
+                                    const ClusterSpec& cluster, const TaskId& task, int attempt,
+                                    int restarts) {
+  LaunchContext context{
+      .job_id = submission.id,
+      .working_dir = submission.working_dir,
+      .trainer = submission.trainer,
+      .train_config = dir.train_config(),
+      .run_dir = dir.run_dir(task),
+      .socket_dir = dir.sockets(),
+      .attempt = attempt,
+      .restart_count = restarts,
+      .cpus = UsableCpus(),
+      .tasks_on_host = ComputingTasks(submission.spec),
+      .user_set_omp = std::getenv("OMP_NUM_THREADS") != nullptr,
+      .resumed = !submission.resumed_from.empty(),
+      .resume_step = submission.resume_step,
+  };
+  return BuildTaskLaunch(submission.spec, cluster, task, context);
+}
+
+absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
+                                      const ClusterSpec& cluster, const Submission& next) {
+  return muster::PlanUpdate(
+      current, cluster, next, PlanAddresses(next.spec, cluster),
+      [&](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
+        return LaunchOf(dir, submission, addresses, task, 0, 0);
+      });
+}
+
+}  // namespace muster::local

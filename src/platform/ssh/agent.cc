@@ -1,0 +1,310 @@
+#include "platform/ssh/agent.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/regular_file.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "platform/ssh/protocol.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr size_t kMaxUnsent = 1 << 20;
+constexpr int64_t kMaxProgress = 64 << 10;
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
+
+absl::Time ModifiedAt(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? absl::TimeFromTimespec(info.st_mtim)
+                                          : absl::InfinitePast();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
+                                                     const std::string& job_id) {
+  std::unique_ptr<Agent> agent(new Agent(JobDir(dir), job_id));
+  MUSTER_ASSIGN_OR_RETURN(agent->loop_, EventLoop::Create());
+  MUSTER_RETURN_IF_ERROR(agent->loop_->HandleSignals(
+      {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [self = agent.get()](int signal) {
+        if (signal == SIGCHLD) self->processes_->OnChildren();
+        if (signal != SIGTERM) return;
+        self->closing_ = true;
+        self->why_closing_ = absl::CancelledError("SIGTERM");
+      }));
+  agent->processes_ = std::make_unique<Processes>(agent->dir_, job_id, *agent->loop_, *agent);
+  MUSTER_ASSIGN_OR_RETURN(agent->listener_, UnixListener::Serve(dir, kAgentSocket, *agent->loop_,
+                                                                [self = agent.get()](UniqueFd in) {
+                                                                  self->Accept(std::move(in));
+                                                                }));
+  agent->heard_ = agent->progress_at_ = Clock::Real().Now();
+  agent->keys_.Advance(agent->heard_);
+  agent->id_ = absl::StrCat(::getpid(), "-", absl::ToUnixMicros(agent->heard_));
+  return agent;
+}
+
+// The listener closes first. A caller that sees its connection end and reconnects must not be
+// queued by an agent that no longer accepts.
+Agent::~Agent() {
+  listener_.reset();
+  channel_.reset();
+  processes_.reset();
+}
+
+absl::Status Agent::Run() {
+  while (!closing_) {
+    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - Clock::Real().Now()));
+    processes_->Advance();
+    ForgetEnded();
+    SendLogs();
+    SendProgress();
+    keys_.Advance(Clock::Real().Now());
+    outbox_.Acknowledge();
+    if (Clock::Real().Now() - heard_ <= host_timeout_) continue;
+    return absl::DeadlineExceededError(
+        absl::StrCat("nothing was heard of the supervisor for ", DurationToString(host_timeout_)));
+  }
+  return why_closing_;
+}
+
+absl::Time Agent::NextWakeUp() const {
+  absl::Time next =
+      std::min({processes_->next_timer(), heard_ + host_timeout_, keys_.next_timer()});
+  const bool at_work = std::any_of(copies_.begin(), copies_.end(),
+                                   [](const auto& copy) { return copy.second.runs; });
+  if (channel_ != nullptr && at_work) next = std::min(next, progress_at_);
+  return next;
+}
+
+// The newest connection wins: the supervisor reconnects before this side notices that the old
+// connection is cut.
+void Agent::Accept(UniqueFd in) {
+  UniqueFd out(::fcntl(in.get(), F_DUPFD_CLOEXEC, 0));
+  auto channel = Channel::Open(*loop_, std::move(in), std::move(out),
+                               {.received = [this](const Message& m) { Receive(m.head); },
+                                .closed =
+                                    [this] {
+                                      outbox_.Detach();
+                                      channel_.reset();
+                                    }});
+  if (!channel.ok()) return;
+  outbox_.Detach();
+  channel_ = *std::move(channel);
+  greeted_ = false;
+}
+
+void Agent::Receive(const Json& head) {
+  heard_ = Clock::Real().Now();
+  const std::string op = TextAt(head, "op");
+  if (op == "hello") return Hello(head);
+  if (op == "ping") {
+    SetHostTimeout(head);
+    channel_->Send({{"op", "pong"}, {"sent", NumberAt(head, "sent")}, {"now", TimeToJson(heard_)}});
+    return;
+  }
+  if (op == "give_up") {
+    closing_ = true;
+    why_closing_ = absl::AbortedError("another run takes the place of this one");
+    return;
+  }
+  if (outbox_.Take(head)) Act(op, head);
+}
+
+void Agent::SetHostTimeout(const Json& head) {
+  host_timeout_ = absl::Milliseconds(std::max<int64_t>(1000, NumberAt(head, "host_timeout_ms")));
+}
+
+void Agent::Hello(const Json& head) {
+  // The supervisor has given this agent up; its tasks may run elsewhere by now.
+  if (epoch_.has_value() && *epoch_ != NumberAt(head, "epoch")) {
+    closing_ = true;
+    why_closing_ = absl::AbortedError("the supervisor has given this agent up");
+    return;
+  }
+  epoch_ = NumberAt(head, "epoch");
+  SetHostTimeout(head);
+  // Output is resent from where the supervisor's copy ends.
+  if (head.contains("logs") && head["logs"].is_object()) {
+    for (const auto& [name, position] : head["logs"].items()) {
+      const auto task = TaskId::Parse(name);
+      if (!task.ok()) continue;
+      Copy& copy = CopyOf(*task);
+      copy.sent = PositionFromJson(position);
+      copy.log->Seek(copy.sent);
+    }
+  }
+  channel_->Send({{"op", "hello"},
+                  {"agent", id_},
+                  {"seen", outbox_.seen()},
+                  {"sent", NumberAt(head, "sent")},
+                  {"now", TimeToJson(heard_)}});
+  outbox_.Attach(channel_.get(), NumberAt(head, "seen"));
+  greeted_ = true;
+}
+
+void Agent::Act(const std::string& op, const Json& head) {
+  if (op == "start") {
+    if (const auto start = StartFromJson(head); start.ok()) Start(*start);
+    return;
+  }
+  if (op == "policies") return processes_->SetPolicies(PoliciesFromJson(head));
+  if (op == "ports") return ReservePorts(head);
+  if (op == "close") {
+    closing_ = true;
+    return;
+  }
+  const auto task = TaskId::Parse(TextAt(head, "task"));
+  if (!task.ok()) return;
+  const auto copy = copies_.find(*task);
+  if (copy == copies_.end()) return;
+  if (op == "end" && copy->second.attempt == NumberAt(head, "attempt")) {
+    copy->second.asked = true;
+    processes_->End(*task, IsSet(head, "kill"));
+  }
+  if (op == "forget") {
+    // The task runs if the supervisor gave it up before it received the report of its start.
+    copy->second.forgotten = true;
+    copy->second.next.reset();
+    processes_->End(*task, /*kill=*/true);
+  }
+}
+
+// The log position is kept, because the task may return.
+void Agent::ForgetEnded() {
+  for (auto& [task, copy] : copies_) {
+    if (copy.runs || !std::exchange(copy.forgotten, false)) continue;
+    processes_->Forget(task);
+  }
+}
+
+Agent::Copy& Agent::CopyOf(const TaskId& task) {
+  Copy& copy = copies_[task];
+  if (copy.log == nullptr) copy.log = std::make_unique<LogReader>(dir_.logs(), task);
+  return copy;
+}
+
+void Agent::Start(const TaskStart& start) {
+  Copy& copy = CopyOf(start.task);
+  copy.forgotten = false;
+  if (copy.runs) {  // given up by the supervisor before it received the report of its start
+    copy.next = start;
+    processes_->End(start.task, /*kill=*/true);
+    return;
+  }
+  copy.attempt = start.attempt;
+  copy.asked = false;
+  copy.progress = absl::InfinitePast();
+  processes_->Start(start);
+}
+
+void Agent::ReservePorts(const Json& head) {
+  std::vector<int> reserved;
+  std::string error;
+  const int64_t exactly = NumberAt(head, "exactly");
+  if (exactly > 0) {
+    const absl::Status status = ports_.ReserveExactly(static_cast<int>(exactly));
+    if (status.ok()) reserved.push_back(static_cast<int>(exactly));
+    error = std::string(status.message());
+  }
+  for (int64_t i = NumberAt(head, "count"); i > 0; --i) {
+    const auto port = ports_.Reserve();
+    if (!port.ok()) {
+      error = std::string(port.status().message());
+      break;
+    }
+    reserved.push_back(*port);
+  }
+  outbox_.Send({{"op", "ports"}, {"ports", reserved}, {"error", error}});
+}
+
+void Agent::OnStarted(const TaskId& task, pid_t pid) {
+  Copy& copy = CopyOf(task);
+  copy.runs = true;
+  outbox_.Send(
+      {{"op", "started"}, {"task", task.ToString()}, {"attempt", copy.attempt}, {"pid", pid}});
+}
+
+void Agent::OnReady(const TaskId& task) {
+  outbox_.Send({{"op", "ready"}, {"task", task.ToString()}, {"attempt", CopyOf(task).attempt}});
+}
+
+void Agent::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) {
+  Copy& copy = CopyOf(task);
+  copy.runs = false;
+  outbox_.Send({{"op", "ended"},
+                {"task", task.ToString()},
+                {"attempt", copy.attempt},
+                {"end", EndToJson(end)},
+                {"asked", copy.asked},
+                {"time", TimeToJson(when)},
+                {"log", PositionToJson(processes_->LogEnd(task))}});
+  if (const auto next = std::exchange(copy.next, std::nullopt)) Start(*next);
+}
+
+void Agent::OnStalled(const TaskId& task, const std::string& why) {
+  outbox_.Send({{"op", "stalled"}, {"task", task.ToString()}, {"why", why}});
+}
+
+void Agent::OnNote(const std::string& kind, const std::string& subject,
+                   const std::string& message) {
+  outbox_.Send({{"op", "note"}, {"kind", kind}, {"subject", subject}, {"message", message}});
+}
+
+// Round robin, one piece per task: a task with much output does not delay the output, and thus the
+// end, of the others.
+void Agent::SendLogs() {
+  if (!greeted_) return;
+  auto copy = copies_.upper_bound(last_sent_);
+  for (size_t silent = 0; silent < copies_.size();) {
+    if (channel_ == nullptr || channel_->unsent() >= kMaxUnsent) return;
+    if (copy == copies_.end()) copy = copies_.begin();
+    silent = SendPiece(copy->first, copy->second) ? 0 : silent + 1;
+    last_sent_ = copy->first;
+    ++copy;
+  }
+}
+
+bool Agent::SendPiece(const TaskId& task, Copy& copy) {
+  auto piece = copy.log->NextPiece();
+  if (!piece.has_value()) {
+    // All is sent. The log may end at the start of an empty segment, which no piece announces; the
+    // supervisor waits for this position before it reports the end of the task.
+    const LogPosition end = processes_->LogEnd(task);
+    if (end.offset != 0 || end <= copy.sent) return false;
+    piece = LogPiece{.attempt = copy.attempt, .time = Clock::Real().Now(), .next = end};
+  }
+  copy.sent = piece->next;
+  channel_->Send({{"op", "log"},
+                  {"task", task.ToString()},
+                  {"attempt", piece->attempt},
+                  {"time", TimeToJson(piece->time)},
+                  {"next", PositionToJson(piece->next)}},
+                 piece->bytes);
+  return true;
+}
+
+void Agent::SendProgress() {
+  const absl::Time now = Clock::Real().Now();
+  if (channel_ == nullptr || !greeted_ || now < progress_at_) return;
+  progress_at_ = now + kProgressInterval;
+  for (auto& [task, copy] : copies_) {
+    const std::string path = dir_.progress(task);
+    const absl::Time modified = ModifiedAt(path);
+    if (modified == copy.progress) continue;
+    copy.progress = modified;
+    const auto content = ReadRegularFile(path, kMaxProgress);
+    if (content.ok()) channel_->Send({{"op", "progress"}, {"task", task.ToString()}}, *content);
+  }
+}
+
+}  // namespace muster::ssh

@@ -1,0 +1,410 @@
+#include "platform/ssh/runner.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "cluster/address.h"
+#include "platform/platform.h"
+#include "platform/ssh/protocol.h"
+#include "supervise/update.h"
+
+namespace muster::ssh {
+namespace {
+
+constexpr int kSparePorts = 64;  // for later tasks, and to replace ports taken by others
+constexpr absl::Duration kConnectTimeout = absl::Seconds(60);
+constexpr absl::Duration kCloseTimeout = absl::Seconds(10);
+constexpr int kKilled = 137;  // 128 + SIGKILL, by which an agent ends tasks after host_timeout
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SshRunner>> SshRunner::Create(JobDir dir,
+                                                             const Submission& submission,
+                                                             EventLoop& loop,
+                                                             RunnerEvents& events) {
+  std::unique_ptr<SshRunner> runner(new SshRunner(std::move(dir), loop, events));
+  runner->policies_ = submission.spec.policies;
+  runner->job_id_ = submission.id;
+  if (absl::Status connected = runner->Connect(submission); !connected.ok()) {
+    // Ends the agents that did answer, rather than leave them waiting for a supervisor.
+    while (!runner->Finish()) {
+      MUSTER_RETURN_IF_ERROR(loop.Wait(runner->next_timer() - Clock::Real().Now()));
+      runner->OnChildren();
+      runner->Advance();
+    }
+    return connected;
+  }
+  return runner;
+}
+
+absl::Status SshRunner::Connect(const Submission& submission) {
+  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(submission));
+  for (const AssignedHost& placed : assignment.hosts) {
+    Host& host = hosts_[placed.spec.name];
+    host.placed = placed;
+    host.tasks = static_cast<int>(
+        std::count_if(assignment.holder.begin(), assignment.holder.end(),
+                      [&](const auto& held) { return held.second == placed.spec.name; }));
+    host.connection = std::make_unique<AgentConnection>(
+        loop_,
+        AgentConnectionOptions{.host = placed.spec,
+                               .agent = assignment.agent,
+                               .folder = placed.folder,
+                               .job = submission.id,
+                               .host_timeout = policies_.host_timeout},
+        AgentConnection::Handler{
+            .received = [this, &host](const Message& m) { Receive(host, m); },
+            .logs = [&host] { return LogsOf(host); },
+            .up =
+                [this, &host] {
+                  Greet(host);
+                  SendQueued(host);
+                },
+            .lost = [this, &host](const std::string& why) { Lose(host, why); }});
+    host.connection->Connect();
+  }
+  return WaitForPorts();
+}
+
+absl::Status SshRunner::WaitForPorts() {
+  const absl::Time give_up = Clock::Real().Now() + kConnectTimeout;
+  for (;;) {
+    const Host* waits = nullptr;
+    for (const auto& [name, host] : hosts_) {
+      if (!host.port_error.empty()) {
+        return absl::ResourceExhaustedError(absl::StrCat(name, ": ", host.port_error));
+      }
+      if (host.free_ports.empty()) waits = &host;
+    }
+    if (waits == nullptr) return absl::OkStatus();
+    if (Clock::Real().Now() > give_up) {
+      const absl::Status& why = waits->connection->status();
+      return why.ok() ? absl::UnavailableError(
+                            absl::StrCat(waits->placed.spec.name, ": its agent does not answer"))
+                      : why;
+    }
+    MUSTER_RETURN_IF_ERROR(loop_.Wait(std::min(next_timer(), give_up) - Clock::Real().Now()));
+    OnChildren();
+    Advance();
+  }
+}
+
+// A new agent has no state: it receives the policies and reserves the ports in use again.
+void SshRunner::Greet(Host& host) {
+  if (host.greeted) return;
+  host.greeted = true;
+  Json policies = PoliciesToJson(policies_);
+  policies["op"] = "policies";
+  host.connection->Send(std::move(policies));
+  for (const int port : host.used_ports)
+    host.connection->Send({{"op", "ports"}, {"exactly", port}});
+  host.free_ports.clear();
+  host.connection->Send({{"op", "ports"}, {"count", host.tasks + kSparePorts}});
+}
+
+absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const ClusterSpec& current) {
+  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(next));
+  ClusterSpec cluster = PlanAddresses(next.spec, assignment, current);
+  for (const TaskId& id : next.spec.Tasks()) {
+    const AssignedHost& placed = assignment.HostOf(id);
+    const auto found = hosts_.find(placed.spec.name);
+    if (found == hosts_.end()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          placed.spec.name, " is not a host of the running job; stop the job to give it others"));
+    }
+    Host& host = found->second;
+    if (cluster.AddressOf(id) == kUnassigned) {
+      if (host.free_ports.empty()) {
+        return absl::ResourceExhaustedError(absl::StrCat(placed.spec.name, ": no port is left"));
+      }
+      cluster.Set(id, MakeAddress(placed.address, host.free_ports.front()));
+      host.used_ports.insert(host.free_ports.front());
+      host.free_ports.pop_front();
+    }
+    Task& task = tasks_[id];
+    task.next_host = placed.spec.name;
+    if (!task.alive && !task.queued.has_value()) task.host = task.next_host;
+  }
+  return cluster;
+}
+
+void SshRunner::Release(const ClusterSpec& left, const ClusterSpec& kept) {
+  std::set<std::string> needed;
+  for (const auto& [role, addresses] : kept.roles()) {
+    for (const auto& [index, address] : addresses) needed.insert(address);
+  }
+  for (const auto& [role, addresses] : left.roles()) {
+    for (const auto& [index, address] : addresses) {
+      const auto parsed = ParseAddress(address);
+      if (!parsed.has_value() || needed.contains(address)) continue;
+      for (auto& [name, host] : hosts_) {
+        if (host.placed.address != parsed->host || host.used_ports.erase(parsed->port) == 0)
+          continue;
+        host.free_ports.push_back(parsed->port);
+      }
+    }
+  }
+}
+
+std::optional<std::string> SshRunner::AnotherAddress(const TaskId& task,
+                                                     absl::string_view address) {
+  Host& host = hosts_.at(tasks_.at(task).next_host);
+  if (host.free_ports.empty()) return std::nullopt;
+  const int port = host.free_ports.front();
+  host.free_ports.pop_front();
+  host.used_ports.erase(PortOf(address));
+  host.used_ports.insert(port);
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+bool SshRunner::IsPicked(const JobSpec& spec, const TaskId& task) const {
+  return ssh::IsPicked(spec, task);
+}
+
+absl::StatusOr<TaskLaunch> SshRunner::LaunchOf(const Submission& submission,
+                                               const ClusterSpec& cluster, const TaskId& task,
+                                               int attempt, int restarts) const {
+  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(submission));
+  return ssh::LaunchOf(submission, assignment, cluster, task, attempt, restarts);
+}
+
+absl::StatusOr<UpdatePlan> SshRunner::PlanUpdate(const Submission& current,
+                                                 const ClusterSpec& cluster,
+                                                 const Submission& next) const {
+  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(next));
+  return muster::PlanUpdate(
+      current, cluster, next, PlanAddresses(next.spec, assignment, cluster),
+      [this](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
+        return LaunchOf(submission, addresses, task, 0, 0);
+      });
+}
+
+std::string SshRunner::HostOf(const TaskId& task) const {
+  const auto found = tasks_.find(task);
+  return found == tasks_.end() ? "" : found->second.host;
+}
+
+absl::Status SshRunner::Reachability(const TaskId& task) const {
+  const auto found = tasks_.find(task);
+  if (found == tasks_.end()) return absl::OkStatus();
+  const AgentConnection& connection = *hosts_.at(found->second.host).connection;
+  if (connection.is_up()) return absl::OkStatus();
+  return connection.status().ok() ? absl::UnavailableError("it is being connected to")
+                                  : connection.status();
+}
+
+void SshRunner::SetPolicies(const Policies& policies) {
+  policies_ = policies;
+  Json json = PoliciesToJson(policies_);
+  json["op"] = "policies";
+  for (auto& [name, host] : hosts_) {
+    host.connection->SetHostTimeout(policies_.host_timeout);
+    if (host.greeted) host.connection->Send(json);
+  }
+}
+
+void SshRunner::Start(const TaskStart& start) {
+  Task& task = tasks_.at(start.task);
+  if (task.alive && (task.host != task.next_host || !hosts_.at(task.host).connection->is_up())) {
+    // The previous attempt may have reached its host. It must not run beside this one, nor after
+    // this one is withdrawn.
+    hosts_.at(task.host).connection->Send({{"op", "forget"}, {"task", start.task.ToString()}});
+  }
+  task.host = task.next_host;
+  task.attempt = start.attempt;
+  task.alive = task.withdrawn = false;
+  task.held.reset();
+  ::unlink(dir_.progress(start.task).c_str());
+  task.queued = StartToJson(start);
+  (*task.queued)["op"] = "start";
+  Host& host = hosts_.at(task.host);
+  if (host.connection->is_up()) SendQueued(host);
+}
+
+void SshRunner::SendQueued(Host& host) {
+  for (auto& [id, task] : tasks_) {
+    if (task.host != host.placed.spec.name || !task.queued.has_value()) continue;
+    host.connection->Send(*std::exchange(task.queued, std::nullopt));
+    task.alive = true;
+  }
+}
+
+void SshRunner::End(const TaskId& id, bool kill) {
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end()) return;
+  Task& task = found->second;
+  if (std::exchange(task.queued, std::nullopt).has_value()) task.withdrawn = true;
+  if (!task.alive) return;
+  hosts_.at(task.host).connection->Send(
+      {{"op", "end"}, {"task", id.ToString()}, {"attempt", task.attempt}, {"kill", kill}});
+}
+
+// Reports tasks that ended while queued: no host runs them, so there is nothing to wait for.
+void SshRunner::ReportWithdrawn() {
+  for (auto& [id, task] : tasks_) {
+    if (!std::exchange(task.withdrawn, false)) continue;
+    events_.OnEnded(id, {.reason = absl::StrCat("stopped before ", task.host, " could start it")},
+                    Clock::Real().Now());
+  }
+}
+
+void SshRunner::Forget(const TaskId& id) {
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end()) return;
+  hosts_.at(found->second.host).connection->Send({{"op", "forget"}, {"task", id.ToString()}});
+  tasks_.erase(found);
+}
+
+Json SshRunner::LogsOf(const Host& host) {
+  Json logs = Json::object();
+  for (const auto& [id, taken] : host.taken) logs[id.ToString()] = PositionToJson(taken);
+  return logs;
+}
+
+void SshRunner::Receive(Host& host, const Message& message) {
+  const std::string op = TextAt(message.head, "op");
+  const std::string& name = host.placed.spec.name;
+  if (op == "note") {
+    events_.OnNote(TextAt(message.head, "kind"), TextAt(message.head, "subject"),
+                   absl::StrCat(name, ": ", TextAt(message.head, "message")));
+    return;
+  }
+  if (op == "ports") {
+    const Json ports = message.head.value("ports", Json::array());
+    for (const Json& port : ports) {
+      if (port.is_number_integer() && !host.used_ports.contains(port.get<int>())) {
+        host.free_ports.push_back(port.get<int>());
+      }
+    }
+    if (host.free_ports.empty()) host.port_error = TextAt(message.head, "error");
+    return;
+  }
+  const auto id = TaskId::Parse(TextAt(message.head, "task"));
+  if (id.ok() && tasks_.contains(*id) && tasks_.at(*id).host == name) {
+    ReceiveTask(host, op, *id, message);
+  }
+}
+
+void SshRunner::ReceiveTask(Host& host, const std::string& op, const TaskId& id,
+                            const Message& message) {
+  Task& task = tasks_.at(id);
+  const Json& head = message.head;
+  if (op == "log") return TakeLog(host, id, task, message);
+  if (op == "progress") {
+    if (MakeDirectories(dir_.run_dir(id)).ok()) {
+      ReplaceFile(dir_.progress(id), message.body).IgnoreError();
+    }
+    return;
+  }
+  // Messages about an earlier attempt, which was given up, are stale.
+  if (!task.alive || (head.contains("attempt") && NumberAt(head, "attempt") != task.attempt))
+    return;
+  if (op == "started") events_.OnStarted(id, static_cast<pid_t>(NumberAt(head, "pid")));
+  if (op == "ready") events_.OnReady(id);
+  if (op == "stalled") {
+    events_.OnStalled(id, absl::StrCat(TextAt(head, "why"), " on ", task.host));
+  }
+  if (op != "ended") return;
+  task.held = HeldEnd{.end = EndFromJson(head.value("end", Json::object())),
+                      .time = TimeAt(head, "time") - host.connection->skew(),
+                      .log = PositionFromJson(head.value("log", Json::object()))};
+  task.held->end.unasked = !IsSet(head, "asked");
+  TellEnd(host, id, task);
+}
+
+void SshRunner::TakeLog(Host& host, const TaskId& id, Task& task, const Message& message) {
+  absl::Status written;
+  if (task.log == nullptr) {
+    auto log = LogWriter::Open(
+        dir_.logs(), id, {.rotate_bytes = policies_.log_rotate_bytes, .keep = policies_.log_keep});
+    written = log.status();
+    if (log.ok()) task.log = *std::move(log);
+  }
+  if (task.log != nullptr && !message.body.empty()) {
+    const int attempt = static_cast<int>(NumberAt(message.head, "attempt"));
+    if (std::exchange(task.log_attempt, attempt) != attempt) task.log->BeginAttempt(attempt);
+    written = task.log->Write(message.body, TimeAt(message.head, "time") - host.connection->skew());
+  }
+  if (!written.ok() && !std::exchange(task.lost_output, true)) {
+    events_.OnNote("log", id.ToString(),
+                   absl::StrCat("output is lost, the task goes on: ", written.message()));
+  }
+  host.taken[id] = PositionFromJson(message.head.value("next", Json::object()));
+  TellEnd(host, id, task);
+}
+
+void SshRunner::TellEnd(const Host& host, const TaskId& id, Task& task) {
+  if (!task.held.has_value()) return;
+  const auto taken = host.taken.find(id);
+  // The end is reported only when all output before it has been received.
+  if ((taken == host.taken.end() ? LogPosition() : taken->second) < task.held->log) return;
+  const HeldEnd held = *std::exchange(task.held, std::nullopt);
+  task.alive = false;
+  events_.OnEnded(id, held.end, held.time);
+}
+
+void SshRunner::Lose(Host& host, const std::string& why) {
+  host.greeted = false;
+  const std::string& name = host.placed.spec.name;
+  for (auto& [id, task] : tasks_) {
+    const bool waits = task.queued.has_value() && !host.connection->is_up();
+    if (task.host != name || (!task.alive && !waits)) continue;
+    task.alive = false;
+    task.queued.reset();
+    task.held.reset();
+    events_.OnEnded(id,
+                    {.exit_code = kKilled,
+                     .reason = absl::StrCat("lost with ", name, ": ", why),
+                     .advice = absl::StrCat("see whether ", name,
+                                            " is up and can be reached; policies.host_timeout says "
+                                            "how long it is waited for")},
+                    Clock::Real().Now());
+  }
+}
+
+void SshRunner::OnChildren() {
+  int status = 0;
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
+       pid = ::waitpid(-1, &status, WNOHANG)) {
+    for (auto& [name, host] : hosts_) {
+      if (host.connection->OnChild(pid, status)) break;
+    }
+  }
+}
+
+absl::Time SshRunner::next_timer() const {
+  const bool withdrawn = std::any_of(tasks_.begin(), tasks_.end(),
+                                     [](const auto& task) { return task.second.withdrawn; });
+  if (withdrawn) return absl::InfinitePast();
+  absl::Time next = finish_by_.value_or(absl::InfiniteFuture());
+  for (const auto& [name, host] : hosts_) next = std::min(next, host.connection->next_timer());
+  return next;
+}
+
+void SshRunner::Advance() {
+  ReportWithdrawn();
+  for (auto& [name, host] : hosts_) host.connection->Advance();
+}
+
+bool SshRunner::Finish() {
+  if (!finish_by_.has_value()) {
+    finish_by_ = Clock::Real().Now() + kCloseTimeout;
+    for (auto& [name, host] : hosts_) {
+      if (host.connection->is_up()) host.connection->Close();
+    }
+  }
+  if (Clock::Real().Now() >= *finish_by_) return true;
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+    return !host.second.connection->is_up() || host.second.connection->all_taken();
+  });
+}
+
+}  // namespace muster::ssh

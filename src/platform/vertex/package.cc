@@ -1,0 +1,144 @@
+#include "platform/vertex/package.h"
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/confined_folder.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "storage/read_ahead.h"
+
+namespace muster::vertex {
+namespace {
+
+constexpr int64_t kLarge = 4 << 20;
+constexpr int64_t kShare = 8 << 20;  // approximate size of an archive of small files
+constexpr size_t kSenders = 4;       // concurrent uploads
+constexpr char kFolder[] = "muster_packages";
+constexpr char kSuffix[] = ".tar.gz";
+
+// The archive of a small file depends on its path and on the rounded total size, so that added,
+// removed and changed files leave most other archives as they are.
+std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
+  int64_t small = 0;
+  for (const WorkFile& file : files) small += file.size < kLarge ? file.size : 0;
+  const size_t shares = std::bit_ceil(static_cast<size_t>(small / kShare + 1));
+  std::vector<std::vector<WorkFile>> parts(shares);
+  for (const WorkFile& file : files) {
+    if (file.size < kLarge) {
+      parts[Fingerprint(file.path) % shares].push_back(file);
+    } else {
+      parts.push_back({file});
+    }
+  }
+  return parts;
+}
+
+std::string NameOf(const std::vector<WorkFile>& files) {
+  PackageDigest digest;
+  for (const WorkFile& file : files) digest.Add(file);
+  return absl::StrCat(digest.Finish(), kSuffix);
+}
+
+absl::Status Write(storage::FileSystem& there, const storage::Url& url, const std::string& root,
+                   const std::vector<WorkFile>& files, storage::IfExists if_exists) {
+  MUSTER_ASSIGN_OR_RETURN(const auto writer, there.OpenForWriting(url, if_exists));
+  Gzip gzip([&writer](absl::string_view bytes) { return writer->Append(bytes); });
+  MUSTER_RETURN_IF_ERROR(
+      WriteTar(root, files, [&gzip](absl::string_view bytes) { return gzip.Write(bytes); }));
+  MUSTER_RETURN_IF_ERROR(gzip.Finish());
+  return writer->Close();
+}
+
+// Returns the size of the files sent, or 0 if the package exists.
+absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url& url,
+                                 const PackageOptions& options, const std::vector<WorkFile>& part) {
+  if (!options.again) {
+    const absl::Status known = there.Stat(url).status();
+    if (known.ok()) return 0;
+    if (!absl::IsNotFound(known)) return known;
+  }
+  const absl::Status sent =
+      Write(there, url, options.root, part,
+            options.again ? storage::IfExists::kReplace : storage::IfExists::kFail);
+  // AlreadyExists: another process has sent the same package meanwhile.
+  if (!absl::IsAlreadyExists(sent)) MUSTER_RETURN_IF_ERROR(sent);
+  int64_t bytes = 0;
+  for (const WorkFile& file : part) bytes += file.size;
+  return bytes;
+}
+
+absl::Status UnpackOne(storage::Storage& storage, const std::string& package,
+                       ConfinedFolder& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(url));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, there->OpenForReading(url));
+  storage::ReadAhead ahead(*reader, url);
+  Unpacker unpacker(folder);
+  for (;;) {
+    MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
+    if (bytes.empty()) break;
+    MUSTER_RETURN_IF_ERROR(unpacker.Write(bytes));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const std::string digest, unpacker.Finish());
+  if (absl::StrCat(digest, kSuffix) == url.Basename()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("its content has the hash ", digest));
+}
+
+// The package was damaged or overwritten by others; only its sender can replace it.
+absl::Status NotAsSent(const std::string& package, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat(
+      package, " is not what was sent under this name: ", why,
+      "; nothing of it is run. Submit the job again with --rebuild, which replaces the package"));
+}
+
+}  // namespace
+
+absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
+                                  const std::vector<WorkFile>& files) {
+  const storage::Url folder{.scheme = "gs", .place = options.bucket, .name = kFolder};
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(folder));
+  std::vector<std::vector<WorkFile>> parts = Split(files);
+  std::erase_if(parts, [](const std::vector<WorkFile>& part) { return part.empty(); });
+  Sent sent;
+  for (const auto& part : parts) sent.packages.push_back(folder.Child(NameOf(part)).ToString());
+  absl::Mutex mutex;
+  size_t next = 0;
+  absl::Status first;
+  const auto work = [&] {
+    for (;;) {
+      size_t i = 0;
+      {
+        const absl::MutexLock held(&mutex);
+        if (next == parts.size() || !first.ok()) return;
+        i = next++;
+      }
+      const auto bytes = SendPart(*there, folder.Child(NameOf(parts[i])), options, parts[i]);
+      const absl::MutexLock held(&mutex);
+      first.Update(bytes.status());
+      if (bytes.ok()) sent.bytes += *bytes;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (size_t i = 1; i < std::min(kSenders, parts.size()); ++i) threads.emplace_back(work);
+  work();
+  threads.clear();
+  MUSTER_RETURN_IF_ERROR(first);
+  return sent;
+}
+
+absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
+                    const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(ConfinedFolder below, ConfinedFolder::Open(folder));
+  for (const std::string& package : packages) {
+    const absl::Status unpacked = UnpackOne(storage, package, below);
+    if (absl::IsDataLoss(unpacked)) return NotAsSent(package, unpacked.message());
+    MUSTER_RETURN_IF_ERROR(Annotate(unpacked, package));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::vertex

@@ -1,0 +1,59 @@
+#include "train/run/model_dir.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/testing.h"
+#include "gtest/gtest.h"
+
+namespace muster::train {
+namespace {
+
+class ModelDirTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("MUSTER_CACHE", cache_.path().c_str(), 1);
+    ::setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1", 1);  // no server listens there
+    ::setenv("AWS_ACCESS_KEY_ID", "id", 1);
+    ::setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    environment_.self = {"evaluator", 0};
+  }
+
+  absl::StatusOr<std::unique_ptr<ModelDir>> Open() {
+    return ModelDir::Open("s3://bucket/run", environment_, [](const std::string&) {});
+  }
+
+  TempDir cache_;
+  Environment environment_;
+};
+
+TEST_F(ModelDirTest, WhatIsWholeThereLeavesNothingHere) {
+  std::string folder;
+  {
+    auto dir = Open();
+    ASSERT_TRUE(dir.ok()) << dir.status();
+    folder = (*dir)->folder();
+    EXPECT_TRUE((*dir)->SendRest().ok());  // there is nothing to send
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_F(ModelDirTest, WhatCouldNotBeSentStaysUntilItIs) {
+  std::string file;
+  {
+    auto dir = Open();
+    ASSERT_TRUE(dir.ok()) << dir.status();
+    const std::string folder = JoinPath((*dir)->folder(), "eval");
+    ASSERT_TRUE(MakeDirectories(folder).ok());
+    file = JoinPath(folder, "latest.json");
+    ASSERT_TRUE(ReplaceFile(file, "{}").ok());
+    EXPECT_TRUE(absl::IsUnavailable((*dir)->SendRest()));
+  }
+  EXPECT_TRUE(std::filesystem::exists(file));
+  EXPECT_TRUE(absl::IsUnavailable(Open().status()));  // whether it is of use cannot be asked
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+}  // namespace
+}  // namespace muster::train
