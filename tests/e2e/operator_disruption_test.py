@@ -76,9 +76,10 @@ class LostTest(Disrupted):
             self.assertEqual(self.restarts(job), {})
             self.assertEqual({task: own["lost"] for task, own in self.job(job)["status"]["restarts"].items()},
                              {f"worker:{index}": 1 for index in range(len(workers))})
-        messages = [event["message"] for event in self.ask("GET", "events")[1]["items"] if event["reason"] == "TFJobRestarting"]
+        def messages():  # events are written behind the pods, at a limited rate
+            return [event["message"] for event in self.ask("GET", "events")[1]["items"] if event["reason"] == "TFJobRestarting"]
         for word in ("Evicted: The node was low on resource: memory.", "DeletionByPodGC", "OutOfcpu", "its node is gone"):
-            self.assertTrue(any(word in message for message in messages), (word, messages))
+            wait_until(lambda: any(word in message for message in messages()), f"an event says {word!r}")
 
     def test_one_that_is_lost_again_waits(self):
         self.operate()

@@ -135,8 +135,8 @@ TEST_F(CtcTest, TakesTargetsOfBlanks) {
 
 TEST_F(CtcTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(ErrorOf(Ctc(), outputs_, Classes({1, 2, 0, 2}).view({2, 2})),
-              StrEq("target 1 of the batch has the blank 0 before the label 2; the loss ctc takes "
-                    "blanks at the end only"));
+              StrEq("target 1 of the batch has the blank 0 before the label 2; the loss ctc "
+                    "accepts blanks only at the end"));
   EXPECT_THAT(ErrorOf(Ctc(), outputs_, Classes({1, 1, 1, 1, 2, 0}).view({2, 3})),
               StrEq("target 0 of the batch has 3 labels and needs 5 time steps; the model gives "
                     "4"));
