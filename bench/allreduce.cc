@@ -1,10 +1,10 @@
-// What the relay costs an all-reduce, beside Gloo on the loopback interface.
+// The cost of the relay for an all-reduce, beside Gloo on the loopback interface.
 //
 // usage: bench_allreduce [MEGABYTES] [ROUNDS]
 //
-// Tasks are processes of their own on this machine. A round is one all-reduce of the whole. Gloo's
-// own sockets are what a local job uses; the relay, without certificates and with them, what a job
-// on several machines does.
+// Tasks are separate processes on this machine. A round is one all-reduce of the whole. A local job
+// uses Gloo's own sockets; a job on several machines uses the relay, which is measured without
+// certificates and with them.
 #include <sys/wait.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "cluster/address.h"
 #include "net/authority.h"
 #include "train/torch/exchange/rendezvous.h"
@@ -49,26 +49,26 @@ void RunTask(const Setting& setting, int rank, int result) {
     options.tasks.push_back({"worker", i});
     options.addresses.push_back(absl::StrCat("127.0.0.1:", kFirstPort + i));
   }
-  options.hello.set_cluster(Sha256Hex("bench"));
+  options.hello.set_cluster(base::Sha256Hex("bench"));
   options.hello.mutable_peer()->set_role("worker");
   options.hello.mutable_peer()->set_index(static_cast<uint32_t>(rank));
-  const auto meeting = Meet(options);
-  if (!meeting.ok()) std::abort();
+  const auto rendezvous = Rendezvous(options);
+  if (!rendezvous.ok()) std::abort();
   std::vector<torch::Tensor> tensors = {torch::ones({setting.megabytes << 18})};
   std::vector<double> seconds;
   for (int round = 0; round < setting.rounds; ++round) {
-    meeting->group->barrier()->wait();
+    rendezvous->group->barrier()->wait();
     const absl::Time start = absl::Now();
-    meeting->group->allreduce(tensors)->wait();
+    rendezvous->group->allreduce(tensors)->wait();
     seconds.push_back(absl::ToDoubleSeconds(absl::Now() - start));
   }
-  meeting->group->barrier()->wait();
+  rendezvous->group->barrier()->wait();
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[seconds.size() / 2];
   if (rank == 0 && ::write(result, &median, sizeof(median)) != sizeof(median)) std::abort();
 }
 
-// The median time of a round.
+// Returns the median time of a round.
 double Measure(const Setting& setting) {
   int ends[2] = {};
   if (::pipe(ends) != 0) std::abort();
@@ -91,8 +91,10 @@ double Measure(const Setting& setting) {
 
 wire::Tls NewJob() {
   const auto authority = net::Authority::Create({.name = "bench"}).value();
-  const auto issued =
-      authority.Issue({.name = kTaskTlsName, .hosts = absl::StrCat("DNS:", kTaskTlsName)}).value();
+  const auto issued = authority
+                          .Issue({.name = cluster::kTaskTlsName,
+                                  .hosts = absl::StrCat("DNS:", cluster::kTaskTlsName)})
+                          .value();
   return {authority.certificate(), issued.certificate, issued.key};
 }
 

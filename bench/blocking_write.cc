@@ -1,4 +1,4 @@
-// Writes a checkpoint of one tensor and waits for it, as a trainer without a thread for it would.
+// Writes a checkpoint of one tensor and waits for it, as a trainer without a writer thread would.
 //
 // usage: bench_blocking_write FOLDER MEGABYTES; prints the seconds that it took
 #include <cstdio>
@@ -13,9 +13,9 @@ int main(int argc, char** argv) {
   const int64_t megabytes = std::atoi(argv[2]);
   std::vector<std::byte> bytes(static_cast<size_t>(megabytes) << 20, std::byte{1});
   const absl::Time start = absl::Now();
-  auto writer =
-      muster::checkpoint::Writer::Begin(argv[1], {.step = 1, .model_name = "bench"},
-                                        {{"w", muster::DType::kFloat32, {megabytes << 18}}}, {});
+  auto writer = muster::checkpoint::Writer::Begin(
+      argv[1], {.step = 1, .model_name = "bench"},
+      {{"w", muster::base::DType::kFloat32, {megabytes << 18}}}, {});
   if (!writer.ok() || !(*writer)->Append(bytes).ok() ||
       !(*writer)->Commit(nlohmann::json::object()).ok()) {
     return 1;

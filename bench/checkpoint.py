@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a checkpoint of 400 MB holds training up, beside the time in which it is written.
+"""The delay of training by a checkpoint of 400 MB, beside the time of writing it.
 
 usage: bench/checkpoint.py [--bin build/release/bin] [--repeat 4] [--features 393216]
 
@@ -27,7 +27,7 @@ EVERY = 8
 
 
 def stalls(arguments, folder):
-    """Of each checkpoint, in seconds."""
+    """Returns the delay by each checkpoint, in seconds."""
     config = {"model": "mlp", "data": {"format": "synthetic", "kind": "tabular", "features": arguments.features,
                                        "examples": 64},
               "optimizer": {"type": "sgd", "learning_rate": 1e-9}, "batch_size": 16, "steps": STEPS,

@@ -1,11 +1,11 @@
-// How fast a model goes to the parameter servers and back, beside what plain sockets carry.
+// The speed of sending a model to the parameter servers and back, beside that of plain sockets.
 //
 // usage: bench_exchange [MEGABYTES] [ROUNDS]
 //
-// Tasks and servers are processes of their own on this machine and talk through Unix sockets. A
+// Tasks and servers are separate processes on this machine, connected by Unix sockets. A
 // round is a step without computation: every task pushes all gradients and receives all values
 // (SGD). The peer: as many pairs of processes, each pair with one socket each way, that send the
-// same bytes both ways at once. Rounds of both are interleaved; medians are compared.
+// same bytes both ways concurrently. Rounds of both are interleaved; medians are compared.
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "train/ps/client.h"
 #include "train/ps/coordinator.h"
 #include "train/ps/server.h"
@@ -37,13 +37,14 @@ struct Setting {
   int rounds;
   std::string folder;
 
-  std::vector<TaskId> Tasks() const {
-    std::vector<TaskId> all = {{"chief", 0}};
+  std::vector<cluster::TaskId> Tasks() const {
+    std::vector<cluster::TaskId> all = {{"chief", 0}};
     for (int i = 1; i < tasks; ++i) all.push_back({"worker", i - 1});
     return all;
   }
   std::vector<Variable> Variables() const {
-    return {{{"w", DType::kFloat32, {megabytes * (1 << 20) / 4096, 1024}}, Variable::Kind::kDense}};
+    return {{{"w", base::DType::kFloat32, {megabytes * (1 << 20) / 4096, 1024}},
+             Variable::Kind::kDense}};
   }
   std::vector<ShardPlan> Plans() const { return Place(Variables(), servers, 2 << 20); }
   std::string Address(int server) const {
@@ -77,7 +78,7 @@ class Zeros final : public ValueSource {
   absl::Span<const std::byte> Slot(int, int) const override { return {}; }
 };
 
-// Waits for everybody, in memory that all processes share.
+// A barrier for all processes, in shared memory.
 struct Barrier {
   std::atomic<int> arrived{0};
   void Wait(int all) {
@@ -93,8 +94,8 @@ struct Shared {
 
 wire::Frame HelloOf(const Setting& setting, int rank) {
   wire::Frame hello;
-  hello.set_cluster(Sha256Hex("bench"));
-  const TaskId self = setting.Tasks()[rank];
+  hello.set_cluster(base::Sha256Hex("bench"));
+  const cluster::TaskId self = setting.Tasks()[rank];
   hello.mutable_peer()->set_role(self.role);
   hello.mutable_peer()->set_index(self.index);
   hello.mutable_peer()->set_incarnation(rank + 1);
@@ -119,7 +120,7 @@ std::unique_ptr<PsCoordinator> Lead(const Setting& setting, wire::Transport& tra
   return coordinator;
 }
 
-// A push of every bucket, and all values back.
+// Pushes every bucket and receives all values.
 void Exchange(PsClient& client, const std::vector<ShardShape>& shapes,
               const std::vector<std::vector<float>>& gradients, int round) {
   client.Begin(round, round);
@@ -166,7 +167,7 @@ void RunTask(const Setting& setting, int rank, Shared& shared) {
   if (rank == 0) (void)coordinator->EndJob();
 }
 
-// The same bytes through plain sockets, one for each direction and task.
+// Sends the same bytes through plain sockets, one for each direction and task.
 void RunPlain(const Setting& setting, int rank, bool server, const int (&sockets)[64][2][2],
               Shared& shared) {
   const size_t bytes = static_cast<size_t>(setting.megabytes) << 20;
@@ -199,7 +200,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The median time of a round, without the first two.
+// Returns the median time of a round, without the first two.
 double Measure(const Setting& setting, bool plain) {
   void* memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

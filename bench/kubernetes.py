@@ -5,12 +5,12 @@ usage: bench/kubernetes.py [--build build/release] [--jobs 100] [--rounds 3] [--
 
 Build first: cmake --preset release && cmake --build --preset release --target muster bench_kubernetes_post; tests/cluster/build
 
-The control plane (etcd, kube-apiserver; no controllers, no nodes) runs on this machine and shares its cores with whoever is measured.
-  speed    TFJobs of 10 workers are there when the operator starts; the time until all their pods and services are there, beside that of
-           a program that POSTs the same objects over as many connections as the operator has at work. Interleaved, medians.
-  latency  one job of 10 workers at a time: from before it is created until its last pod is seen. By turns in a namespace that is
-           empty and in one with 500 finished jobs, each with an operator of its own.
-  size     memory of an operator with 1,000 jobs of 10 pods, and what it computes in 30 s in which nothing happens.
+The control plane (etcd, kube-apiserver; no controllers, no nodes) runs on this machine and shares its cores with the measured program.
+  speed    TFJobs of 10 workers exist when the operator starts: the time until all their pods and services exist, beside that of
+           a program that POSTs the same objects over as many connections as the operator uses. Interleaved, medians.
+  latency  one job of 10 workers at a time: from before its creation until its last pod is observed. Alternates between a namespace that is
+           empty and one with 500 finished jobs, each with its own operator.
+  size     memory of an operator with 1,000 jobs of 10 pods, and its CPU time in 30 idle seconds.
 """
 import argparse
 import http.client
@@ -24,6 +24,8 @@ import sys
 import threading
 import time
 import urllib.parse
+
+from reporting import report
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -100,19 +102,15 @@ def end(process):
 
 
 def wait_ready(operator):
-    """Until it says so; what it says besides is thrown away."""
+    """Waits until the operator has started; discards its other output."""
     for line in operator.stderr:
         if b"ready: " in line:
             break
     threading.Thread(target=operator.stderr.read, daemon=True).start()
 
 
-def report(what, figure, target, ok):
-    print(f"{what:<62} {figure:<36} target {target:<10} {'ok' if ok else 'SHORT'}", flush=True)
-
-
 def save_objects(bench, namespace, other, path):
-    """What the operator has made, as it asked for it, for another namespace."""
+    """Saves the objects that the operator has created, as it requested them, for another namespace."""
     with open(path, "w") as file:
         for kind, plural in (("Service", "services"), ("Pod", "pods")):
             for item in bench.api.ask("GET", f"/api/v1/namespaces/{namespace}/{plural}")["items"]:
@@ -150,7 +148,7 @@ def speed(bench, jobs, rounds):
 
 
 class Watcher:
-    """Notes when the pods of jobs are there, in a thread of its own."""
+    """Records when the pods of jobs exist, on its own thread."""
 
     def __init__(self, cluster, namespace):
         self._seen = {}
@@ -175,7 +173,7 @@ class Watcher:
 
 
 def finish_jobs(bench, namespace, jobs):
-    """Jobs of two pods each that have succeeded."""
+    """Creates succeeded jobs of two pods each."""
     for number in range(jobs):
         bench.create_job(namespace, f"done-{number}", workers=2)
     operator = bench.operate(namespace)
@@ -212,7 +210,7 @@ def latency(bench, jobs, finished=500):
 
 
 def memory(pid):
-    """MB: what it has in memory, and its share of that."""
+    """Returns the resident and the proportional memory in MB."""
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return tuple(next(int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{name}:")) / 1024 for name in ("Rss", "Pss"))
 
@@ -230,7 +228,7 @@ def size(bench, jobs=1000, seconds=30):
     wait_ready(operator)
     bench.wait(namespace, jobs * PODS)
     working = 0
-    while (now := ticks(operator.pid)) - working > 1:  # events are still being told
+    while (now := ticks(operator.pid)) - working > 1:  # events are still being written
         working = now
         time.sleep(2)
     after_work = memory(operator.pid)

@@ -1,9 +1,9 @@
-// Creates objects in a cluster as fast as its API server takes them: nothing is looked at but
-// whether they were made.
+// Creates objects in a cluster as fast as its API server accepts them. Checks only whether the
+// creations succeed.
 //
 // usage: bench_kubernetes_post FILE CONNECTIONS
 //
-// FILE has one pod or service a line, as JSON. The cluster is the kubeconfig's.
+// FILE has one pod or service per line, as JSON. The cluster is that of the kubeconfig.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 #include "base/variables.h"
 #include "k8s/client.h"
 
-namespace muster {
+namespace muster::bench {
 namespace {
 
 struct Item {
@@ -38,7 +38,7 @@ std::vector<Item> ReadItems(const char* path) {
 
 int Run(const char* path, int connections) {
   const std::vector<Item> items = ReadItems(path);
-  auto config = k8s::LoadKubeconfig(ProcessVariables());
+  auto config = k8s::LoadKubeconfig(base::ProcessVariables());
   if (!config.ok()) return 1;
   auto client = k8s::Client::Create(*std::move(config), {.requests_per_second = 0});
   if (!client.ok()) return 1;
@@ -64,6 +64,8 @@ int Run(const char* path, int connections) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::bench
 
-int main(int argc, char** argv) { return argc == 3 ? muster::Run(argv[1], std::atoi(argv[2])) : 2; }
+int main(int argc, char** argv) {
+  return argc == 3 ? muster::bench::Run(argv[1], std::atoi(argv[2])) : 2;
+}

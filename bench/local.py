@@ -19,6 +19,8 @@ import subprocess
 import tempfile
 import time
 
+from reporting import report
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -53,7 +55,7 @@ class Bench:
         return 1000 * (used() - before)
 
     def wait(self, job):
-        """Until the job's supervisor has ended."""
+        """Waits until the job's supervisor has ended."""
         pid = self.show(job)["supervisor_pid"]
         try:
             watched = os.pidfd_open(pid)
@@ -69,10 +71,6 @@ class Bench:
     def interleaved(self, ours, theirs, repeat):
         pairs = [(self.seconds(*ours), self.seconds(*theirs)) for _ in range(repeat)]
         return tuple(statistics.median(column) for column in zip(*pairs))
-
-
-def report(what, figure, target, ok):
-    print(f"{what:<58} {figure:<34} target {target:<16} {'ok' if ok else 'SHORT'}", flush=True)
 
 
 def start_up(bench):
@@ -112,7 +110,7 @@ def fast_tasks(bench):
 
 
 def output(bench):
-    """8 tasks of 100 MB each through the supervisor's logs, and straight into files."""
+    """8 tasks write 100 MB each through the supervisor's logs, and directly into files."""
     size, tasks = 100 << 20, 8
     line = "0123456789abcdef" * 4 + "\\n"
     writer = (f"import os\nblock = b'{line}' * 1000\n"

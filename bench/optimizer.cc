@@ -1,15 +1,19 @@
 // The optimizers' update of a 100 MB variable beside a loop that reads and writes the same streams
-// and computes next to nothing: how close to the memory's speed an update is. Prints one line each.
+// and computes almost nothing: shows how close an update is to memory bandwidth. Prints one line
+// each.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <vector>
 
+#include "timing.h"
 #include "train/core/optimizer_kernels.h"
 
 namespace {
 
+using muster::bench::Median;
+using muster::bench::SecondsOf;
 using muster::train::Apply;
 using muster::train::OptimizerConfig;
 using muster::train::Update;
@@ -18,17 +22,6 @@ constexpr int64_t kSize = 25'000'000;  // floats
 constexpr int kRounds = 15;
 
 using Stream = std::vector<float>;
-
-double SecondsOf(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 // Reads all of `read` and of `updated`, and writes `updated`, up to three each.
 template <int kRead, int kUpdated>

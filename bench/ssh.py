@@ -3,7 +3,7 @@
 
 usage: bench/ssh.py [--muster build/release/bin/muster] [--repeat 7] [--only start,send]
 
-Needs root: the hosts are namespaces with a real sshd each (tests/hosts.py), and share this machine's cores with whoever is measured.
+Needs root: the hosts are namespaces with a real sshd each (tests/hosts.py), and share this machine's cores with the measured program.
   start  8 hosts of 8 tasks: from before `muster run` until every task is up, beside 8 bare `ssh host true` at once plus the start of as
          many tasks by a local job.
   send   a working directory of 200 MB to one host over a cable of 1 Gbit/s, beside `tar` through ssh; then again with one file of 1 MB
@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from reporting import report
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -55,7 +57,7 @@ class Bench:
         return time.perf_counter() - begun
 
     def until_running(self, name, *options):
-        """Seconds from before a job is submitted until every task of it is up; it is ended then."""
+        """Returns the seconds from before a job is submitted until all of its tasks are up, and stops it."""
         begun = time.time()
         self.run(self.muster, "run", "-d", *options, f"{name}.yaml")
         while True:
@@ -67,14 +69,10 @@ class Bench:
         self.run(self.muster, "stop", "--yes", "--now", name)
         if not up:
             raise RuntimeError(f"{name} is {shown['state']}: {shown['reason']}")
-        # Python reads microseconds.
+        # Python parses at most microseconds.
         moment, zone = up[0]["time"].split(".")[0], up[0]["time"][-6:]
         fraction = float("0." + up[0]["time"].split(".")[1][:-6])
         return datetime.datetime.fromisoformat(moment + zone).timestamp() + fraction - begun
-
-
-def report(what, figure, target, ok):
-    print(f"{what:<62} {figure:<38} target {target:<8} {'ok' if ok else 'SHORT'}", flush=True)
 
 
 def bare_ssh(bench):

@@ -50,7 +50,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 def measure(command, env):
-    """Seconds, and the most memory in MB."""
+    """Returns the seconds, and the peak memory in MB."""
     start = time.perf_counter()
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,5 +1,5 @@
-// TFRecord files in the page cache: walking over all records with both check sums beside memcpy of
-// the same bytes; and 28 x 28 examples parsed into batches. One thread. Prints one line each.
+// TFRecord files in the page cache: reads all records and verifies both checksums, beside memcpy of
+// the same bytes; parses 28 x 28 examples into batches. One thread. Prints one line each.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,31 +13,23 @@
 #include <string>
 #include <vector>
 
-#include "base/mapping.h"
-#include "data/example.h"
+#include "base/files/mapping.h"
 #include "data/open.h"
-#include "data/record_file.h"
-#include "data/record_writer.h"
+#include "data/tfrecord/example.h"
+#include "data/tfrecord/record_file.h"
+#include "data/tfrecord/record_writer.h"
+#include "timing.h"
 
 namespace {
 
+using muster::bench::Median;
+using muster::bench::SecondsOf;
 using muster::data::Batch;
 using muster::data::DataConfig;
 
 constexpr int kRounds = 11;
 constexpr int64_t kFileBytes = int64_t{256} << 20;
 constexpr size_t kBatch = 64;
-
-double SecondsOf(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 template <typename T>
 T Value(absl::StatusOr<T> value) {
@@ -46,7 +38,7 @@ T Value(absl::StatusOr<T> value) {
   std::exit(1);
 }
 
-// A file of examples with a text of so many bytes and a label; how many there are.
+// Writes a file of examples, each with a text of that many bytes and a label. Returns their number.
 int64_t WriteFile(const std::string& path, size_t image_bytes) {
   std::mt19937 random(1);
   auto writer = Value(muster::data::RecordWriter::Open(path, muster::data::Compression::kNone));
@@ -66,7 +58,7 @@ int64_t WriteFile(const std::string& path, size_t image_bytes) {
   return count;
 }
 
-// Each maps the file anew, so that both pay for its pages.
+// Both map the file again in each round, so that both pay for its page faults.
 void CompareWithCopy(const char* name, const std::string& path) {
   std::vector<char> copy(static_cast<size_t>(kFileBytes) * 2, 1);
   std::vector<double> ours;
@@ -76,7 +68,7 @@ void CompareWithCopy(const char* name, const std::string& path) {
     peer.push_back(SecondsOf([&] {
       FILE* file = std::fopen(path.c_str(), "rb");
       std::fseek(file, 0, SEEK_END);
-      const auto mapping = Value(muster::Mapping::Of(fileno(file), std::ftell(file)));
+      const auto mapping = Value(muster::base::Mapping::Of(fileno(file), std::ftell(file)));
       std::memcpy(copy.data(), mapping.bytes().data(), mapping.bytes().size());
       bytes = mapping.bytes().size();
       std::fclose(file);

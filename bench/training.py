@@ -22,12 +22,14 @@ import sys
 import tempfile
 import time
 
+from reporting import report
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WARM_UP = 20
 
 
 def follow(process, pattern, steps):
-    """Times at which step 1, WARM_UP and the last were done."""
+    """Returns the times at which step 1, WARM_UP and the last were complete."""
     times = {}
     for line in process.stdout:
         match = re.search(pattern, line)
@@ -47,7 +49,7 @@ class Bench:
         return rate, times[1] - start
 
     def records(self):
-        """MNIST as TFRecord files; the data section that reads them."""
+        """Converts MNIST to TFRecord files and returns the data section that reads them."""
         folder = self.dir / "records"
         if not folder.exists():
             subprocess.run([self.arguments.bin / "muster", "data", "convert", self.arguments.data, "--to", folder], check=True,
@@ -102,10 +104,6 @@ class Bench:
     def loop(self):
         return self.peer([str(self.arguments.bin.parent / "bench/bench_loop"), str(self.arguments.data),
                           str(self.arguments.steps)], 1)
-
-
-def report(what, figure, target, ok):
-    print(f"{what:<58} {figure:<40} target {target:<8} {'ok' if ok else 'SHORT'}", flush=True)
 
 
 def main():

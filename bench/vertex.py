@@ -3,7 +3,7 @@
 
 usage: bench/vertex.py [--muster build/release/bin/muster] [--rounds 3]
 
-Needs node (scripts/test installs what tests/gs_server.mjs needs). The server is on this machine and shares its cores with whoever is measured.
+Needs node (scripts/test installs what tests/gs_server.mjs needs). The server is on this machine and shares its cores with the measured program.
 Half of the 200 MB can be compressed. Then the same job again, and again with one file of 1 MB changed.
 """
 import argparse
@@ -15,15 +15,13 @@ import sys
 import time
 import unittest
 
+from reporting import report
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
 
 SIZE, COUNT = 1 << 20, 200
-
-
-def report(what, figure, target, ok):
-    print(f"{what:<62} {figure:<38} target {target:<8} {'ok' if ok else 'SHORT'}", flush=True)
 
 
 def bench(test, rounds):

@@ -1,7 +1,7 @@
 # muster_package()
 #
-# Installs the library muster::train: its one header, the archives it is made of, and what find_package(muster)
-# reads. The archives hold no headers of their own to users, so they may come and go.
+# Installs the library muster::train: its one header, the archives it is made of, and the files that
+# find_package(muster) reads. The archives expose no headers of their own, so they may change between versions.
 
 include(CMakePackageConfigHelpers)
 

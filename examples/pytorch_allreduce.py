@@ -1,4 +1,4 @@
-"""What any torch.distributed program does; nothing here knows Muster."""
+"""A plain torch.distributed program, without any code for Muster."""
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# Shared by scripts/demo and scripts/test: where the project is, and what it needs installed.
+# Shared by scripts/demo and scripts/test: the project's folder, and the packages that it needs.
 # Sourced, not run.
 
 set -euo pipefail
@@ -6,19 +6,19 @@ started_in=$PWD
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # Debian's own tools come first: another Go, Python, CMake or clang earlier in PATH (pyenv, conda, /usr/local) is not
-# the one that the packages below install. What Debian does not have here, such as a newer node, is still found.
+# the one that the packages below install. Other programs, such as a newer node, are still found.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 unset PYTHONHOME PYTHONPATH GOROOT GOFLAGS CC CXX CFLAGS CXXFLAGS LDFLAGS CPATH CPLUS_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH
 unset CMAKE_PREFIX_PATH CMAKE_GENERATOR CMAKE_TOOLCHAIN_FILE PKG_CONFIG_PATH
 
-# programs_of IMAGE: what is in it, a line each.
+# programs_of IMAGE: prints the programs in it, one per line.
 programs_of() { if [ "$1" = muster-vertex ]; then printf '%s\n' muster muster-trainer; else echo "$1"; fi; }
 
 say() { printf '\n== %s\n' "$*"; }
 
-# What the trainer needs besides the rest.
+# Additional packages of the trainer.
 trainer_packages=(libtorch-dev libgloo-dev libopenblas0-openmp)
-# What the build and the examples need.
+# Packages of the build and the examples.
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
@@ -26,10 +26,10 @@ build_packages=(
   "${trainer_packages[@]}"
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
 )
-# What the tests need besides.
+# Additional packages of the tests.
 test_packages=(
-  libgtest-dev libgmock-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
-  gdb radosgw ceph-mon ceph-osd curl python3-torch python3-fsspec python3-requests man-db groff bash-completion procps iproute2
+  libgtest-dev libgmock-dev mold clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
+  gdb radosgw ceph-mon ceph-osd curl default-jre-headless maven python3-torch python3-fsspec python3-requests python3-venv man-db groff bash-completion procps iproute2
   golang-go dpkg-dev openssl iptables buildah openssh-client openssh-server
 )
 
@@ -37,7 +37,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# install_packages NAME…: those of them that are missing, in one go.
+# install_packages NAME…: installs the missing ones with one call of apt-get.
 install_packages() {
   local missing=() name
   for name in "$@"; do
@@ -49,20 +49,21 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build PRESET [cmake options…]
+# build PRESET [cmake options…]: the targets in $targets, or all.
+targets=()
 build() {
   local preset=$1
   shift
-  # What one checkout has compiled serves the others.
+  # All checkouts share the compiler cache.
   export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
   say "building build/$preset"
   cmake --preset "$preset" "$@" >/dev/null
-  # A file that includes torch takes a gigabyte to compile: no more at once than there are cores.
-  cmake --build --preset "$preset" -j "$(nproc)" -- --quiet
+  # A file that includes torch takes a gigabyte to compile: at most one per core at a time.
+  cmake --build --preset "$preset" -j "$(nproc)" ${targets[@]:+--target "${targets[@]}"} -- --quiet
 }
 
-# await_cluster: waits for the process $cluster that builds the Kubernetes of the tests and writes to $cluster_log. In CI
-# its failure ends the run: some 200 tests would be skipped.
+# await_cluster: waits for the process $cluster that builds the Kubernetes of the tests and writes to $cluster_log. In
+# CI its failure ends the run: some 200 tests would be skipped.
 await_cluster() {
   [ -n "$cluster" ] || return 0
   local status=0
@@ -75,16 +76,24 @@ await_cluster() {
   say "going on without it: its tests are skipped"
 }
 
-# run_tests PRESET [ctest options…]: lists what was skipped, and why, after all tests. Tests that fail run once more, one at
-# a time: a busy machine makes a test miss its time limit, a fault makes it fail again. They are listed either way. With
-# $repeat above 1 the search is for tests that fail now and then, so the first failure counts.
+# await_servers: waits for the process $servers that gets the storage servers of the tests and writes to $servers_log. The
+# tests of a server that is missing are skipped.
+await_servers() {
+  wait "$servers" || cat "$servers_log"
+  servers=
+}
+
+# run_tests PRESET [ctest options…]: lists skipped tests with their reasons at the end. Failed tests run once more, one
+# at a time: a busy machine makes a test miss its time limit, a fault makes it fail again. They are listed either way.
+# With $repeat above 1 the run searches for flaky tests, so the first failure counts.
 junits=()
 run_tests() {
   local preset=$1 junit=$root/build/$1-tests.xml status=0
   shift
   rm -f "$junit"
   junits+=("$junit")
-  ctest --test-dir "build/$preset" --output-on-failure --output-junit "$junit" "$@" || status=$?
+  # The output of a suite that passed lists its skipped cases.
+  ctest --test-dir "build/$preset" --output-on-failure --test-output-size-passed 1000000 --output-junit "$junit" "$@" || status=$?
   if [ $status != 0 ] || [ "$preset" = dev ]; then "$root/scripts/skipped" "${junits[@]}"; fi
   if [ $status = 0 ] || [ "${repeat:-1}" != 1 ]; then return $status; fi
   say "failed at the first run, and run again one at a time"
@@ -92,7 +101,7 @@ run_tests() {
   ctest --test-dir "build/$preset" --output-on-failure --rerun-failed -j 1
 }
 
-# fetch_mnist MUSTER: into data/mnist, unless it is there.
+# fetch_mnist MUSTER: downloads MNIST to data/mnist unless it is there.
 fetch_mnist() {
   local muster=$1
   say "muster data fetch mnist"

@@ -1,4 +1,4 @@
-"""Kubernetes for tests: the real one, made by tests/cluster/build. Tests are skipped where it cannot be."""
+"""Kubernetes for tests: the real one, built by tests/cluster/build. Tests are skipped if it cannot run."""
 import base64
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ _UNAVAILABLE = 77  # see tests/cluster/up
 
 
 def require_programs(test):
-    """Skips the test where there can be no cluster."""
+    """Skips the test if no cluster can run here."""
     try:
         programs()
     except Unavailable as reason:
@@ -28,7 +28,7 @@ def require_programs(test):
 
 
 def own_cluster(test, **options):
-    """A ControlPlane that only this test has, for those who stop its parts or need all of it."""
+    """Returns a ControlPlane of this test's own, for tests that stop its parts or use all of it."""
     require_programs(test)
     cluster = ControlPlane(**options)
     test.addCleanup(cluster.close)
@@ -36,7 +36,7 @@ def own_cluster(test, **options):
 
 
 def own_node(test):
-    """A NodeCluster that only this test has: with a node that runs containers."""
+    """Returns a NodeCluster of this test's own, whose node runs containers."""
     require_programs(test)
     try:
         cluster = NodeCluster()
@@ -47,8 +47,8 @@ def own_node(test):
 
 
 class SharedCluster:
-    """The cluster that all tests of a ctest share, and a namespace of it for this test alone. `manifests`: files that are applied before
-    its controllers start, which are slow to notice new kinds; tests with the same ones share."""
+    """The cluster that all tests of a ctest run share, and a namespace of this test's own in it. `manifests`: files that are applied before
+    its controllers start, which are slow to discover new kinds; tests with the same manifests share a cluster."""
 
     def __init__(self, test, manifests=()):
         command = [SOURCE / "tests" / "cluster" / "up", "--shared"] + [f"--manifest={path}" for path in manifests]
@@ -63,17 +63,17 @@ class SharedCluster:
         test.addCleanup(self.kubectl, "delete", "namespace", self.namespace, "--wait=false")
 
     def as_user(self, kubeconfig):
-        """kubectl in the test's namespace for the owner of a kubeconfig."""
+        """Returns a kubectl for the test's namespace with the user of a kubeconfig."""
         return Kubectl(self.kubeconfig.with_name("kubectl"), kubeconfig, self.namespace)
 
     def user(self, name, groups=(), expired=False):
-        """See make_user; the name is made unique."""
+        """As make_user, with a unique name."""
         server = re.search(r"server: (\S+)", self.kubeconfig.read_text()).group(1)
         return make_user(self.kubeconfig.parent, server, f"{name}-{self.namespace}", groups, expired)
 
 
 class FaultProxy:
-    """tests/cluster/proxy, which see, while a test lasts: what stands before the API server for the owner of a kubeconfig."""
+    """Runs tests/cluster/proxy during a test, between the API server and the user of a kubeconfig."""
 
     def __init__(self, test, kubeconfig):
         process = subprocess.Popen([SOURCE / "tests" / "cluster" / "proxy", kubeconfig], stdin=subprocess.DEVNULL,
@@ -99,7 +99,7 @@ class FaultProxy:
 
     @contextlib.contextmanager
     def open(self, method, path, value=None, headers=None, timeout=30):
-        """The answer to one request of the kubeconfig's owner, to be read."""
+        """Sends one request as the kubeconfig's user and returns the open response."""
         connection = http.client.HTTPSConnection(self._server.hostname, self._server.port, timeout=timeout, context=self._tls)
         with contextlib.closing(connection):
             body = None if value is None else json.dumps(value)
@@ -107,16 +107,16 @@ class FaultProxy:
             yield connection.getresponse()
 
     def ask(self, *request, **options):
-        """The status of the answer, and what it holds."""
+        """Returns the status and the content of the response."""
         with self.open(*request, **options) as answer:
             return answer.status, json.load(answer)
 
     def fail(self, *faults):
-        """What goes wrong from now on."""
+        """Sets the faults to inject from now on."""
         status, answer = self.ask("POST", "/-/faults", list(faults))
         if status != 200:
             raise AssertionError(answer["message"])
 
     def log(self):
-        """What was asked since the last time."""
+        """Returns the requests since the last call."""
         return self.ask("GET", "/-/log")[1]

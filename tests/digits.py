@@ -1,10 +1,10 @@
-"""A small stand-in for MNIST: files of the same names and form, with images that are easy to tell apart."""
+"""A small substitute for MNIST: files of the same names and format, with images that are easy to classify."""
 import random
 import struct
 
 
 def write_digits(folder, train=640, test=128):
-    """Each image is a bright square whose place is its class, on noise."""
+    """Each image is noise with a bright square, whose position is the class."""
     folder.mkdir(parents=True)
     dice = random.Random(1)
     for name, count in (("train", train), ("t10k", test)):

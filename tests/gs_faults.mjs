@@ -1,15 +1,15 @@
-// What goes wrong at gs_server.mjs. A fault is
+// Faults of gs_server.mjs. A fault is
 //   {kind, method, match, skip, times, …}
-// for requests of that method whose URL matches the regular expression, after the first `skip` of them (default 0), so
-// many `times` (default 1). Kinds:
-//   status          answered with `status`, `headers` and a `reason`, or a `body`
-//   stall           never answered
-//   cutRequest      the connection is closed when `bytes` of the body have come
-//   cutResponse     … when so many of an object have been sent;  stallResponse: then nothing more comes
-//   loseResponse    carried out, but the connection is closed instead of an answer
-//   keepHalf        of a chunk of an upload only half is kept
-//   damageOnTheWay  a bit of what is uploaded flips before check sums are compared
-//   damage          … after that, or of what is downloaded
+// for requests of that method whose URL matches the regular expression. It skips the first `skip` of them (default 0) and
+// applies `times` times (default 1). Kinds:
+//   status          responds with `status`, `headers` and a `reason`, or a `body`
+//   stall           never responds
+//   cutRequest      closes the connection when `bytes` of the body have arrived
+//   cutResponse     closes it when `bytes` of an object have been sent;  stallResponse: sends nothing more instead
+//   loseResponse    executes the request, but closes the connection instead of responding
+//   keepHalf        keeps only half of a chunk of an upload
+//   damageOnTheWay  flips a bit of an upload before checksums are compared
+//   damage          flips a bit of an upload after that, or of a download
 let faults = [];
 
 export function setFaults(list) {
@@ -17,7 +17,7 @@ export function setFaults(list) {
   return {};
 }
 
-// That of this request, which is counted; undefined when there is none.
+// Returns the fault for this request, and counts it; undefined if there is none.
 export function faultOf(req) {
   for (const fault of faults) {
     if (fault.method !== undefined && fault.method !== req.method) continue;

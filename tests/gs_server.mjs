@@ -1,13 +1,12 @@
 // usage: node gs_server.mjs [OPTIONS]
-// Google Cloud Storage (JSON API) on loopback, as far as the tests need it, with objects in memory; also the server
-// that gives tokens for keys, a machine's metadata server, and Vertex AI with Cloud Logging (vertex_api.mjs). Prints its
-// port. The official clients are its judges (e2e/gs_server_test.py, e2e/vertex_api_test.py).
+// The parts of Google Cloud Storage (JSON API) that the tests need, on loopback, with objects in memory; also the server
+// that exchanges keys for tokens, a machine's metadata server, and Vertex AI with Cloud Logging (vertex_api.mjs). Prints its
+// port. The official clients check it (e2e/gs_server_test.py, e2e/vertex_api_test.py).
 //
-// OPTIONS, as JSON: buckets (names; default ["bucket"]), forbidden (names of buckets that are somebody else's), auth
-// (true: tokens are asked for), pageSize (of listings, at most), tokenSeconds (how long a token lives); project,
+// OPTIONS, as JSON: buckets (names; default ["bucket"]), forbidden (names of buckets of other owners), auth
+// (true: tokens are required), pageSize (maximum of listings), tokenSeconds (lifetime of a token); project,
 // jobsPerPage and entriesPerPage of Vertex AI.
-// What only a test asks for is below /test/: service_account and authorized_user (files of credentials), state (what
-// has happened), revoke (tokens that were given are void), faults (POST a list: see gs_faults.mjs), token (a new one),
+// Requests of tests are below /test/: service_account and authorized_user (files of credentials), state (the requests received so far), revoke (invalidates all tokens), faults (POST a list: see gs_faults.mjs), token (a new one),
 // vertex (see vertex_api.mjs), objects (the names in all buckets).
 import { createServer } from "node:http";
 import { createHash, randomBytes } from "node:crypto";
@@ -27,7 +26,7 @@ const sessions = new Map();
 const state = { requests: [], cancelled: 0 };
 let lastGeneration = 0;
 
-// ---- what is told of an object
+// ---- the metadata of an object
 
 const kCrcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; ++bit) byte = byte & 1 ? (byte >>> 1) ^ 0x82f63b78 : byte >>> 1;
@@ -71,7 +70,7 @@ function objectOf(bucketName, name, query) {
   return object;
 }
 
-// Throws when a condition of the query does not hold; `object` may be undefined.
+// Throws if a condition of the query does not hold; `object` may be undefined.
 function checkConditions(query, object, reading) {
   const generation = object?.meta.generation ?? "0";
   const match = query.get("ifGenerationMatch");
@@ -104,7 +103,7 @@ function store(bucketName, name, content, given, query) {
   return meta;
 }
 
-// "a,b(c,d)" as a tree.
+// Parses "a,b(c,d)" to a tree.
 function parseFields(text) {
   const tree = {};
   for (const [, name, inner] of text.matchAll(/([^,()]+)(?:\(([^)]*)\))?/g)) {
@@ -162,7 +161,7 @@ function list(res, bucketName, query) {
   reply(res, 200, page);
 }
 
-// [begin, end) of what a Range header asks for; null when it asks for nothing that is there.
+// Returns [begin, end) of a Range header; null if the range does not overlap the object.
 function rangeOf(header, size) {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
   if (!match) return { begin: 0, end: size, status: 200 };
@@ -201,7 +200,7 @@ function damaged(bytes) {
   return copy;
 }
 
-// The body of a request. Behind `limit` bytes the connection is cut; then `cut` is set on what came until there.
+// Returns the body of a request. After `limit` bytes it closes the connection and sets `cut` on the bytes received.
 async function bodyOf(req, limit = Infinity) {
   const chunks = [];
   let size = 0;
@@ -283,14 +282,14 @@ function goOn(res, session) {
   reply(res, 308, null, size ? { range: `bytes=0-${size - 1}` } : {});
 }
 
-// Content-Range as {begin, end, total}, -1 for what is not said.
+// Parses Content-Range to {begin, end, total}; -1 for an absent number.
 function contentRange(header, size) {
   if (!header) return { begin: 0, end: size - 1, total: size };
   const match = /^bytes (?:\*|(\d+)-(\d+|\*))\/(\d+|\*)$/.exec(header);
   if (!match) throw invalid(`Failed to parse Content-Range header: ${header}`);
   const number = (text) => (text === undefined || text === "*" ? -1 : Number(text));
   const range = { begin: number(match[1]), end: number(match[2]), total: number(match[3]) };
-  // "bytes 5-*/*": all that there is, and then it is at its end.
+  // "bytes 5-*/*": all of the body, which is the last part.
   if (match[2] === "*") range.total = range.begin + size;
   return range;
 }
@@ -326,7 +325,7 @@ async function continueUpload(req, res, id, fault) {
   finish(res, session.done, fault);
 }
 
-// ---- which request is which
+// ---- routing
 
 async function answerTest(req, res, path) {
   const address = `http://${req.headers.host}`;
@@ -344,7 +343,7 @@ async function answerTest(req, res, path) {
   } else refuse(res, new Refusal(404, "notFound", "Not Found"));
 }
 
-// Buckets are made, and everybody's names are his own.
+// Creates a bucket, unless another owner has the name.
 async function makeBucket(req, res) {
   const { name, location } = JSON.parse((await bodyOf(req)).toString());
   if (options.forbidden.includes(name) || buckets.has(name)) {

@@ -1,4 +1,4 @@
-// Who may use gs_server.mjs: tokens for the assertions of a service account (checked by npm's jose), for a user's
+// The authentication of gs_server.mjs: tokens for the assertions of a service account (checked by npm's jose), for a user's
 // refresh token, and from a machine's metadata server.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
@@ -22,7 +22,7 @@ function keys() {
   return pair;
 }
 
-// The file that the console of Google would give out for a service account.
+// The credentials file of a service account, as Google's console creates it.
 export function serviceAccount(address) {
   return {
     type: "service_account", project_id: "project", private_key_id: kKeyId, client_email: kEmail, client_id: "1",

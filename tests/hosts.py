@@ -53,7 +53,7 @@ LogLevel VERBOSE
 Subsystem sftp /usr/lib/openssh/sftp-server
 """
 
-# The first choice for the exchange of keys takes half a second of computing where processors are slow.
+# The default key exchange takes half a second of CPU time on slow processors.
 _SSH_CONFIG = """\
 Host *
   User {user}
@@ -68,7 +68,7 @@ Host *
 
 
 def reason_not_available():
-    """Why there can be no hosts here; "" when there can."""
+    """Returns why hosts cannot run here, or ""."""
     if os.getuid() != 0:
         return "hosts need root: network namespaces, and sshd"
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
@@ -82,7 +82,7 @@ def reason_not_available():
 
 
 def own_hosts(test, count, **options):
-    """A HostBed while a test lasts, which is skipped where there can be none."""
+    """Returns a HostBed for the duration of the test. Skips the test if hosts cannot run here."""
     reason = reason_not_available()
     if reason:
         test.skipTest(reason)
@@ -99,7 +99,7 @@ def _run(*command):
 
 
 def _call(function, *arguments):
-    """A call of the C library that says 0 when it is well."""
+    """Calls a C library function that returns 0 on success."""
     if function(*arguments) != 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
@@ -107,7 +107,7 @@ def _call(function, *arguments):
 
 @contextlib.contextmanager
 def _network_of(pid):
-    """This thread is in the network of another process for a while."""
+    """Moves this thread into the network namespace of another process for the duration of the block."""
     with open("/proc/thread-self/ns/net") as here, open(f"/proc/{pid}/ns/net") as there:
         _call(_libc.setns, there.fileno(), _CLONE_NEWNET)
         try:
@@ -117,8 +117,8 @@ def _network_of(pid):
 
 
 def _send_whole_frames(interface):
-    """Packets leave it as a wire would carry them: of its size, with check sums."""
-    ethtool, tx_checksums, tcp_segments, segments = 0x8946, 0x17, 0x1F, 0x24  # left to the hardware: off
+    """Disables offloading, so that packets have the size and the checksums that they have on a wire."""
+    ethtool, tx_checksums, tcp_segments, segments = 0x8946, 0x17, 0x1F, 0x24  # offloads to disable
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         for setting in (tx_checksums, tcp_segments, segments):
             value = ctypes.create_string_buffer(struct.pack("II", setting, 0))
@@ -130,18 +130,18 @@ def _details(interface):
 
 
 def _wait_until_up(interface):
-    """Until the kernel has noticed that both ends are up, which takes its time: before, packets are lost."""
+    """Waits until the kernel reports both ends as up. Packets that are sent earlier are lost."""
     wait_until(lambda: _details(interface)["operstate"] == "UP", f"{interface} is up")
 
 
 def _plug_in(port):
-    """Makes an interface, whose other end is up, a port of the bridge."""
+    """Adds an interface, whose other end is up, to the bridge."""
     _run("ip", "link", "set", port, "master", "bridge", "up")
     wait_until(lambda: _details(port)["linkinfo"]["info_slave_data"]["state"] == "forwarding", f"{port} carries packets")
 
 
 class _Host:
-    """What a bed knows of one of its hosts. Its end of the cable is called eth0, the other one after its number."""
+    """The state of one host of a bed. The host's end of its link is eth0; the other end is named after the host's number."""
 
     def __init__(self, number, folder):
         self.number = number
@@ -163,14 +163,15 @@ def _home():
 
 
 class HostBed:
-    """`count` hosts (200 at most), host1 and so on. `size` is that of each one's home. `hide`: folders of this machine that hosts do not have; that
-    of the sources and the built programs is one of them."""
+    """`count` hosts (200 at most), host1 and so on. `size` is the size of each home. `hide`: folders of this machine that hosts do not have; the folders
+    of the sources and the built programs are always hidden. `share`: folders of this machine that all hosts have."""
 
-    def __init__(self, count, size="1g", hide=()):
+    def __init__(self, count, size="1g", hide=(), share=()):
         self._count = count
         self._size = size
         built = pathlib.Path(MUSTER).resolve().parent
         self._hide = [str(SOURCE), *([] if built.is_relative_to(SOURCE) or str(built).startswith("/usr") else [str(built)]), *hide]
+        self._share = [os.path.realpath(folder) for folder in share]
         self._hosts = {}
         self._folder = None
         self._outside = None
@@ -207,7 +208,7 @@ class HostBed:
         self._folder.close()
         self._folder = None
 
-    # What a test asks for.
+    # Operations of tests.
 
     @property
     def hosts(self):
@@ -215,38 +216,38 @@ class HostBed:
 
     @property
     def folder(self):
-        """Of the client's files: ssh_config, known_hosts, key."""
+        """Returns the path of one of the client's files: ssh_config, known_hosts, key."""
         return self._folder.path
 
     @property
     def ssh(self):
-        """The words of a command that knows the hosts by their names, and by their addresses."""
+        """Returns the ssh command line that resolves the hosts' names and addresses."""
         return ["ssh", "-F", str(self.folder / "ssh_config")]
 
     @property
     def environment(self):
-        """What a program needs in its environment in order to reach the hosts."""
+        """Returns the environment variables with which a program reaches the hosts."""
         return {"MUSTER_SSH": shlex.join(self.ssh)}
 
     def pid(self, host):
-        """Its first process, as this machine numbers it."""
+        """Returns the pid of its first process in this machine's pid namespace."""
         return self._hosts[host].first
 
     def address(self, host):
         return "10.77.0.1" if host == CLIENT else self._hosts[host].address
 
     def run(self, host, argv, check=True, **options):
-        """Runs a command there, not by way of sshd; what it printed is in the result."""
+        """Runs a command on the host without sshd. Returns the result with its output."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": _home(), "LANG": "C.UTF-8"}
         return subprocess.run([*self._hosts[host].enter, *map(str, argv)], check=check, capture_output=True, text=True,
                               **{"env": environment, **options})
 
     def path(self, host, path="~"):
-        """A path of the host as this process sees it."""
+        """Returns the path of a host's file in this process's view."""
         return pathlib.Path(f"/proc/{self._hosts[host].first}/root", os.path.join(_home(), path.replace("~", _home(), 1)).lstrip("/"))
 
     def processes(self, host):
-        """What runs there, {pid here: words}, without sshd and what makes the host."""
+        """Returns the host's processes, {pid here: argv}, without sshd and those of the host itself."""
         first = self._hosts[host].first
         namespace = os.stat(f"/proc/{first}/ns/pid").st_ino
         found = {}
@@ -261,13 +262,13 @@ class HostBed:
         return found
 
     def log(self, host):
-        """What its sshd has said."""
+        """Returns the log of its sshd."""
         return (self._hosts[host].folder / "sshd.log").read_text(errors="replace")
 
-    # The cable.
+    # The link.
 
     def cut(self, host):
-        """Pulls the cable: packets are lost without a word."""
+        """Cuts the link: packets are dropped silently."""
         _run("ip", "link", "set", self._hosts[host].port, "down")
 
     def mend(self, host):
@@ -281,7 +282,7 @@ class HostBed:
             _wait_until_up("eth0")
 
     def latency(self, host, milliseconds):
-        """How much longer a packet takes to the host and back, until it is switched off."""
+        """Adds to the round-trip time of packets, until the host is switched off."""
         host = self._hosts[host]
         if host.relay:
             host.relay.stop(signal.SIGKILL)
@@ -289,7 +290,7 @@ class HostBed:
         qdisc = ["tc", "qdisc", "replace", "dev", host.port, "root", "netem", "delay", f"{milliseconds}ms"]
         if subprocess.run(qdisc, capture_output=True).returncode == 0:
             return
-        # A kernel without netem: a process carries the packets.
+        # A kernel without netem: a process forwards the packets.
         way = f"way{host.number}"
         if subprocess.run(["ip", "link", "show", way], capture_output=True).returncode != 0:
             _run("ip", "link", "add", way, "type", "veth", "peer", "name", f"{way}b")
@@ -310,7 +311,7 @@ class HostBed:
         wait_until(lambda: log.exists() and "ready" in log.read_text(), "the relay is ready", [host.relay])
 
     def limit(self, host, rate):
-        """How fast the cable is towards the host ("1gbit"), until it is switched off; "" as fast as it may be."""
+        """Limits the bandwidth towards the host ("1gbit"; "": no limit), until it is switched off."""
         port = self._hosts[host].port
         if rate:
             _run("tc", "qdisc", "replace", "dev", port, "root", "tbf", "rate", rate, "burst", "1mb", "latency", "50ms")
@@ -318,7 +319,7 @@ class HostBed:
             _run("tc", "qdisc", "del", "dev", port, "root")
 
     def block(self, source, host, first_port, last_port=None, reject=False):
-        """A firewall on `host` loses, or refuses, what `source` (a host, or CLIENT) sends to these TCP ports."""
+        """Adds a firewall rule on `host` that drops, or rejects, packets of `source` (a host, or CLIENT) to these TCP ports."""
         self._firewall("-I", source, host, first_port, last_port, reject)
 
     def unblock(self, source, host, first_port, last_port=None, reject=False):
@@ -327,14 +328,14 @@ class HostBed:
     # The host itself.
 
     def kill_sshd(self, host, sessions=True):
-        """Ends its sshd; with `sessions`, also the connections there are, as a restart of the network would."""
+        """Stops its sshd; with `sessions`, also its open connections, as a network restart does."""
         entered = self._hosts[host].enter
         pid = self.path(host, "/run/sshd.pid")
         with contextlib.suppress(FileNotFoundError):
             number = pid.read_text().strip()
             subprocess.run([*entered, "kill", "-KILL", number], capture_output=True)
             pid.unlink()
-            # Until it is gone it holds its port, and the next one could not listen.
+            # It holds its port until it has exited, and the next one could not listen.
             wait_until(lambda: not self.path(host, f"/proc/{number}").exists(), "sshd is gone")
         if sessions:
             subprocess.run([*entered, "pkill", "-KILL", "-x", "sshd"], capture_output=True)
@@ -345,44 +346,44 @@ class HostBed:
         wait_until((pathlib.Path(f"/proc/{host.first}/root/run/sshd.pid")).exists, "sshd listens", [host.init])
 
     def configure_sshd(self, host, *lines):
-        """Starts its sshd again, with lines that win over the others; connections stay."""
+        """Starts its sshd again, with lines that override its configuration. Connections stay open."""
         (self._hosts[host].folder / "sshd_config").write_text("\n".join([*lines, _SSHD_CONFIG]))
         self.kill_sshd(host, sessions=False)
         self.start_sshd(host)
 
     def change_host_key(self, host):
-        """As if another machine had taken its place."""
+        """Replaces its host key, as if another machine had its address."""
         self._make_host_key(self._hosts[host])
         self.kill_sshd(host, sessions=False)
         self.start_sshd(host)
 
     def fill_disk(self, host, free=0):
-        """Leaves `free` bytes of room in its home."""
+        """Fills its home up to `free` bytes."""
         used = os.statvfs(self.path(host))
         pages = used.f_blocks - used.f_bfree + (free + used.f_frsize - 1) // used.f_frsize
         self._resize_home(host, max(pages, 1) * used.f_frsize)
 
     def empty_disk(self, host):
-        """Takes back fill_disk."""
+        """Undoes fill_disk()."""
         self._resize_home(host, self._size)
 
     def switch_off(self, host):
-        """All that runs there is gone at once, without a word to anybody. Its home is kept for switch_on."""
+        """Kills all of its processes immediately, without closing connections. Its home is kept for switch_on()."""
         host = self._hosts[host]
         _run("ip", "link", "set", host.port, "down")
         subprocess.run([*host.enter, "kill", "-KILL", "--", "-1"], capture_output=True)
         saved = host.folder / "home"
         shutil.rmtree(saved, ignore_errors=True)
-        _run("cp", "-a", f"/proc/{host.first}/root{_home()}", saved)
+        _run("cp", "-ax", f"/proc/{host.first}/root{_home()}", saved)
         self._halt(host)
 
     def switch_on(self, host):
-        """The same host after it was switched off: with another boot id."""
+        """Starts the host again after switch_off(), with another boot id."""
         host = self._hosts[host]
         self._boot(host)
         self._connect(host)
 
-    # How it is made.
+    # Setup.
 
     def _make_network(self):
         _run("ip", "link", "set", "lo", "up")
@@ -412,7 +413,7 @@ class HostBed:
 
     @staticmethod
     def _make_host_key(host):
-        """The public one of a new pair."""
+        """Creates a key pair and returns the public key."""
         key = host.folder / "host_key"
         key.unlink(missing_ok=True)
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", host.name, "-f", key)
@@ -421,7 +422,7 @@ class HostBed:
     def _boot(self, host):
         (host.folder / "started").unlink(missing_ok=True)
         host.init = Child(host.name, ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
-                                      _HERE / "host_init", host.folder, host.name, _home(), self._size, *self._hide],
+                                      _HERE / "host_init", host.folder, host.name, _home(), self._size, *self._hide, "--", *self._share],
                           host.folder / "init.log")
 
     def _connect(self, host):
@@ -429,7 +430,7 @@ class HostBed:
         host.first = int(pathlib.Path(f"/proc/{host.init.pid}/task/{host.init.pid}/children").read_text().split()[0])
         _run("ip", "link", "add", host.port, "type", "veth", "peer", "name", "eth0", "netns", host.init.pid)
         with _network_of(host.init.pid):
-            # The same whenever it is switched on: the others remember it.
+            # The same after each start, since clients store it.
             _run("ip", "link", "set", "eth0", "address", f"02:00:00:00:00:{host.number:02x}")
             _run("ip", "addr", "add", f"{host.address}/24", "dev", "eth0")
             _run("ip", "link", "set", "eth0", "up")
@@ -444,10 +445,10 @@ class HostBed:
             host.relay.stop(signal.SIGKILL)
             host.relay = None
         host.init.stop(signal.SIGKILL)
-        # The first process in the namespaces ends last.
+        # The first process of the namespaces must end last.
         wait_until(lambda: not host.first or start_time(host.first) is None, f"everything on {host.name} has ended")
         host.init = None
-        # It would go with the host's network, a little later.
+        # The kernel would remove it with the host's network, but later.
         subprocess.run(["ip", "link", "delete", host.port], capture_output=True)
 
     def _firewall(self, action, source, host, first_port, last_port, reject):
@@ -460,10 +461,10 @@ class HostBed:
 
 
 def _relay(first, second, delay):
-    """Carries what arrives at one interface to the other, later."""
-    everything = 3  # ETH_P_ALL; only once it is bound, or it would have what others get
+    """Forwards packets between two interfaces with a delay."""
+    everything = 3  # ETH_P_ALL; set by bind(), else the socket would receive packets of other interfaces
     ends = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2)]
-    waiting = [collections.deque(), collections.deque()]  # for the end of that number
+    waiting = [collections.deque(), collections.deque()]  # by destination
     for end, interface in zip(ends, (first, second)):
         end.bind((interface, everything))
         index = socket.if_nametoindex(interface)
@@ -473,7 +474,7 @@ def _relay(first, second, delay):
         due = min((queue[0][0] for queue in waiting if queue), default=None)
         readable, _, _ = select.select(ends, [], [], None if due is None else max(0.0, due - time.monotonic()))
         for end in readable:
-            with contextlib.suppress(OSError):  # the cable is cut
+            with contextlib.suppress(OSError):  # the link is cut
                 frame, source = end.recvfrom(65536)
                 if source[2] != socket.PACKET_OUTGOING:
                     waiting[1 - ends.index(end)].append((time.monotonic() + delay, frame))

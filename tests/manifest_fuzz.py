@@ -1,4 +1,4 @@
-"""Mutated TFJobs against a real operator on a real API server: whatever is stored there, the operator goes on with the other jobs."""
+"""Mutated TFJobs against a real operator on a real API server: no stored object may keep the operator from reconciling other jobs."""
 import base64
 import collections
 import copy
@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.parse
 
-sys.setrecursionlimit(20_000)  # documents may be deep
+sys.setrecursionlimit(20_000)  # for deeply nested documents
 
 V1, OLD = "kubeflow.org/v1", "tensorflow.org/v1alpha1"
 MERGE = "application/merge-patch+json"
@@ -68,7 +68,7 @@ def _deep(levels, kind):
 
 
 def _value(rng):
-    """Something that does not belong where it is put."""
+    """Returns a random value of an unexpected type or form."""
     return rng.choice([
         lambda: None, lambda: "", lambda: "x", lambda: "boom\n", lambda: "\u202e\u0000\U0001f600", lambda: "{model_dir} $(A) {task",
         lambda: 0, lambda: 5, lambda: -1, lambda: 2**31, lambda: 2**63 - 1, lambda: -2**63, lambda: 1e300, lambda: 0.5, lambda: True, lambda: False,
@@ -78,7 +78,7 @@ def _value(rng):
 
 
 def _places(value, path=()):
-    """All paths of a document, those of its members after its own."""
+    """Yields all paths of a document, parents before members."""
     yield path
     if isinstance(value, dict):
         for key, member in value.items():
@@ -89,7 +89,7 @@ def _places(value, path=()):
 
 
 def mutate(rng, document, times):
-    """A copy with so many random changes."""
+    """Returns a copy with `times` random changes."""
     document = copy.deepcopy(document)
     for _ in range(times):
         places = [path for path in _places(document) if path]
@@ -124,14 +124,14 @@ def mutate(rng, document, times):
 
 
 def _tame(value):
-    """Keeps counts small that the operator would honour: thousands of pods are another test's."""
+    """Limits replica counts: other tests cover thousands of pods."""
     if isinstance(value, dict):
         return {key: value[key] % 4 if key == "replicas" and type(value[key]) is int else _tame(value[key]) for key in value}
     return [_tame(item) for item in value] if isinstance(value, list) else value
 
 
 class Api:
-    """One connection to the API server for the owner of a kubeconfig."""
+    """One connection to the API server with the user of a kubeconfig."""
 
     def __init__(self, kubectl, folder):
         settings = json.loads(kubectl("config", "view", "--raw", "--minify", "--output=json").stdout)
@@ -145,10 +145,10 @@ class Api:
             files.append(user.get(name) or path)
         tls.load_cert_chain(*files)
         self._server, self._tls, self._connection = urllib.parse.urlsplit(cluster["server"]), tls, None
-        self.delay = 0.0  # how long the server kept requests waiting, beyond what is usual
+        self.delay = 0.0  # total time that requests took beyond the usual
 
     def __call__(self, *request):
-        """The status of the answer and what it holds; (0, {}) when there was none."""
+        """Returns the status and content of the response, or (0, {}) if there is none."""
         begun = time.monotonic()
         try:
             return self._ask(*request)
@@ -170,8 +170,8 @@ class Api:
 
 
 class Soak:
-    """Creates, changes and deletes mutated jobs in a namespace that an operator runs, and sees that it goes on. `webhook(review)` asks the operator's
-    webhook, `check()` fails when the operator is not well."""
+    """Creates, changes and deletes mutated jobs in an operator's namespace, and checks that it keeps working. `webhook(review)` calls the operator's
+    webhook; `check()` fails if the operator is unhealthy."""
 
     JOBS = 40
     CANARY_PERIOD = 3.0
@@ -182,7 +182,7 @@ class Soak:
         self._api, self._namespace, self._seed, self._webhook, self._check = api, namespace, seed, webhook, check
         self._jobs = {}  # name -> API version
         self._canary = None
-        self.history = collections.deque(maxlen=30)  # what was last sent
+        self.history = collections.deque(maxlen=30)  # the last requests
         self.counts = collections.Counter()
 
     def run(self, seconds):
@@ -190,7 +190,7 @@ class Soak:
         next_canary = 0.0
         step = 0
 
-        def goes_on():  # without what a busy API server takes, up to a limit
+        def goes_on():  # not counting delays of a busy API server, up to a limit
             return time.monotonic() - start - min(self._api.delay, self.MAX_DELAY) < seconds
 
         while goes_on() or self._canary:
@@ -265,7 +265,7 @@ class Soak:
             self._send("PUT", self._path(self._jobs[name], name, "status"), job)
 
     def _move_pods(self, rng):
-        """Lets some pods run and end."""
+        """Sets some pods to running or ended."""
         pods = f"/api/v1/namespaces/{self._namespace}/pods"
         status, listed = self._api("GET", f"{pods}?limit=50")
         for pod in rng.sample(listed.get("items", []), min(5, len(listed.get("items", [])))) if status == 200 else ():
@@ -278,7 +278,7 @@ class Soak:
                 self._send("PATCH", f"{pods}/{pod['metadata']['name']}/status", {"status": phase}, MERGE)
 
     def _watch_canary(self, step, start):
-        """A good job gets its pod, and succeeds when that does, within a limit."""
+        """Checks that a valid job gets its pod, and succeeds after it, within a limit."""
         if self._canary is None:
             if start:
                 name = f"canary{step}"
@@ -286,12 +286,12 @@ class Soak:
                        "spec": {"tfReplicaSpecs": {"Worker": {"replicas": 1, "template": _PLAIN_POD}}}}
                 status, answer = self._api("POST", self._path(V1), job)
                 if status == 0:
-                    return  # the next time
+                    return  # checked in the next round
                 assert status in (201, 409), answer
                 self._canary = (name, time.monotonic() - self._api.delay)
             return
         name, begun = self._canary
-        waited = time.monotonic() - self._api.delay - begun  # without what a busy API server takes
+        waited = time.monotonic() - self._api.delay - begun  # not counting delays of a busy API server
         assert waited < self.CANARY_LIMIT, f"{name} has not succeeded after {waited:.0f} s"
         _, job = self._api("GET", self._path(V1, name))
         if any(one["type"] == "Succeeded" and one["status"] == "True" for one in (job.get("status") or {}).get("conditions", [])):

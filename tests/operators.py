@@ -1,4 +1,4 @@
-"""muster operator on a real API server. There are no nodes: what becomes of pods the tests say themselves, through pods/status."""
+"""muster operator on a real API server. There are no nodes: tests set the status of pods themselves, through pods/status."""
 import signal
 
 from clusters import FaultProxy, SharedCluster
@@ -10,7 +10,7 @@ LABEL = "training.kubeflow.org/"
 
 
 def pod_template(**spec):
-    """A pod with the container that counts; `spec` are more members of its spec."""
+    """Returns a pod template with the container `tensorflow`; `spec` has additional members of its spec."""
     return {"spec": {"containers": [{"name": "tensorflow", "image": "tf:1"}], **spec}}
 
 
@@ -25,7 +25,7 @@ def owner_reference(job):
 
 
 def labels_of(job, role, index):
-    """Those that pods and services of a job have, and by which services find pods."""
+    """Returns the labels of a task's pod and service, by which the service selects the pod."""
     return {LABEL + "operator-name": "tfjob-controller", LABEL + "job-name": job, LABEL + "replica-type": role,
             LABEL + "replica-index": str(index)}
 
@@ -48,7 +48,7 @@ class OperatorTest(MusterTest):
         self.api = FaultProxy(self, self.cluster.kubeconfig)
 
     def operate(self, *options, kubeconfig=None):
-        """Starts an operator for the test's namespace. What it says is in its .said."""
+        """Starts an operator for the test's namespace. Its output is in its .said."""
         env = {**self.env, "KUBECONFIG": str(kubeconfig or self.cluster.kubeconfig)}
         said = self.dir / f"operator-{self._count_operators()}.log"
         with open(said, "w") as output:
@@ -61,7 +61,7 @@ class OperatorTest(MusterTest):
         return self.operators
 
     def end(self, operator):
-        """Ends an operator in order."""
+        """Stops an operator gracefully."""
         operator.send_signal(signal.SIGTERM)
         self.assertEqual(operator.wait(timeout=30), 0, operator.said())
 
@@ -77,14 +77,14 @@ class OperatorTest(MusterTest):
         return self.api.ask(method, path, value, headers)
 
     def all(self, kind, job=""):
-        """What there is of a kind that is not being deleted, by name; of one job alone when it is named."""
+        """Returns the objects of a kind that are not being deleted, by name; only those of `job` if it is given."""
         status, listed = self.ask("GET", kind)
         self.assertEqual(status, 200, listed)
         return {item["metadata"]["name"]: item for item in listed["items"] if "deletionTimestamp" not in item["metadata"]
                 and job in ("", item["metadata"].get("labels", {}).get(LABEL + "job-name"))}
 
     def put_pod(self, job, index, **metadata):
-        """A worker's pod that no operator has made."""
+        """Creates a worker's pod as a user would, without an operator."""
         metadata = {"name": f"{job}-worker-{index}", "labels": labels_of(job, "worker", index), **metadata}
         answer, made = self.ask("POST", "pods", value={**pod_template(), "metadata": metadata})
         self.assertEqual(answer, 201, made)
@@ -97,11 +97,11 @@ class OperatorTest(MusterTest):
         return [c["type"] for c in self.job(name).get("status", {}).get("conditions", []) if c["status"] == "True"]
 
     def condition(self, name, kind):
-        """The condition of that type, whatever it says."""
+        """Returns the condition of that type, whatever its status."""
         return next(c for c in self.job(name)["status"]["conditions"] if c["type"] == kind)
 
     def wait_pods(self, *names, job=""):
-        """Until these are all the pods, of a job or of the namespace."""
+        """Waits until these are exactly the pods of a job or of the namespace."""
         wait_until(lambda: sorted(self.all("pods", job)) == sorted(names), f"pods are {names}")
 
     def wait_services(self, *names, job=""):
@@ -111,15 +111,15 @@ class OperatorTest(MusterTest):
         wait_until(lambda: self.conditions(name) == list(conditions), f"{name} is {conditions}")
 
     def uid(self, pod):
-        """None while there is no such pod."""
+        """Returns None if there is no such pod."""
         return self.ask("GET", "pods", pod)[1]["metadata"].get("uid")
 
     def wait_replaced(self, pod, uid):
-        """Until another pod has the name of the one of `uid`."""
+        """Waits until the pod with the uid `uid` is replaced by another of its name."""
         wait_until(lambda: self.uid(pod) not in (None, uid), f"{pod} is another")
 
     def reasons(self, job=""):
-        """Of the events that tell of jobs, or of one."""
+        """Returns the reasons of the events of all jobs, or of one."""
         return {event["reason"] for event in self.ask("GET", "events")[1]["items"]
                 if event["involvedObject"]["kind"] == "TFJob" and job in ("", event["involvedObject"]["name"])}
 
@@ -128,7 +128,7 @@ class OperatorTest(MusterTest):
         self.assertEqual(answer, 200, body)
 
     def set_phase(self, pod, phase, code=None, **more):
-        """`more` are other members of the status, set by the same write."""
+        """Sets the phase of a pod. `more` has additional members of the status, set by the same write."""
         status = {"phase": phase, **more}
         if code is not None:
             status["containerStatuses"] = [{"name": "tensorflow", "image": "tf:1", "imageID": "", "ready": False, "restartCount": 0,

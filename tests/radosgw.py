@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ceph's S3 gateway with a cluster of one monitor and one store in memory, on loopback: prints its port, and ends with who
+"""Ceph's S3 gateway with a cluster of one monitor and one store in memory, on loopback: prints its port, and ends with the process that
 started it.
 
 usage: tests/radosgw.py FOLDER
@@ -26,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def missing():
-    """What this machine lacks to run it; Debian's radosgw, ceph-mon and ceph-osd bring it."""
+    """Returns the programs that are missing; they are in Debian's radosgw, ceph-mon and ceph-osd."""
     return [program for program in PROGRAMS if shutil.which(program) is None]
 
 
@@ -81,7 +81,7 @@ rgw enable lc threads = false
             (self.folder / name).mkdir()
 
     def run(self, *command):
-        """To its end; what it printed."""
+        """Runs a program to its end and returns its output."""
         command = [command[0], "-c", str(self.conf), *map(str, command[1:])]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder).stdout
 
@@ -106,7 +106,7 @@ rgw enable lc threads = false
             return False
 
     def store_is_up(self):
-        if self.osd.poll() is not None:  # now and then it mistakes the cluster for another at first
+        if self.osd.poll() is not None:  # sometimes it rejects the cluster's id at first
             self.osd = self.start("ceph-osd", "-i", "0")
         return "1 up" in self.run("ceph", "osd", "stat")
 

@@ -16,7 +16,7 @@ class RemoteTest(TrainTest):
         self.env["MUSTER_CACHE"] = str(self.dir / "cache")
 
     def use(self, storage):
-        """From here on the test has that storage; the URL of a folder in it."""
+        """Starts that storage for the rest of the test. Returns the URL of a folder in it."""
         return getattr(storages, f"use_{storage}")(self)
 
     def entries(self, place):
@@ -24,7 +24,7 @@ class RemoteTest(TrainTest):
         return {entry["step"]: entry for entry in listed}
 
     def names(self, place):
-        """All files there, by their names below it."""
+        """Returns all files at a URL, as names relative to it."""
         listed = json.loads(self.muster("storage", "ls", "-r", "--json", place).stdout)
         return sorted(entry["url"][len(place):].lstrip("/") for entry in listed)
 
@@ -36,7 +36,7 @@ class RemoteTest(TrainTest):
         return list((self.dir / "cache" / "runs").glob("*"))
 
     def train_example(self, place):
-        """The example as it is but for its length, its data and its model dir."""
+        """Returns the example's job file with other numbers of steps, data and model dir."""
         write_digits(self.dir / "digits")
         self.muster("storage", "cp", "-r", "digits", f"{place}/data")
         text = EXAMPLE.read_text().replace("runs/mnist", f"{place}/run").replace("data/mnist", f"{place}/data")

@@ -1,4 +1,4 @@
-"""What the tests that drive the real program share: a private MUSTER_HOME, job files, terminals, waiting."""
+"""Shared by the tests of the real program: a private MUSTER_HOME, job files, terminals, waiting."""
 import contextlib
 import fcntl
 import json
@@ -27,7 +27,7 @@ PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's packages
 
 
 def wait_until(condition, what, timeout=60.0):
-    """Polls `condition` until it returns something true, and returns that."""
+    """Polls `condition` until it returns a true value, and returns that value."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -39,7 +39,7 @@ def wait_until(condition, what, timeout=60.0):
 
 
 def is_alive(pid):
-    """Whether a process of this pid exists and is not a zombie."""
+    """Returns whether a process with this pid exists and is not a zombie."""
     try:
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
@@ -48,7 +48,7 @@ def is_alive(pid):
 
 
 def processes_with(entry):
-    """Pids of live processes whose environment holds `entry` (NAME=value)."""
+    """Returns the pids of live processes whose environment contains `entry` (NAME=value)."""
     found = []
     for proc in pathlib.Path("/proc").iterdir():
         if not proc.name.isdigit():
@@ -60,7 +60,7 @@ def processes_with(entry):
 
 
 def free_ports(count):
-    """The first of `count` ports in a row that nobody has, outside of the ranges of Linux and of Muster."""
+    """Returns the first of `count` consecutive free ports, outside of the ranges of Linux and of Muster."""
     first = 10000 + os.getpid() * 7 % 9000
     while True:
         first = 10000 + (first - 10000 + 1) % 9900
@@ -79,12 +79,12 @@ def kill(pid, number=signal.SIGKILL):
 
 
 def plain(text):
-    """`text` without what only a terminal understands."""
+    """Returns `text` without terminal control sequences."""
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "")
 
 
 def serve(test, *command):
-    """Starts a server that ends with the test, as test.servers tells; what it printed first."""
+    """Starts a server that ends with the test (see test.servers). Returns its first line of output."""
     server = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     test.addCleanup(server.stdout.close)
     test.addCleanup(server.wait)
@@ -94,12 +94,12 @@ def serve(test, *command):
 
 
 def start_hdfs(test, *arguments):
-    """tests/webhdfs_server.py, which see, while a test lasts; the namenode's port."""
+    """Runs tests/webhdfs_server.py during a test. Returns the namenode's port."""
     return int(serve(test, sys.executable, "-B", SOURCE / "tests" / "webhdfs_server.py", *arguments).split()[0])
 
 
 class GsServer:
-    """tests/gs_server.mjs, which see, while a test lasts."""
+    """Runs tests/gs_server.mjs during a test."""
 
     def __init__(self, test, **options):
         if shutil.which("node") is None:
@@ -108,7 +108,7 @@ class GsServer:
         self.address = f"http://127.0.0.1:{port}"
 
     def ask(self, path, value=None):
-        """What it answers to GET, or to POST when there is something to send, below /test/."""
+        """Returns the response to a GET below /test/, or to a POST if there is a body."""
         data = None if value is None else json.dumps(value).encode()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"{self.address}/test/{path}", data=data, timeout=30) as answer:
@@ -116,7 +116,7 @@ class GsServer:
 
 
 class Terminal:
-    """muster on a terminal of its own, as a user sits before it."""
+    """muster on its own terminal, as an interactive user runs it."""
 
     def __init__(self, args, cwd, env, columns=200, rows=50, stdout=None):
         self._master, slave = pty.openpty()
@@ -132,7 +132,7 @@ class Terminal:
         self._reader.start()
 
     def _read(self):
-        # Looks up now and then: a read that waits would keep the terminal open after hang_up().
+        # Polls: a blocking read would keep the terminal open after hang_up().
         while not self._closing:
             readable, _, _ = select.select([self._master], [], [], 0.05)
             if not readable:
@@ -159,7 +159,7 @@ class Terminal:
         self.send("\x03")
 
     def wait(self, timeout=60.0):
-        """The exit code, once all output is read."""
+        """Reads all output and returns the exit code."""
         code = self.process.wait(timeout)
         self._reader.join(timeout=10)
         return code
@@ -180,7 +180,7 @@ class Terminal:
 
 
 class MusterTest(unittest.TestCase):
-    """A test with a folder and a MUSTER_HOME of its own; at its end nothing of its jobs may be left running."""
+    """A test with its own folder and MUSTER_HOME. At its end no process of its jobs may be running."""
 
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="muster-test-"))
@@ -200,7 +200,7 @@ class MusterTest(unittest.TestCase):
             wait_until(lambda job=job: not processes_with(f"MUSTER_JOB_ID={job}"), f"nothing of {job} is left", 10)
 
     def mount(self, path, size):
-        """A disk that is soon full."""
+        """Mounts a small file system."""
         if os.geteuid() != 0:
             self.skipTest("needs root to mount a small disk")
         path.mkdir(parents=True)
@@ -243,7 +243,7 @@ class MusterTest(unittest.TestCase):
         return process
 
     def terminal(self, *args, env=None, **kwargs):
-        """muster on a terminal, its standard output perhaps elsewhere; ended at the end of the test."""
+        """Starts muster on a terminal, optionally with its standard output elsewhere; killed at the end of the test."""
         terminal = Terminal(args, self.dir, env or self.env, **kwargs)
         self.addCleanup(terminal.close)
         return terminal
@@ -270,12 +270,12 @@ class MusterTest(unittest.TestCase):
                           f"{job} is {' or '.join(states)}", timeout)
 
     def wait_file(self, name, timeout=60.0):
-        """The text of a file of the test's folder, once it exists and is not empty."""
+        """Waits until a file of the test's folder exists and is not empty, and returns its text."""
         path = self.dir / name
         return wait_until(lambda: path.exists() and path.read_text(), f"{name} is written", timeout)
 
     def log(self, job, task):
-        """What the task has written so far."""
+        """Returns the task's output so far."""
         path = self.home / "jobs" / job / "logs" / f"{task.replace(':', '-')}.log"
         return path.read_bytes() if path.exists() else b""
 

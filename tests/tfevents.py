@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads TensorBoard event files with nothing but the format's description: a check of Muster's own reader.
+"""Reads TensorBoard event files. Written from the format's description alone, to check Muster's own reader.
 
 usage: tfevents.py FILE…      prints one JSON object for each event
 
@@ -50,7 +50,7 @@ def varint(data, offset):
 
 
 def fields(data):
-    """(number, wire type, value) of each field of a message."""
+    """Yields (number, wire type, value) for each field of a message."""
     offset = 0
     while offset < len(data):
         key, offset = varint(data, offset)
@@ -128,7 +128,7 @@ def message(data, known):
 
 
 def events(path):
-    """The events of a file, as dictionaries named like the format's fields; defaults are left out."""
+    """Returns the events of a file as dictionaries with the format's field names, without default values."""
     with open(path, "rb") as file:
         return [message(record, EVENT) for record in records(file.read())]
 

@@ -1,4 +1,4 @@
-"""Reads and writes TFRecord files of tf.train.Example with nothing but the formats' descriptions: a check of Muster's own."""
+"""Reads and writes TFRecord files of tf.train.Example. Written from the formats' descriptions alone, to check Muster's own code."""
 import gzip
 import struct
 import zlib
@@ -15,7 +15,7 @@ def integers(data):
 
 
 def feature(data):
-    """The values of a Feature: bytes, floats or ints."""
+    """Returns the values of a Feature: bytes, floats or ints."""
     for kind, _, content in fields(data):
         values = []
         for number, wire, value in fields(content):
@@ -31,7 +31,7 @@ def feature(data):
 
 
 def example(data):
-    """{name: values} of an Example."""
+    """Returns {name: values} of an Example."""
     result = {}
     for _, _, features in fields(data):
         for _, _, entry in fields(features):
@@ -41,7 +41,7 @@ def example(data):
 
 
 def examples(path):
-    """The Examples of a file, whatever it is compressed with."""
+    """Returns the Examples of a file with any compression."""
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
@@ -64,7 +64,7 @@ def _field(number, content):
 
 
 def encode(features):
-    """The Example of {name: values}; all values of one kind. Numbers are written one by one, not packed."""
+    """Returns the Example of {name: values}; all values of a name have one type. Numbers are not packed."""
     entries = b""
     for name, values in features.items():
         if isinstance(values[0], bytes):

@@ -1,4 +1,4 @@
-"""What the tests of the built-in trainer share: small jobs, their checkpoints, and ways to disturb them."""
+"""Shared by the tests of the built-in trainer: small jobs, their checkpoints, fault injection."""
 import contextlib
 import copy
 import hashlib
@@ -34,7 +34,7 @@ JOB = {
 
 
 def merged(base, changes):
-    """`base` with `changes` put in, maps into maps; None removes."""
+    """Returns `base` with `changes` merged into it recursively; None removes a key."""
     result = copy.deepcopy(base)
     for key, value in changes.items():
         if value is None:
@@ -53,7 +53,7 @@ class TrainTest(MusterTest):
         super().setUp()
 
     def job(self, name, **changes):
-        """A job file; `roles` replaces, everything else is put in."""
+        """Writes a job file; `roles` replaces the default roles, everything else is merged."""
         roles = changes.pop("roles", None)
         spec = merged(JOB, changes)
         spec["name"] = name
@@ -64,12 +64,12 @@ class TrainTest(MusterTest):
         return path
 
     def launch(self, name, **changes):
-        """Starts a job in the background; its id."""
+        """Starts a job in the background and returns its id."""
         said = self.muster("run", "-d", self.job(name, **changes)).stdout
         return re.search(r"Started (\S+) in", said).group(1)
 
     def succeed(self, job, timeout=90):
-        """Waits for the end of a job, which must be a good one in every task."""
+        """Waits for the end of a job, in which every task must have succeeded."""
         shown = self.wait_state(job, "Succeeded", "Failed", "Stopped", timeout=timeout)
         logs = f"{self.events(job)}\n{self.logs(job)}"
         self.assertEqual(shown["state"], "Succeeded", f"{shown.get('reason')}\n{logs}")
@@ -78,13 +78,13 @@ class TrainTest(MusterTest):
         return shown
 
     def train(self, name, **changes):
-        """A job from beginning to good end; its id."""
+        """Runs a job, which must succeed, and returns its id."""
         job = self.launch(name, **changes)
         self.succeed(job)
         return job
 
     def fails(self, name, **changes):
-        """A job that must fail; what the user sees."""
+        """Runs a job, which must fail, and returns its output."""
         result = self.muster("run", self.job(name, **changes), check=False)
         self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
         return result.stdout + result.stderr
@@ -100,7 +100,7 @@ class TrainTest(MusterTest):
         return "\n".join(f"--- {task['task']}\n{self.text(job, task['task'])}" for task in self.show(job)["tasks"])
 
     def wait_step(self, job, step):
-        """Waits until the chief has said that it is at this step, or after it."""
+        """Waits until the chief has logged this step or a later one."""
         def reached():
             return max([0, *map(int, re.findall(r"^step (\d+)/", self.text(job, "chief:0"), re.M))]) >= step
 
@@ -113,7 +113,7 @@ class TrainTest(MusterTest):
         return self.dir / "runs" / name
 
     def checkpoint(self, name, step=None):
-        """The folder of a checkpoint; the newest one's unless the step is said."""
+        """Returns the folder of a checkpoint, by default of the newest one."""
         folders = sorted((self.model_dir(name) / "checkpoints").glob("step-*[0-9]"))
         if step is not None:
             folders = [folder for folder in folders if int(folder.name[5:]) == step]
@@ -126,7 +126,7 @@ class TrainTest(MusterTest):
         return json.loads((self.checkpoint(name) / "state.json").read_text())
 
     def bytes_of(self, name, kinds=("model", "optimizer")):
-        """What the newest checkpoint holds: its step, and the hash of each file of numbers."""
+        """Returns the step of the newest checkpoint and the hash of each of its tensor files."""
         folder = self.checkpoint(name)
         hashes = {}
         for kind in kinds:
@@ -144,7 +144,7 @@ class TrainTest(MusterTest):
         kill(pid)
 
     def freeze(self, job, task):
-        """Stops a task's process for as long as the test likes."""
+        """Suspends a task's process for the duration of the block."""
         pid = self.pids(job)[task]
         self.assertTrue(pid, f"{task} runs")
         os.kill(pid, signal.SIGSTOP)
@@ -152,7 +152,7 @@ class TrainTest(MusterTest):
         return pid
 
     def stutter(self, job, tasks, seed):
-        """Lets tasks pause for random times until the job is over."""
+        """Suspends tasks for random times until the job ends."""
         dice = random.Random(seed)
         pids = self.pids(job)
         while self.show(job)["state"] in ("Starting", "Running"):
@@ -164,7 +164,7 @@ class TrainTest(MusterTest):
                 kill(pid, signal.SIGCONT)
 
     def python_torch(self, program, *args):
-        """Runs a program with Debian's torch; skips where there is none. Its output."""
+        """Runs a program with Debian's torch and returns its output. Skips the test if torch is not installed."""
         find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
         if subprocess.run([PYTHON, "-c", find]).returncode:
             self.skipTest("needs python3-torch")
@@ -174,7 +174,7 @@ class TrainTest(MusterTest):
         return result.stdout
 
     def by_hand(self, env, *args, within=()):
-        """A task of the trainer as a user starts it; ended at the end of the test. `within`: words before the command, such as nsenter's."""
+        """Starts a task of the trainer as a user does; killed at the end of the test. `within`: a command prefix such as nsenter's."""
         output = self.dir / f"by-hand-{time.monotonic_ns()}.log"
         with open(output, "wb") as file:
             process = subprocess.Popen([*within, TRAINER, *args], cwd=self.dir, env=env, stdin=subprocess.DEVNULL,
@@ -198,6 +198,6 @@ class TrainTest(MusterTest):
         return process.output()
 
     def env_of(self, job_file, role, index=0, **more):
-        """The environment that `muster env` prints for a task."""
+        """Returns the environment that `muster env` prints for a task."""
         printed = json.loads(self.muster("env", job_file, role, index, "--format", "json").stdout)
         return {**self.env, **printed, **more}

@@ -1,9 +1,9 @@
-// Vertex AI's CustomJobs and Cloud Logging's entries, as far as the tests need them: a part of gs_server.mjs. What is
-// sent is held to the schema that Google publishes (npm's @google-cloud/aiplatform, when it is installed), and the
-// official clients are the judges of the answers (e2e/vertex_api_test.py).
+// Vertex AI's CustomJobs and Cloud Logging's entries, as far as the tests need them: a part of gs_server.mjs. Requests
+// are validated against Google's published schema (npm's @google-cloud/aiplatform, if it is installed), and the
+// official clients check the responses (e2e/vertex_api_test.py).
 //
-// What becomes of jobs the tests say: POST /test/vertex {"job": ID, "set": {"state": "JOB_STATE_RUNNING", …}} or
-// {"entries": [{"job": ID, "message": …, "task": …, …}]}; GET tells what was created and asked.
+// Tests set the state of jobs: POST /test/vertex {"job": ID, "set": {"state": "JOB_STATE_RUNNING", …}} or
+// {"entries": [{"job": ID, "message": …, "task": …, …}]}; GET returns the created jobs and the requests.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -45,7 +45,7 @@ function schema() {
   return root;
 }
 
-// The forms that JSON has for numbers, as protobuf's mapping prescribes them.
+// The JSON forms of numbers in protobuf's mapping.
 const kIntegers64 = ["int64", "uint64", "sint64", "fixed64", "sfixed64"];
 const kIntegers32 = ["int32", "uint32", "sint32", "fixed32", "sfixed32"];
 
@@ -85,7 +85,7 @@ function checkMessage(type, json, where) {
 
 // ---- jobs
 
-// What custom training has, https://cloud.google.com/vertex-ai/docs/training/configure-compute#machine-types.
+// The machine types of custom training, https://cloud.google.com/vertex-ai/docs/training/configure-compute#machine-types.
 const sizes = (family, counts) => counts.map((count) => `${family}-${count}`);
 const kMachineTypes = new Set([
   ...sizes("e2-standard", [4, 8, 16, 32]), ...sizes("e2-highmem", [2, 4, 8, 16]), ...sizes("e2-highcpu", [16, 32]),
@@ -130,7 +130,7 @@ function create(region, job) {
 function jobOf(number) {
   const job = jobs.get(number);
   if (!job) throw unknown(`customJobs/${number}`);
-  // What was asked to end has ended when it is looked at again.
+  // A job that is being cancelled is cancelled at the next read.
   if (job.state === "JOB_STATE_CANCELLING" && job.looks-- <= 0) finish(job, "JOB_STATE_CANCELLED");
   return job;
 }
@@ -138,7 +138,7 @@ function jobOf(number) {
 const shown = ({ looks, ...job }) => job;
 
 function finish(job, state) {
-  // As if some time had passed: nobody need wait for the last of its output. A test may say otherwise.
+  // Sets the end into the past, so that clients do not wait for late output. A test may override it.
   job.endTime = new Date(Date.now() - 600_000).toISOString();
   job.state = state;
 }
@@ -159,13 +159,13 @@ function list(region, query, options) {
     all = all.filter((job) => (match[3] ? job.state === match[3] : job.labels?.[match[1]] === match[2]));
   }
   const { part, next } = page(all, Number(query.get("pageSize")), query.get("pageToken"), options.jobsPerPage ?? 100);
-  // A project without jobs is answered with an empty object.
+  // The response for a project without jobs is an empty object.
   return { ...(part.length && { customJobs: part.map(shown) }), ...(next && { nextPageToken: next }) };
 }
 
 // ---- logs
 
-// To the nanosecond, so that texts compare as times do.
+// With nanoseconds, so that texts sort like times.
 function exact(timestamp) {
   const [, seconds, fraction = ""] = /^(.*?)(?:\.(\d+))?Z$/.exec(timestamp);
   return `${seconds}.${fraction.padEnd(9, "0")}Z`;
@@ -213,7 +213,7 @@ function addEntry(project, { job, message, task = "workerpool0-0", severity = "I
   });
 }
 
-// ---- which request is which
+// ---- routing
 
 export const isVertex = (path) => /^\/v1\/projects\/|^\/v2\/entries:list$/.test(path);
 
@@ -245,7 +245,7 @@ export function errorOf(error) {
 export const unauthenticated = () => new ApiError(401, "UNAUTHENTICATED",
   "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid credential.");
 
-// What a test says, or asks.
+// Requests of tests.
 export function answerVertexTest(command, options) {
   if (command?.job !== undefined && command.set) {
     const job = jobs.get(command.job) ?? [...jobs.values()].find((other) => other.displayName === command.job);

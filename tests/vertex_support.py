@@ -1,4 +1,4 @@
-"""What tests of jobs on Vertex AI share: a Google in a process of its own (gs_server.mjs), and what they say to it."""
+"""Shared by the tests of jobs on Vertex AI: a server in its own process (gs_server.mjs), and requests to it."""
 import json
 import re
 import subprocess
@@ -31,7 +31,7 @@ COMMANDS = """
 
 class GoogleTest(MusterTest):
     def serve(self, credentials="service_account", **options):
-        """A Google with an account in it, whose variables the commands get from now on."""
+        """Starts the server with an account, and sets its variables for all later commands."""
         options = {"auth": True, "buckets": ["bucket"], **options}
         self.google = GsServer(self, **options)
         self.work = self.dir / "work"
@@ -62,7 +62,7 @@ class GoogleTest(MusterTest):
         return re.search(r"Started (\S+) in", self.train("--bucket", "bucket", *options, text=text).stdout).group(1)
 
     def refuse(self, *options, text=JOB, code=1):
-        """What a run says that does not start."""
+        """Runs a job that must be rejected, and returns its message."""
         result = self.train(*options, text=text, check=False)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stderr
@@ -97,12 +97,12 @@ class GoogleTest(MusterTest):
         return json.loads(self.object(f"muster_{job}/job.json"))["target"]["tries"][-1]
 
     def task_arguments(self, job):
-        """What the CustomJob gives to each container of the job."""
+        """Returns the arguments that the CustomJob passes to each container of the job."""
         created = [made for made in self.vertex()["created"] if made["displayName"] == job][-1]
         return created["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["args"]
 
     def task_process(self, job, pool, index, cluster, **more):
-        """What the container of a replica runs. With Popen's options."""
+        """Runs the command of a replica's container, with options of Popen."""
         spec = {"cluster": cluster, "environment": "cloud", "task": {"type": pool, "index": index}}
         scratch = Path(tempfile.mkdtemp(dir=self.dir))
         folder, nonce, sha256 = more.pop("arguments", None) or self.task_arguments(job)

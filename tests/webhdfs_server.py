@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A WebHDFS cluster for tests, in memory: a namenode and a datanode on two ports, which fail as they are told.
+"""A WebHDFS cluster for tests, in memory: a namenode and a datanode on two ports, with fault injection.
 
 usage: tests/webhdfs_server.py [--token T]
 
@@ -50,7 +50,7 @@ EXCEPTIONS = {  # HTTP status and package
 
 
 class Remote(Exception):
-    """What Java would throw."""
+    """A Java exception."""
 
     def __init__(self, name, message):
         super().__init__(message)
@@ -64,7 +64,7 @@ class Remote(Exception):
 
 
 class Cut(Exception):
-    """The connection ends here."""
+    """Closes the connection."""
 
 
 class Node:
@@ -105,7 +105,7 @@ class Names:
             raise Remote("PathComponentTooLongException", "The maximum path component name limit is exceeded")
 
     def may(self, user, path, what):
-        """`what` is WRITE or READ, of the node itself."""
+        """Checks access to the node itself; `what` is WRITE or READ."""
         node = self.nodes[path]
         digit = int(node.permission[0 if user == node.owner else -1])
         if user != SUPERUSER and not digit & {"WRITE": 2, "READ": 4}[what]:
@@ -137,7 +137,7 @@ class Names:
         return self.need(path).status(suffix, len(self.children(path)))
 
     def listing(self, path, user, after=""):
-        """The statuses of a page, and how many are left."""
+        """Returns the statuses of a page, and the number of remaining ones."""
         node = self.need(path)
         if node.kind == "FILE":
             return [self.status(path)], 0
@@ -180,7 +180,7 @@ class Names:
             self.nodes[target + name[len(source):]] = self.nodes.pop(name)
 
     def rename(self, source, target, user, options):
-        """As FileSystem.rename: false when it will not; into a folder that is there."""
+        """As FileSystem.rename: returns false if it is not possible; moves into an existing folder."""
         if self.find(source) is None or source == "/":
             return False
         if self.find(target) is not None and self.nodes[target].kind == "DIRECTORY":
@@ -194,7 +194,7 @@ class Names:
         return True
 
     def rename2(self, source, target, user, options):
-        """As FileContext.rename: says why not, replaces when asked to."""
+        """As FileContext.rename: raises the reason of a failure; replaces the target on request."""
         self.need(source)
         there = self.find(target)
         if source == target:
@@ -212,7 +212,7 @@ class Names:
         self.move(source, target)
 
     def take_lease(self, path):
-        """Of a file that is to be changed."""
+        """Returns a file that is about to be changed."""
         node = self.need(path)
         if node.kind != "FILE":
             raise Remote("FileNotFoundException", f"Path is not a file: {path}")
@@ -232,7 +232,7 @@ class Cluster:
         self.datanode = Server(self, Datanode)
 
     def fault(self, where, op):
-        """What is to go wrong with this request; {} when nothing."""
+        """Returns the fault to inject into this request, or {}."""
         with self.lock:
             for fault in self.faults:
                 if fault["where"] == where and fault.get("op", op) == op and fault.get("times", 1) > 0:
@@ -253,7 +253,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
 
     def handle_error(self, request, client_address):
-        pass  # a client that went away
+        pass  # the client disconnected
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -330,7 +330,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return method()
 
     def body(self):
-        """The request's body in pieces, as it comes."""
+        """Yields the request's body in pieces, as it arrives."""
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             while size := int(self.rfile.readline().split(b";")[0], 16):
                 yield self.rfile.read(size)
@@ -346,7 +346,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             yield piece
 
     def reply(self, status, body=b"", headers=None):
-        for _ in self.pieces:  # what was not wanted
+        for _ in self.pieces:  # discard the rest
             pass
         kind = "application/octet-stream" if isinstance(body, (bytes, bytearray)) else "application/json"
         if isinstance(body, dict):
@@ -380,7 +380,7 @@ class Namenode(Handler):
             super().route()
 
     def redirect(self, extra=()):
-        """To the datanode; nobody sends it data here."""
+        """Redirects to the datanode: the namenode takes no data."""
         if any(len(piece) for piece in self.pieces):
             raise Remote("IllegalArgumentException", "a body for the namenode")
         port = self.server.cluster.datanode.server_port
@@ -482,7 +482,7 @@ class Datanode(Handler):
     where = "datanode"
 
     def receive(self, node):
-        """The body, kept as it comes; also what came of one that is cut."""
+        """Stores the body as it arrives, including the part before a cut."""
         names = self.server.cluster.names
         left = self.fault.get("bytes", 0) if self.fault.get("kind") == "cut-body" else None
         try:

@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
-#include "job/train_config.h"
+#include "job/format/train_config.h"
 #include "train/torch/job_experiment.h"
 
 int main(int argc, char** argv) {
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
               "`muster run` sets it, and `muster env` prints it");
         }
         MUSTER_ASSIGN_OR_RETURN(const auto train,
-                                muster::ReadTrainConfig(environment.train_config));
+                                muster::job::ReadTrainConfig(environment.train_config));
         return muster::train::ExperimentOf(train, environment.job_name);
       });
 }

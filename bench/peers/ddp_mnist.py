@@ -3,7 +3,7 @@
 
 usage: ddp_mnist.py DATA STEPS PROCESSES
 
-Prints `step N` when step N is done, on rank 0, so that who started it can take the times.
+Prints `step N` when step N is done, on rank 0, so that its parent can measure the times.
 """
 import gzip
 import os

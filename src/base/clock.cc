@@ -4,7 +4,7 @@
 
 #include "absl/time/clock.h"
 
-namespace muster {
+namespace muster::base {
 namespace {
 
 class BootWallClock final : public Clock {
@@ -30,4 +30,4 @@ const Clock& Clock::Real() {
   return *clock;
 }
 
-}  // namespace muster
+}  // namespace muster::base

@@ -3,7 +3,7 @@
 
 #include "absl/time/time.h"
 
-namespace muster {
+namespace muster::base {
 
 // Thread-safe. Now() never goes backwards within a process.
 class Clock {
@@ -28,4 +28,4 @@ class FakeClock final : public Clock {
   absl::Time now_;
 };
 
-}  // namespace muster
+}  // namespace muster::base

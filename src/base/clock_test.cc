@@ -3,7 +3,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::base {
 namespace {
 
 TEST(ClockTest, RealClockIsCloseToTheWallClockAndMonotonic) {
@@ -25,4 +25,4 @@ TEST(ClockTest, FakeClockMovesOnlyOnAdvance) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::base

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
-namespace muster {
+namespace muster::base {
 
 // Thread-safe, except for moves.
 class EventFd {
@@ -39,4 +39,4 @@ class EventFd {
   UniqueFd fd_;
 };
 
-}  // namespace muster
+}  // namespace muster::base

@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 
-namespace muster {
+namespace muster::base {
 
 // Caches a value and fetches a new one shortly before it expires. T has a member `expires` and is
 // equality-comparable. Thread-safe; one thread fetches while the others wait for it.
@@ -48,4 +48,4 @@ class ExpiringCache {
   std::optional<T> cached_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace muster
+}  // namespace muster::base

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace muster {
+namespace muster::base {
 
 // Returns `status` with `context` before its message ("worker:3: …"), the code and the payloads
 // kept.
@@ -21,7 +21,7 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
   return annotated;
 }
 
-}  // namespace muster
+}  // namespace muster::base
 
 #define MUSTER_CONCAT_INNER(a, b) a##b
 #define MUSTER_CONCAT(a, b) MUSTER_CONCAT_INNER(a, b)

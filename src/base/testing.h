@@ -1,7 +1,9 @@
-// Test support: temporary folders, fault injection, waiting.
+// Test support: temporary folders, fault injection, child processes, waiting.
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +14,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::base {
 
 // A private folder, removed with its content at the end of the test.
 class TempDir {
@@ -44,6 +46,15 @@ class NoDescriptors {
   rlimit limit_{};
 };
 
+// Runs `body` in a child process. Returns its exit code, or -1 if a signal ended it.
+inline int InChild(const std::function<int()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 // Waits until `happened` returns true, or returns false after `limit`. The default limit is
 // generous for machines under load.
 inline bool Eventually(const std::function<bool()>& happened,
@@ -56,4 +67,4 @@ inline bool Eventually(const std::function<bool()>& happened,
   return true;
 }
 
-}  // namespace muster
+}  // namespace muster::base

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-namespace muster {
+namespace muster::base {
 
 Variables ProcessVariables() {
   return [](const std::string& name) -> std::string {
@@ -11,4 +11,4 @@ Variables ProcessVariables() {
   };
 }
 
-}  // namespace muster
+}  // namespace muster::base

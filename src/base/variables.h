@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-namespace muster {
+namespace muster::base {
 
 // Returns the value of a variable, or "" if it is not set.
 using Variables = std::function<std::string(const std::string& name)>;
@@ -12,4 +12,4 @@ using Variables = std::function<std::string(const std::string& name)>;
 // Returns the environment of this process.
 Variables ProcessVariables();
 
-}  // namespace muster
+}  // namespace muster::base

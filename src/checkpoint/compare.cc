@@ -9,18 +9,18 @@ namespace {
 
 constexpr size_t kMaxLines = 10;
 
-std::string Describe(const TensorSpec& spec) {
-  return absl::StrCat(ToString(spec.dtype), " ", ToString(spec.shape));
+std::string Describe(const base::TensorSpec& spec) {
+  return absl::StrCat(base::ToString(spec.dtype), " ", base::ToString(spec.shape));
 }
 
 }  // namespace
 
-std::vector<std::string> Differences(const std::vector<TensorSpec>& model,
-                                     const std::vector<TensorSpec>& stored) {
-  std::map<std::string, const TensorSpec*> unexpected;
-  for (const TensorSpec& spec : stored) unexpected[spec.name] = &spec;
+std::vector<std::string> Differences(const std::vector<base::TensorSpec>& model,
+                                     const std::vector<base::TensorSpec>& stored) {
+  std::map<std::string, const base::TensorSpec*> unexpected;
+  for (const base::TensorSpec& spec : stored) unexpected[spec.name] = &spec;
   std::vector<std::string> lines;
-  for (const TensorSpec& spec : model) {
+  for (const base::TensorSpec& spec : model) {
     const auto found = unexpected.find(spec.name);
     if (found == unexpected.end()) {
       lines.push_back(absl::StrCat(spec.name, ": ", Describe(spec), " is not in the checkpoint"));
@@ -32,7 +32,7 @@ std::vector<std::string> Differences(const std::vector<TensorSpec>& model,
     }
     unexpected.erase(found);
   }
-  for (const TensorSpec& spec : stored) {
+  for (const base::TensorSpec& spec : stored) {
     if (!unexpected.contains(spec.name)) continue;
     lines.push_back(absl::StrCat(spec.name, ": ", Describe(spec), " is not in the model"));
   }

@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "checkpoint/format.h"
 
 namespace muster::checkpoint {
@@ -19,17 +19,17 @@ absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return DiskError(errno, path);
+    if (n < 0) return base::DiskError(errno, path);
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::string& name) {
-  const std::string path = JoinPath(folder, name);
+  const std::string path = base::JoinPath(folder, name);
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   OpenedFile file;
-  file.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  file.fd = base::UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.fd.valid()) {
     if (errno == ELOOP) return absl::DataLossError(absl::StrCat(path, ": is a symbolic link"));
     return absl::ErrnoToStatus(errno, path);
@@ -42,8 +42,8 @@ absl::StatusOr<OpenedFile> OpenRegular(const std::string& folder, const std::str
 }
 
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text) {
-  auto json = ParseJson(text, kMaxJsonDepth);
-  if (json.is_discarded() && NestsDeeperThan(text, kMaxJsonDepth)) {
+  auto json = base::ParseJson(text, kMaxJsonDepth);
+  if (json.is_discarded() && base::NestsDeeperThan(text, kMaxJsonDepth)) {
     return absl::DataLossError(absl::StrCat("nests deeper than ", kMaxJsonDepth, " levels"));
   }
   if (json.is_discarded()) return absl::DataLossError("is not valid JSON");
@@ -53,9 +53,9 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text) {
 
 absl::StatusOr<nlohmann::json> ReadJsonObject(const std::string& folder, const std::string& name) {
   MUSTER_ASSIGN_OR_RETURN(const OpenedFile file, OpenRegular(folder, name));
-  const auto text = ReadAll(file.fd.get(), kMaxJsonBytes);
+  const auto text = base::ReadAll(file.fd.get(), kMaxJsonBytes);
   auto json = text.ok() ? ParseJsonObject(*text) : absl::DataLossError(text.status().message());
-  if (!json.ok()) return Annotate(json.status(), JoinPath(folder, name));
+  if (!json.ok()) return base::Annotate(json.status(), base::JoinPath(folder, name));
   return json;
 }
 
@@ -65,14 +65,14 @@ bool Exists(const std::string& path) {
 }
 
 absl::Status Rename(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return DiskError(errno, to);
+  if (::rename(from.c_str(), to.c_str()) != 0) return base::DiskError(errno, to);
   return absl::OkStatus();
 }
 
 absl::Status RemoveFolder(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) {
-    const std::string manifest = JoinPath(path, kManifestFile);
+    const std::string manifest = base::JoinPath(path, kManifestFile);
     if (::unlink(manifest.c_str()) != 0 && errno != ENOENT) {
       return absl::ErrnoToStatus(errno, manifest);
     }

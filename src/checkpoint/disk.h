@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::checkpoint {
@@ -22,7 +22,7 @@ inline absl::Span<const std::byte> AsBytes(absl::string_view text) {
 absl::Status WriteFully(int fd, absl::Span<const std::byte> bytes, absl::string_view path);
 
 struct OpenedFile {
-  UniqueFd fd;
+  base::UniqueFd fd;
   int64_t bytes = 0;
 };
 // Opens a regular file of `folder` for reading. Returns DataLoss for a link, a pipe or the like.

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -23,7 +23,7 @@ bool AllDigits(absl::string_view text) {
 std::string StepFolder(int64_t step) { return absl::StrFormat("step-%09d", step); }
 
 std::string CheckpointPath(const std::string& model_dir, int64_t step) {
-  return JoinPath(JoinPath(model_dir, kFolder), StepFolder(step));
+  return base::JoinPath(base::JoinPath(model_dir, kFolder), StepFolder(step));
 }
 
 std::optional<int64_t> ParseStepFolder(absl::string_view name) {

@@ -6,15 +6,17 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace muster::checkpoint {
 
 inline constexpr char kFormatName[] = "muster-checkpoint";
 inline constexpr int kFormatVersion = 1;
 
-inline constexpr char kFolder[] = "checkpoints";        // in the model dir
-inline constexpr char kTrainerLock[] = ".trainer";      // in the model dir; held while training
-inline constexpr char kStoreLock[] = ".lock";           // in kFolder; held to add or remove
+inline constexpr char kFolder[] = "checkpoints";    // in the model dir
+inline constexpr char kTrainerLock[] = ".trainer";  // in the model dir; held while training
+inline constexpr char kStoreLock[] = ".lock";       // in kFolder; held to add or remove
+inline constexpr absl::Duration kStoreLockTimeout = absl::Seconds(60);
 inline constexpr char kBestFile[] = "best.json";        // in kFolder
 inline constexpr char kPartialSuffix[] = ".partial";    // of a folder being written
 inline constexpr char kReplacedSuffix[] = ".replaced";  // of a folder being replaced

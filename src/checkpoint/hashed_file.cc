@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 
@@ -17,9 +17,9 @@ constexpr size_t kBlock = 512 << 10;
 }  // namespace
 
 absl::StatusOr<HashedFile> HashedFile::Create(const std::string& folder, const std::string& name) {
-  const std::string path = JoinPath(folder, name);
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!fd.valid()) return DiskError(errno, path);
+  const std::string path = base::JoinPath(folder, name);
+  base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd.valid()) return base::DiskError(errno, path);
   return HashedFile(std::move(fd), path, name);
 }
 
@@ -54,7 +54,7 @@ absl::Status HashedFile::Finish() {
 }
 
 absl::Status HashedFile::Sync() {
-  if (::fsync(fd_.get()) != 0) return DiskError(errno, path_);
+  if (::fsync(fd_.get()) != 0) return base::DiskError(errno, path_);
   return absl::OkStatus();
 }
 

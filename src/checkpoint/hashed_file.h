@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/digest.h"
-#include "base/unique_fd.h"
+#include "base/bytes/digest.h"
+#include "base/files/unique_fd.h"
 
 namespace muster::checkpoint {
 
@@ -34,14 +34,14 @@ class HashedFile {
   const std::string& sha256() const { return digest_; }
 
  private:
-  HashedFile(UniqueFd fd, std::string path, std::string name)
+  HashedFile(base::UniqueFd fd, std::string path, std::string name)
       : fd_(std::move(fd)), path_(std::move(path)), name_(std::move(name)) {}
   absl::Status Put(absl::Span<const std::byte> block);
 
-  UniqueFd fd_;
+  base::UniqueFd fd_;
   std::string path_;
   std::string name_;
-  Sha256 hash_;
+  base::Sha256 hash_;
   std::string digest_;
   std::vector<std::byte> buffer_;
   int64_t bytes_ = 0;

@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
@@ -138,7 +138,8 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& folder) {
   }
   if (!json.ok()) return json.status();
   auto manifest = FromJson(*json);
-  if (!manifest.ok()) return Annotate(manifest.status(), JoinPath(folder, kManifestFile));
+  if (!manifest.ok())
+    return base::Annotate(manifest.status(), base::JoinPath(folder, kManifestFile));
   const auto step = ParseStepFolder(std::filesystem::path(folder).filename().string());
   if (step.has_value() && *step != manifest->step) {
     return absl::DataLossError(
@@ -152,7 +153,7 @@ absl::Status CheckSizes(const std::string& folder, const Manifest& manifest) {
     const auto file = OpenRegular(folder, expected.name);
     if (!file.ok()) return absl::DataLossError(file.status().message());
     if (file->bytes != expected.bytes) {
-      return absl::DataLossError(absl::StrCat(JoinPath(folder, expected.name), ": has ",
+      return absl::DataLossError(absl::StrCat(base::JoinPath(folder, expected.name), ": has ",
                                               file->bytes, " bytes instead of ", expected.bytes));
     }
   }

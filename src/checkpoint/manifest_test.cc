@@ -18,7 +18,7 @@ Manifest Some() {
           .files = {{.name = "state.json", .bytes = 3, .sha256 = std::string(64, 'a')}}};
 }
 
-TEST(ManifestTest, ReadsBackWhatItWrote) {
+TEST(ManifestTest, RoundTrips) {
   const auto again = ParseManifest(ToJson(Some()));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->step, 500);
@@ -30,7 +30,7 @@ TEST(ManifestTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(again->bytes(), 3);
 }
 
-TEST(ManifestTest, RefusesWhatIsNoManifest) {
+TEST(ManifestTest, RejectsMalformedManifests) {
   const std::string good = ToJson(Some());
   const std::string digest(64, 'a');
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
@@ -59,7 +59,7 @@ TEST(ManifestTest, RefusesWhatIsNoManifest) {
   EXPECT_TRUE(absl::IsDataLoss(ParseManifest("").status()));
 }
 
-TEST(ManifestTest, RefusesAFileTwiceAndSizesThatOverflow) {
+TEST(ManifestTest, RejectsDuplicateFilesAndOverflowingSizes) {
   Manifest manifest = Some();
   manifest.files.push_back(manifest.files[0]);
   EXPECT_THAT(std::string(ParseManifest(ToJson(manifest)).status().message()),

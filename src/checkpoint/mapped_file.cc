@@ -11,8 +11,8 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   const std::filesystem::path parts(path);
   MUSTER_ASSIGN_OR_RETURN(const OpenedFile file,
                           OpenRegular(parts.parent_path().string(), parts.filename().string()));
-  auto mapping = Mapping::Of(file.fd.get(), file.bytes);
-  if (!mapping.ok()) return Annotate(mapping.status(), path);
+  auto mapping = base::Mapping::Of(file.fd.get(), file.bytes);
+  if (!mapping.ok()) return base::Annotate(mapping.status(), path);
   return MappedFile(*std::move(mapping));
 }
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/mapping.h"
+#include "base/files/mapping.h"
 
 namespace muster::checkpoint {
 
@@ -22,8 +22,8 @@ class MappedFile {
   }
 
  private:
-  explicit MappedFile(Mapping mapping) : mapping_(std::move(mapping)) {}
-  Mapping mapping_;
+  explicit MappedFile(base::Mapping mapping) : mapping_(std::move(mapping)) {}
+  base::Mapping mapping_;
 };
 
 }  // namespace muster::checkpoint

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
@@ -66,15 +66,15 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& folder, bool veri
 
 absl::Status Checkpoint::MapShards(absl::string_view kind, Tensors& tensors) {
   const auto names = ShardsOf(manifest_, kind);
-  if (!names.ok()) return Annotate(names.status(), folder_);
+  if (!names.ok()) return base::Annotate(names.status(), folder_);
   for (const std::string& name : *names) {
-    MUSTER_RETURN_IF_ERROR(Annotate(MapShard(name, tensors), JoinPath(folder_, name)));
+    MUSTER_RETURN_IF_ERROR(base::Annotate(MapShard(name, tensors), base::JoinPath(folder_, name)));
   }
   return absl::OkStatus();
 }
 
 absl::Status Checkpoint::MapShard(const std::string& name, Tensors& tensors) {
-  auto file = MappedFile::Open(JoinPath(folder_, name));
+  auto file = MappedFile::Open(base::JoinPath(folder_, name));
   if (!file.ok()) return Damaged(file.status());
   const absl::Span<const std::byte> bytes = file->bytes();
   files_.push_back(*std::move(file));
@@ -97,7 +97,7 @@ absl::Status Checkpoint::MapShard(const std::string& name, Tensors& tensors) {
 
 // Other tools read weights through the index, so it must agree with the files.
 absl::Status Checkpoint::CheckIndex() const {
-  const std::string path = JoinPath(folder_, kIndexFile);
+  const std::string path = base::JoinPath(folder_, kIndexFile);
   const auto listed = std::any_of(manifest_.files.begin(), manifest_.files.end(),
                                   [](const ManifestFile& file) { return file.name == kIndexFile; });
   if (!listed) return absl::DataLossError(absl::StrCat(path, ": is not in the manifest"));
@@ -113,7 +113,7 @@ absl::Status Checkpoint::CheckIndex() const {
     if (found == weights_.stored.end() || !file.is_string() ||
         file.get_ref<const std::string&>() != found->second.file) {
       return absl::DataLossError(
-          absl::StrCat(path, ": its weight_map is wrong about '", name, "'"));
+          absl::StrCat(path, ": its weight_map has a wrong entry for '", name, "'"));
     }
   }
   return absl::OkStatus();

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/dtype.h"
+#include "base/bytes/dtype.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/mapped_file.h"
 #include "nlohmann/json.hpp"
@@ -34,8 +34,8 @@ class Checkpoint {
   const nlohmann::json& state() const { return state_; }
 
   // In the order of the files: that of the writer, grouped by element size.
-  const std::vector<TensorSpec>& weights() const { return weights_.specs; }
-  const std::vector<TensorSpec>& slots() const { return slots_.specs; }
+  const std::vector<base::TensorSpec>& weights() const { return weights_.specs; }
+  const std::vector<base::TensorSpec>& slots() const { return slots_.specs; }
   // Return NotFound for an unknown name.
   absl::StatusOr<absl::Span<const std::byte>> Weight(absl::string_view name) const;
   absl::StatusOr<absl::Span<const std::byte>> Slot(absl::string_view name) const;
@@ -49,7 +49,7 @@ class Checkpoint {
     std::string file;
   };
   struct Tensors {
-    std::vector<TensorSpec> specs;
+    std::vector<base::TensorSpec> specs;
     std::map<std::string, Stored, std::less<>> stored;
   };
 

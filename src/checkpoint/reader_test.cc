@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_replace.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/testing.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/testing.h"
@@ -21,7 +21,7 @@ class ReaderTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(SaveStep(dir_.path(), 5).ok()); }
 
-  std::string Path(const std::string& name) const { return JoinPath(folder_, name); }
+  std::string Path(const std::string& name) const { return base::JoinPath(folder_, name); }
 
   // Replaces a file and updates its hash in the manifest.
   void Forge(const std::string& name, const std::string& content) {
@@ -31,7 +31,7 @@ class ReaderTest : public ::testing::Test {
     for (ManifestFile& file : manifest->files) {
       if (file.name != name) continue;
       file.bytes = static_cast<int64_t>(content.size());
-      file.sha256 = Sha256Hex(content);
+      file.sha256 = base::Sha256Hex(content);
     }
     Spill(Path(kManifestFile), ToJson(*manifest));
   }
@@ -42,12 +42,12 @@ class ReaderTest : public ::testing::Test {
     EXPECT_THAT(std::string(opened.status().message()), HasSubstr(words));
   }
 
-  TempDir dir_;
+  base::TempDir dir_;
   const std::string folder_ = CheckpointPath(dir_.path(), 5);
   const std::string shard_ = "model-00001-of-00004.safetensors";
 };
 
-TEST_F(ReaderTest, AFlippedByteInAnyFileIsFound) {
+TEST_F(ReaderTest, DetectsAFlippedByteInAnyFile) {
   const auto manifest = ReadManifest(folder_);
   ASSERT_TRUE(manifest.ok());
   for (const ManifestFile& file : manifest->files) {
@@ -58,7 +58,7 @@ TEST_F(ReaderTest, AFlippedByteInAnyFileIsFound) {
   EXPECT_TRUE(Checkpoint::Open(folder_).ok());
 }
 
-TEST_F(ReaderTest, AnAbsentOrShortFileIsFoundWithoutHashing) {
+TEST_F(ReaderTest, DetectsAMissingOrShortFileWithoutHashing) {
   const std::string content = Slurp(Path(shard_));
   Spill(Path(shard_), content.substr(0, content.size() - 1));
   EXPECT_THAT(std::string(Checkpoint::Open(folder_, /*verify=*/false).status().message()),
@@ -85,7 +85,7 @@ TEST_F(ReaderTest, LinksAndPipesAreNotFollowed) {
   ExpectDamaged("symbolic link");
 }
 
-TEST_F(ReaderTest, AManifestOfAnotherStepIsRefused) {
+TEST_F(ReaderTest, AManifestOfAnotherStepIsRejected) {
   std::filesystem::rename(folder_, CheckpointPath(dir_.path(), 6));
   EXPECT_TRUE(absl::IsDataLoss(Checkpoint::Open(CheckpointPath(dir_.path(), 6)).status()));
   // A folder whose name is not that of a step is accepted.
@@ -93,12 +93,12 @@ TEST_F(ReaderTest, AManifestOfAnotherStepIsRefused) {
   EXPECT_TRUE(Checkpoint::Open(dir_.path() + "/mine").ok());
 }
 
-TEST_F(ReaderTest, ForgedContentIsRefused) {
+TEST_F(ReaderTest, ForgedContentIsRejected) {
   const std::string index = Slurp(Path(kIndexFile));
   Forge(kIndexFile, absl::StrReplaceAll(index, {{shard_, "../../secret.safetensors"}}));
-  ExpectDamaged("weight_map is wrong");
+  ExpectDamaged("weight_map has a wrong entry");
   Forge(kIndexFile, absl::StrReplaceAll(index, {{"fc.weight", "fc.other"}}));
-  ExpectDamaged("weight_map is wrong");
+  ExpectDamaged("weight_map has a wrong entry");
   Forge(kIndexFile, "{}");
   ExpectDamaged("weight_map");
   Forge(kIndexFile, index);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
@@ -92,14 +92,14 @@ absl::StatusOr<Manifest> RemoteStore::ReadManifest(int64_t step) {
   const Url url = FolderOf(step).Child(kManifestFile);
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadText(url));
   auto manifest = ParseManifest(text);
-  if (!manifest.ok()) return Annotate(manifest.status(), url.ToString());
+  if (!manifest.ok()) return base::Annotate(manifest.status(), url.ToString());
   return manifest;
 }
 
 absl::StatusOr<nlohmann::json> RemoteStore::ReadObject(const Url& url) {
   MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadText(url));
   auto object = ParseJsonObject(text);
-  if (!object.ok()) return Annotate(object.status(), url.ToString());
+  if (!object.ok()) return base::Annotate(object.status(), url.ToString());
   return object;
 }
 
@@ -116,7 +116,7 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
   for (const std::string& old : {folder, partial}) {
     if (Exists(old)) MUSTER_RETURN_IF_ERROR(RemoveFolder(old));
   }
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(partial, 0755));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(partial, 0755));
   std::vector<CopyPair> pairs;
   for (const ManifestFile& file : manifest.files) {
     if (!IsPlainFileName(file.name)) {
@@ -124,7 +124,7 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
                                               file.name, "', which is not a plain file name"));
     }
     pairs.push_back({{.url = FolderOf(step).Child(file.name), .bytes = file.bytes},
-                     LocalUrl(JoinPath(partial, file.name))});
+                     LocalUrl(base::JoinPath(partial, file.name))});
   }
   const absl::Status copied = CopyFiles(storage_, pairs);
   // A file that the manifest lists but that does not exist is damage, not absence.
@@ -136,7 +136,8 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
         damaged.front().code(),
         absl::StrReplaceAll(damaged.front().message(), {{partial, FolderOf(step).ToString()}}));
   }
-  MUSTER_RETURN_IF_ERROR(ReplaceFile(JoinPath(partial, kManifestFile), ToJson(manifest)));
+  MUSTER_RETURN_IF_ERROR(
+      base::ReplaceFile(base::JoinPath(partial, kManifestFile), ToJson(manifest)));
   return Rename(partial, folder);
 }
 
@@ -150,8 +151,8 @@ absl::Status RemoteStore::Send(const std::string& folder) {
   MUSTER_RETURN_IF_ERROR(there->Delete(to.Child(kManifestFile)));
   std::vector<CopyPair> pairs;
   for (const ManifestFile& file : manifest.files) {
-    pairs.push_back(
-        {{.url = LocalUrl(JoinPath(folder, file.name)), .bytes = file.bytes}, to.Child(file.name)});
+    pairs.push_back({{.url = LocalUrl(base::JoinPath(folder, file.name)), .bytes = file.bytes},
+                     to.Child(file.name)});
   }
   MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, pairs));
   return WriteWhole(*there, to.Child(kManifestFile), ToJson(manifest));
@@ -174,7 +175,7 @@ Url RemoteStore::BestUrl() const { return model_dir_.Child(kFolder).Child(kBestF
 absl::StatusOr<Best> RemoteStore::ReadBest() {
   MUSTER_ASSIGN_OR_RETURN(const nlohmann::json record, ReadObject(BestUrl()));
   auto best = BestOf(record);
-  if (!best.ok()) return Annotate(best.status(), BestUrl().ToString());
+  if (!best.ok()) return base::Annotate(best.status(), BestUrl().ToString());
   return best;
 }
 
@@ -182,8 +183,8 @@ absl::Status RemoteStore::Retain(int keep) {
   MUSTER_RETURN_IF_ERROR(CheckKeep(keep));
   MUSTER_ASSIGN_OR_RETURN(const Found found, Scan());
   const std::vector<int64_t>& steps = found.complete;
-  // One job writes, in the order of steps: a partial checkpoint before the newest complete one has
-  // no writer any more.
+  // One job writes, in the order of steps: a partial checkpoint before the newest complete one no
+  // longer has a writer.
   for (const int64_t step : found.partial) {
     if (!steps.empty() && step < steps.back()) MUSTER_RETURN_IF_ERROR(Remove(step));
   }
@@ -211,7 +212,7 @@ absl::Status RemoteStore::Move(int64_t step, const Url& to) {
   return Remove(step);
 }
 
-absl::StatusOr<Url> RemoteStore::FreeAside() {
+absl::StatusOr<Url> RemoteStore::UnusedSupersededFolder() {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, files());
   for (int n = 1;; ++n) {
     Url aside = model_dir_.Child(absl::StrCat(kSupersededPrefix, n));
@@ -228,7 +229,7 @@ absl::StatusOr<std::string> RemoteStore::MoveAside(int64_t after_step,
   const auto best = ReadBest();
   const bool best_goes = best.ok() && best->step > after_step;
   if (steps.empty() && !best_goes && others.empty()) return "";
-  MUSTER_ASSIGN_OR_RETURN(const Url aside, FreeAside());
+  MUSTER_ASSIGN_OR_RETURN(const Url aside, UnusedSupersededFolder());
   if (best_goes) {
     MUSTER_ASSIGN_OR_RETURN(const FileInfo record, there->Stat(BestUrl()));
     MUSTER_RETURN_IF_ERROR(CopyFiles(storage_, {{record, aside.Child(kBestFile)}}));

@@ -56,7 +56,7 @@ class RemoteStore {
   absl::StatusOr<nlohmann::json> ReadObject(const storage::Url& url);
   absl::StatusOr<storage::FileSystem*> files() { return storage_.For(model_dir_); }
   absl::Status Remove(int64_t step);
-  absl::StatusOr<storage::Url> FreeAside();
+  absl::StatusOr<storage::Url> UnusedSupersededFolder();
   absl::StatusOr<std::string> MoveAside(int64_t after_step,
                                         const std::vector<storage::FileInfo>& others);
   absl::Status Move(int64_t step, const storage::Url& to);

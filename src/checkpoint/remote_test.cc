@@ -41,14 +41,14 @@ class RemoteTest : public testing::Test {
     return remote_.Child(absl::StrCat("checkpoints/", StepFolder(step), "/", name));
   }
 
-  TempDir here_, there_;
+  base::TempDir here_, there_;
   storage::Storage storage_;
   const Url remote_;
   storage::FileSystem& files_;
   RemoteStore store_;
 };
 
-TEST_F(RemoteTest, GoesAndComesBackWhole) {
+TEST_F(RemoteTest, UploadsAndDownloads) {
   EXPECT_THAT(Steps(), IsEmpty());
   SendSteps({3, 20});
   EXPECT_THAT(Steps(), ElementsAre(3, 20));
@@ -57,21 +57,21 @@ TEST_F(RemoteTest, GoesAndComesBackWhole) {
   ASSERT_TRUE(store_.Fetch(20, there_.path()).ok());
   const auto opened = Checkpoint::Open(CheckpointPath(there_.path(), 20));
   ASSERT_TRUE(opened.ok()) << opened.status();
-  for (const TensorSpec& spec : SomeWeights()) {
+  for (const base::TensorSpec& spec : SomeWeights()) {
     const auto bytes = *opened->Weight(spec.name);
     EXPECT_EQ(Bytes(bytes.begin(), bytes.end()), BytesOf(spec, 20)) << spec.name;
   }
-  EXPECT_TRUE(store_.Fetch(20, there_.path()).ok()) << "it is there";
+  EXPECT_TRUE(store_.Fetch(20, there_.path()).ok()) << "already fetched";
   EXPECT_TRUE(absl::IsNotFound(store_.Fetch(4, there_.path())));
 }
 
-TEST_F(RemoteTest, WithoutItsManifestItIsNotThere) {
+TEST_F(RemoteTest, ACheckpointWithoutAManifestIsNotFound) {
   SendSteps({3, 20});
   ASSERT_TRUE(files_.Delete(FileOf(20, kManifestFile)).ok());
   EXPECT_THAT(Steps(), ElementsAre(3));
 }
 
-TEST_F(RemoteTest, DamageIsFoundBeforeItIsSeen) {
+TEST_F(RemoteTest, DamageIsDetectedBeforeTheCheckpointIsVisible) {
   SendSteps({3});
   const auto info = files_.List(remote_, storage::Depth::kAll);
   std::string damaged;
@@ -89,7 +89,7 @@ TEST_F(RemoteTest, DamageIsFoundBeforeItIsSeen) {
               absl::StatusCode::kNotFound);
 }
 
-TEST_F(RemoteTest, AManifestThatPointsOutsideIsRefused) {
+TEST_F(RemoteTest, AManifestThatPointsOutsideIsRejected) {
   SendSteps({3});
   Manifest manifest = *store_.ReadManifest(3);
   manifest.files[0].name = "../../../outside";
@@ -97,7 +97,7 @@ TEST_F(RemoteTest, AManifestThatPointsOutsideIsRefused) {
   EXPECT_TRUE(absl::IsDataLoss(store_.Fetch(3, there_.path())));
 }
 
-TEST_F(RemoteTest, TheSameStepAgainReplacesIt) {
+TEST_F(RemoteTest, UploadingAStepAgainReplacesIt) {
   SendSteps({3});
   std::filesystem::remove_all(CheckpointPath(here_.path(), 3));
   ASSERT_TRUE(Save(here_.path(), {.step = 3, .model_name = "other", .final = true}).ok());
@@ -117,13 +117,13 @@ TEST_F(RemoteTest, TheNewestAndTheBestAreKept) {
   }
 }
 
-TEST_F(RemoteTest, AFileThatIsMissingIsDamage) {
+TEST_F(RemoteTest, AMissingFileIsDamage) {
   SendSteps({3});
   ASSERT_TRUE(files_.Delete(FileOf(3, kStateFile)).ok());
   EXPECT_TRUE(absl::IsDataLoss(store_.Fetch(3, there_.path())));
 }
 
-TEST_F(RemoteTest, WhatDeadWritersLeftIsRemoved) {
+TEST_F(RemoteTest, LeftoversOfDeadWritersAreRemoved) {
   SendSteps({3, 9});
   ASSERT_TRUE(WriteWhole(files_, FileOf(5, "model-00001-of-00001.safetensors"), "half").ok());
   ASSERT_TRUE(WriteWhole(files_, FileOf(12, "model-00001-of-00001.safetensors"), "new").ok());
@@ -133,7 +133,7 @@ TEST_F(RemoteTest, WhatDeadWritersLeftIsRemoved) {
   EXPECT_FALSE(files_.Stat(FileOf(5, "model-00001-of-00001.safetensors")).ok());
 }
 
-TEST_F(RemoteTest, WhatCameLaterIsSetAside) {
+TEST_F(RemoteTest, LaterCheckpointsAreSetAside) {
   SendSteps({1, 2, 3});
   WriteBestStep(3);
   ASSERT_TRUE(store_.SetAside(1).ok());

@@ -20,12 +20,12 @@ TEST(RetentionTest, DeletesNothingWhileThereAreFewEnough) {
   EXPECT_EQ(StepsToDelete({1, 2}, {}, 3, {}), Steps{});
 }
 
-TEST(RetentionTest, ThePinnedStepsStayAndDoNotCount) {
+TEST(RetentionTest, PinnedStepsAreKeptAndDoNotCount) {
   EXPECT_EQ(StepsToDelete({1, 2, 3, 4}, {}, 2, {1}), (Steps{2}));
   EXPECT_EQ(StepsToDelete({1, 2, 3}, {}, 1, {2, 9}), (Steps{1}));
 }
 
-TEST(RetentionTest, ADamagedCheckpointDoesNotCountAndGoesWhenItIsOld) {
+TEST(RetentionTest, ADamagedCheckpointDoesNotCountAndExpires) {
   EXPECT_EQ(StepsToDelete({1, 3}, {4}, 2, {}), Steps{});
   EXPECT_EQ(StepsToDelete({2, 3}, {1, 4}, 2, {}), (Steps{1}));
   EXPECT_EQ(StepsToDelete({}, {1, 2, 3}, 1, {}), Steps{});

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "base/dtype.h"
+#include "base/bytes/dtype.h"
 #include "storage/file_system.h"
 
 namespace muster::checkpoint {
@@ -24,7 +24,7 @@ using Metadata = std::map<std::string, std::string>;
 Metadata TorchMetadata();
 
 struct Placed {
-  TensorSpec spec;
+  base::TensorSpec spec;
   int64_t begin = 0;  // offset of its bytes from data_start
 };
 
@@ -36,7 +36,7 @@ struct SafetensorsHeader {
 
 // Returns the size of a tensor in bytes, or nullopt if a dimension is negative or the product
 // exceeds 63 bits.
-std::optional<int64_t> CheckedBytes(const TensorSpec& spec);
+std::optional<int64_t> CheckedBytes(const base::TensorSpec& spec);
 
 // Parses the header of a file of `file_bytes` bytes. `beginning` contains at least the header.
 // Returns DataLoss unless all lengths, offsets, shapes, types, names and text are valid.
@@ -47,12 +47,13 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(const std::string& path);
 
 // Returns everything that precedes the bytes of `specs`, which must follow in this order. Returns
 // InvalidArgument for names that are duplicate or not UTF-8, and for impossible shapes.
-absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
+absl::StatusOr<std::string> WriteHeader(absl::Span<const base::TensorSpec> specs,
                                         const Metadata& metadata);
 
 // Writes a file to `location`, a path or a URL, atomically; `bytes[i]` belongs to `specs[i]`.
 // Orders tensors by descending element size, so that each is aligned to its elements.
-absl::Status WriteSafetensors(const std::string& location, const std::vector<TensorSpec>& specs,
+absl::Status WriteSafetensors(const std::string& location,
+                              const std::vector<base::TensorSpec>& specs,
                               const std::vector<absl::Span<const std::byte>>& bytes,
                               const Metadata& metadata,
                               storage::IfExists if_exists = storage::IfExists::kReplace);

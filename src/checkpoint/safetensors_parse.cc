@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
@@ -38,7 +38,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
   bool start_object(std::size_t) override {
     if (state_ == State::kStart) return Go(State::kTop);
-    if (state_ != State::kTop) return Fail("an object where a value belongs");
+    if (state_ != State::kTop) return Fail("unexpected object");
     if (name_ == kMetadataKey) return Go(State::kMetadata);
     tensors.push_back({.placed = {.spec = {.name = name_}}});
     fields_.clear();
@@ -48,11 +48,11 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool key(string_t& text) override {
     if (state_ == State::kTop) {
       name_ = text;
-      return names_.insert(text).second || Fail("a second entry of that name");
+      return names_.insert(text).second || Fail("duplicate entry");
     }
     field_ = text;
     if (state_ == State::kMetadata) {
-      return !metadata.contains(text) || Fail("a key twice in the metadata");
+      return !metadata.contains(text) || Fail("duplicate key in the metadata");
     }
     return fields_.insert(text).second || Fail(absl::StrCat("'", text, "' twice"));
   }
@@ -67,13 +67,13 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     numbers_.clear();
     if (state_ == State::kTensor && field_ == "shape") return Go(State::kShape);
     if (state_ == State::kTensor && field_ == "data_offsets") return Go(State::kOffsets);
-    return Fail("a list where none belongs");
+    return Fail("unexpected list");
   }
 
   bool end_array() override {
     if (state_ == State::kShape) tensors.back().placed.spec.shape = numbers_;
     if (state_ == State::kOffsets) {
-      if (numbers_.size() != 2) return Fail("data_offsets are two numbers");
+      if (numbers_.size() != 2) return Fail("data_offsets must be two numbers");
       tensors.back().placed.begin = numbers_[0];
       tensors.back().end = numbers_[1];
     }
@@ -85,8 +85,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       metadata[field_] = text;
       return true;
     }
-    if (state_ != State::kTensor || field_ != "dtype") return Fail("text where none belongs");
-    const auto dtype = ParseDType(text);
+    if (state_ != State::kTensor || field_ != "dtype") return Fail("unexpected text");
+    const auto dtype = base::ParseDType(text);
     if (!dtype.has_value()) return Fail(absl::StrCat("unknown dtype '", text, "'"));
     tensors.back().placed.spec.dtype = *dtype;
     return true;
@@ -94,7 +94,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::kShape && state_ != State::kOffsets) {
-      return Fail("a number where none belongs");
+      return Fail("unexpected number");
     }
     if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return Fail(absl::StrCat(value, " is too large"));
@@ -107,8 +107,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t, const string_t&) override {
     return Fail("a number that is not whole, or too large");
   }
-  bool null() override { return Fail("null"); }
-  bool boolean(bool) override { return Fail("true or false"); }
+  bool null() override { return Fail("unexpected null"); }
+  bool boolean(bool) override { return Fail("unexpected boolean"); }
   bool binary(binary_t&) override { return Fail("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
     if (error.empty()) error = absl::StrCat("the header is not valid JSON at byte ", position);
@@ -212,7 +212,7 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(const std::string& path) {
   auto header = ParseHeader(
       absl::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()),
       static_cast<int64_t>(file.bytes().size()));
-  if (!header.ok()) return Annotate(header.status(), path);
+  if (!header.ok()) return base::Annotate(header.status(), path);
   return header;
 }
 

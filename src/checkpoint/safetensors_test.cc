@@ -37,12 +37,12 @@ std::string Tensor(const std::string& dtype, const std::string& shape, const std
 }
 
 TEST(SafetensorsTest, HeaderReadsBackAndIsAligned) {
-  const std::vector<TensorSpec> specs = SomeWeights();
+  const std::vector<base::TensorSpec> specs = SomeWeights();
   const auto header = WriteHeader(specs, {{"format", "pt"}});
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->size() % 8, 0u);
   int64_t bytes = 0;
-  for (const TensorSpec& spec : specs) bytes += spec.bytes();
+  for (const base::TensorSpec& spec : specs) bytes += spec.bytes();
   const auto parsed = ParseHeader(*header, static_cast<int64_t>(header->size()) + bytes);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->data_start, static_cast<int64_t>(header->size()));
@@ -56,19 +56,20 @@ TEST(SafetensorsTest, HeaderReadsBackAndIsAligned) {
   }
 }
 
-TEST(SafetensorsTest, ReadsWhatOthersWrite) {
+TEST(SafetensorsTest, ReadsFilesOfOtherTools) {
   // The entries in any order, a scalar, padding, names with escapes.
   const auto header = Parse(R"({"b":{"data_offsets":[4,12],"shape":[],"dtype":"I64"},)"
                             R"("a\u00e9\n":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]}}   )",
                             12);
   ASSERT_TRUE(header.ok()) << header.status();
   ASSERT_EQ(header->tensors.size(), 2u);
-  EXPECT_EQ(header->tensors[0].spec, (TensorSpec{"a\xc3\xa9\n", DType::kFloat16, {2, 1}}));
-  EXPECT_EQ(header->tensors[1].spec, (TensorSpec{"b", DType::kInt64, {}}));
+  EXPECT_EQ(header->tensors[0].spec,
+            (base::TensorSpec{"a\xc3\xa9\n", base::DType::kFloat16, {2, 1}}));
+  EXPECT_EQ(header->tensors[1].spec, (base::TensorSpec{"b", base::DType::kInt64, {}}));
   EXPECT_TRUE(Parse("{}", 0).ok());
 }
 
-TEST(SafetensorsTest, RefusesDamagedLengths) {
+TEST(SafetensorsTest, RejectsDamagedLengths) {
   EXPECT_TRUE(absl::IsDataLoss(ParseHeader("", 0).status()));
   EXPECT_TRUE(absl::IsDataLoss(ParseHeader("1234567", 7).status()));
   for (const unsigned char last : {0x00, 0x01, 0x7f, 0xff}) {
@@ -84,7 +85,7 @@ TEST(SafetensorsTest, RefusesDamagedLengths) {
   EXPECT_TRUE(absl::IsDataLoss(ParseHeader(huge, int64_t{1} << 40).status()));
 }
 
-TEST(SafetensorsTest, RefusesHeadersOfAnotherForm) {
+TEST(SafetensorsTest, RejectsMalformedHeaders) {
   const std::string w = R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   const std::vector<std::string> wrong = {
       std::string("[]"),
@@ -116,7 +117,7 @@ TEST(SafetensorsTest, RefusesHeadersOfAnotherForm) {
   }
 }
 
-TEST(SafetensorsTest, RefusesTensorsThatCannotBe) {
+TEST(SafetensorsTest, RejectsImpossibleTensors) {
   const std::string max = "9223372036854775807";
   const std::vector<std::string> wrong = {
       Tensor("F8", "[1]", "[0,4]"),
@@ -156,25 +157,25 @@ TEST(SafetensorsTest, EveryByteBelongsToOneTensor) {
   EXPECT_FALSE(Parse(two("[0,4]", "[4,8]"), 9).ok());
 }
 
-TEST(SafetensorsTest, WritingRefusesWhatCouldNotBeRead) {
-  const TensorSpec w{"w", DType::kFloat32, {1}};
-  for (const auto& specs : std::vector<std::vector<TensorSpec>>{
+TEST(SafetensorsTest, WritingRejectsUnreadableContent) {
+  const base::TensorSpec w{"w", base::DType::kFloat32, {1}};
+  for (const auto& specs : std::vector<std::vector<base::TensorSpec>>{
            {w, w},
-           {{"__metadata__", DType::kFloat32, {1}}},
-           {{"\xff", DType::kFloat32, {1}}},
-           {{"w", DType::kFloat32, {-1}}},
-           {{"w", DType::kFloat32, {int64_t{1} << 40, int64_t{1} << 40}}},
-           {{"v", DType::kUint8, {INT64_MAX}}, w}}) {
+           {{"__metadata__", base::DType::kFloat32, {1}}},
+           {{"\xff", base::DType::kFloat32, {1}}},
+           {{"w", base::DType::kFloat32, {-1}}},
+           {{"w", base::DType::kFloat32, {int64_t{1} << 40, int64_t{1} << 40}}},
+           {{"v", base::DType::kUint8, {INT64_MAX}}, w}}) {
     EXPECT_TRUE(absl::IsInvalidArgument(WriteHeader(specs, {}).status())) << specs[0].name;
   }
 }
 
 TEST(SafetensorsTest, AWholeFileIsAlignedAndReadsBack) {
-  const TempDir dir;
+  const base::TempDir dir;
   const std::string path = dir.path() + "/all.safetensors";
   std::vector<Bytes> content;
   std::vector<absl::Span<const std::byte>> spans;
-  for (const TensorSpec& spec : SomeWeights()) content.push_back(BytesOf(spec));
+  for (const base::TensorSpec& spec : SomeWeights()) content.push_back(BytesOf(spec));
   for (const Bytes& bytes : content) spans.emplace_back(bytes);
   ASSERT_TRUE(WriteSafetensors(path, SomeWeights(), spans, TorchMetadata()).ok());
   const auto header = ReadHeader(path);
@@ -182,7 +183,7 @@ TEST(SafetensorsTest, AWholeFileIsAlignedAndReadsBack) {
   const std::string file = Slurp(path);
   ASSERT_EQ(header->tensors.size(), SomeWeights().size());
   for (const Placed& tensor : header->tensors) {
-    EXPECT_EQ((header->data_start + tensor.begin) % SizeOf(tensor.spec.dtype), 0)
+    EXPECT_EQ((header->data_start + tensor.begin) % base::SizeOf(tensor.spec.dtype), 0)
         << tensor.spec.name;
     const Bytes expected = BytesOf(tensor.spec);
     EXPECT_EQ(file.compare(static_cast<size_t>(header->data_start + tensor.begin), expected.size(),
@@ -195,8 +196,8 @@ TEST(SafetensorsTest, AWholeFileIsAlignedAndReadsBack) {
   EXPECT_EQ(Slurp(path), file);
 }
 
-TEST(SafetensorsTest, AFileThatIsNoneIsRefused) {
-  const TempDir dir;
+TEST(SafetensorsTest, OtherFilesAreRejected) {
+  const base::TempDir dir;
   EXPECT_TRUE(absl::IsNotFound(ReadHeader(dir.path() + "/absent").status()));
   EXPECT_FALSE(ReadHeader(dir.path()).ok());
   ASSERT_EQ(::mkfifo((dir.path() + "/pipe").c_str(), 0600), 0);

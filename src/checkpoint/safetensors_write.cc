@@ -17,7 +17,8 @@ constexpr size_t kAlignment = 8;
 
 // Returns the header's JSON without its length. Throws nlohmann::json::exception for a name that
 // is not UTF-8.
-absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metadata& metadata) {
+absl::StatusOr<std::string> Text(absl::Span<const base::TensorSpec> specs,
+                                 const Metadata& metadata) {
   std::set<absl::string_view> names = {"__metadata__"};
   std::string text = "{";
   const auto add = [&text](const std::string& name, const nlohmann::ordered_json& value) {
@@ -26,17 +27,17 @@ absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metad
   };
   if (!metadata.empty()) add("__metadata__", metadata);
   int64_t offset = 0;
-  for (const TensorSpec& spec : specs) {
+  for (const base::TensorSpec& spec : specs) {
     if (!names.insert(spec.name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("the tensor name '", spec.name, "' is reserved or used twice"));
     }
     const auto bytes = CheckedBytes(spec);
     if (!bytes.has_value() || *bytes > std::numeric_limits<int64_t>::max() - offset) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor '", spec.name, "' has an impossible shape ", ToString(spec.shape)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor '", spec.name, "' has an impossible shape ", base::ToString(spec.shape)));
     }
-    add(spec.name, {{"dtype", std::string(ToString(spec.dtype))},
+    add(spec.name, {{"dtype", std::string(base::ToString(spec.dtype))},
                     {"shape", spec.shape},
                     {"data_offsets", {offset, offset + *bytes}}});
     offset += *bytes;
@@ -48,16 +49,16 @@ absl::StatusOr<std::string> Text(absl::Span<const TensorSpec> specs, const Metad
 
 Metadata TorchMetadata() { return {{"format", "pt"}}; }
 
-std::optional<int64_t> CheckedBytes(const TensorSpec& spec) {
+std::optional<int64_t> CheckedBytes(const base::TensorSpec& spec) {
   int64_t bytes = 1;
   for (const int64_t size : spec.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) return std::nullopt;
   }
-  if (__builtin_mul_overflow(bytes, SizeOf(spec.dtype), &bytes)) return std::nullopt;
+  if (__builtin_mul_overflow(bytes, base::SizeOf(spec.dtype), &bytes)) return std::nullopt;
   return bytes;
 }
 
-absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
+absl::StatusOr<std::string> WriteHeader(absl::Span<const base::TensorSpec> specs,
                                         const Metadata& metadata) {
   std::string text;
   try {
@@ -77,15 +78,16 @@ absl::StatusOr<std::string> WriteHeader(absl::Span<const TensorSpec> specs,
   return absl::StrCat(header, text);
 }
 
-absl::Status WriteSafetensors(const std::string& location, const std::vector<TensorSpec>& specs,
+absl::Status WriteSafetensors(const std::string& location,
+                              const std::vector<base::TensorSpec>& specs,
                               const std::vector<absl::Span<const std::byte>>& bytes,
                               const Metadata& metadata, storage::IfExists if_exists) {
   std::vector<size_t> order(specs.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&specs](size_t a, size_t b) {
-    return SizeOf(specs[a].dtype) > SizeOf(specs[b].dtype);
+    return base::SizeOf(specs[a].dtype) > base::SizeOf(specs[b].dtype);
   });
-  std::vector<TensorSpec> placed;
+  std::vector<base::TensorSpec> placed;
   std::vector<absl::Span<const std::byte>> pieces;
   for (const size_t i : order) {
     if (i >= bytes.size() || CheckedBytes(specs[i]) != static_cast<int64_t>(bytes[i].size())) {

@@ -8,17 +8,18 @@
 
 namespace muster::checkpoint {
 
-absl::StatusOr<ShardPlan> PlanShards(absl::string_view kind, const std::vector<TensorSpec>& specs,
+absl::StatusOr<ShardPlan> PlanShards(absl::string_view kind,
+                                     const std::vector<base::TensorSpec>& specs,
                                      int64_t max_file_bytes) {
   ShardPlan plan;
   std::map<int64_t, int> current;  // by element size
-  for (const TensorSpec& spec : specs) {
+  for (const base::TensorSpec& spec : specs) {
     const auto bytes = CheckedBytes(spec);
     if (!bytes.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor '", spec.name, "' has an impossible shape ", ToString(spec.shape)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor '", spec.name, "' has an impossible shape ", base::ToString(spec.shape)));
     }
-    const auto [shard_index, added] = current.try_emplace(SizeOf(spec.dtype), 0);
+    const auto [shard_index, added] = current.try_emplace(base::SizeOf(spec.dtype), 0);
     const bool full = !added && *bytes > max_file_bytes - plan.shards[shard_index->second].bytes;
     if (added || full) {
       shard_index->second = static_cast<int>(plan.shards.size());

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
@@ -21,11 +21,10 @@
 namespace muster::checkpoint {
 namespace {
 
-constexpr absl::Duration kLockTimeout = absl::Seconds(60);
 // Long enough for a trainer that is just exiting.
 constexpr absl::Duration kTrainerLockTimeout = absl::Seconds(2);
 
-std::string StoreOf(const std::string& model_dir) { return JoinPath(model_dir, kFolder); }
+std::string StoreOf(const std::string& model_dir) { return base::JoinPath(model_dir, kFolder); }
 
 // A folder of the store.
 struct Member {
@@ -39,7 +38,7 @@ std::optional<Member> ParseMember(const std::string& store, const std::string& n
     absl::string_view stem = name;
     if (!absl::ConsumeSuffix(&stem, suffix)) continue;
     if (const auto step = ParseStepFolder(stem); step.has_value()) {
-      return Member{.step = *step, .suffix = suffix, .path = JoinPath(store, name)};
+      return Member{.step = *step, .suffix = suffix, .path = base::JoinPath(store, name)};
     }
   }
   return std::nullopt;
@@ -91,15 +90,15 @@ Entry Describe(const Member& member) {
 // Returns whether a live writer may own the folder.
 // REQUIRES: kStoreLock held, since a writer takes its own lock under it.
 absl::StatusOr<bool> IsOwned(const Member& member) {
-  const std::string lock = JoinPath(member.path, kWriterLock);
+  const std::string lock = base::JoinPath(member.path, kWriterLock);
   if (!Exists(lock)) return false;
-  MUSTER_ASSIGN_OR_RETURN(const auto free, FileLock::Try(lock));
+  MUSTER_ASSIGN_OR_RETURN(const auto free, base::FileLock::Try(lock));
   return !free.has_value();
 }
 
 // Removes the folder of a writer that died, or puts back the checkpoint that it was replacing.
 absl::Status ClearLeftover(const std::string& store, const Member& member) {
-  const std::string whole = JoinPath(store, StepFolder(member.step));
+  const std::string whole = base::JoinPath(store, StepFolder(member.step));
   if (member.suffix == kReplacedSuffix && !Exists(whole)) return Rename(member.path, whole);
   return RemoveFolder(member.path);
 }
@@ -109,7 +108,7 @@ void KeepFirstError(absl::Status& first, absl::Status status) {
   if (first.ok()) first = std::move(status);
 }
 
-// Clears up after writers that died.
+// Cleans up after writers that died.
 // REQUIRES: kStoreLock held.
 absl::Status ClearLeftovers(const std::string& store) {
   absl::Status first;
@@ -124,9 +123,9 @@ absl::Status ClearLeftovers(const std::string& store) {
 
 absl::StatusOr<std::string> MakeSuperseded(const std::string& model_dir) {
   for (int n = 1;; ++n) {
-    const std::string path = JoinPath(model_dir, absl::StrCat(kSupersededPrefix, n));
+    const std::string path = base::JoinPath(model_dir, absl::StrCat(kSupersededPrefix, n));
     if (::mkdir(path.c_str(), 0755) == 0) return path;
-    if (errno != EEXIST) return DiskError(errno, path);
+    if (errno != EEXIST) return base::DiskError(errno, path);
   }
 }
 
@@ -150,26 +149,27 @@ absl::StatusOr<std::string> MoveAside(const std::string& model_dir, int64_t afte
                                       const std::vector<std::string>& others) {
   const std::string store = StoreOf(model_dir);
   if (!Exists(store) && others.empty()) return "";
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(store, 0755));
-  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(store, kStoreLock), kLockTimeout));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(store, 0755));
+  MUSTER_ASSIGN_OR_RETURN(
+      const base::FileLock lock,
+      base::FileLock::Acquire(base::JoinPath(store, kStoreLock), kStoreLockTimeout));
   MUSTER_ASSIGN_OR_RETURN(const auto newer, NewerThan(store, after_step));
   const auto best = ReadBest(model_dir);
   const bool best_goes = best.ok() && best->step > after_step;
   if (newer.empty() && !best_goes && others.empty()) return "";
   MUSTER_ASSIGN_OR_RETURN(const std::string aside, MakeSuperseded(model_dir));
   const auto move = [&](const std::string& path) {
-    return Rename(path, JoinPath(aside, std::filesystem::path(path).filename().string()));
+    return Rename(path, base::JoinPath(aside, std::filesystem::path(path).filename().string()));
   };
-  if (best_goes) MUSTER_RETURN_IF_ERROR(move(JoinPath(store, kBestFile)));
+  if (best_goes) MUSTER_RETURN_IF_ERROR(move(base::JoinPath(store, kBestFile)));
   // Newest first: an interruption at any point leaves the run consistent, only shorter.
   for (auto member = newer.rbegin(); member != newer.rend(); ++member) {
     MUSTER_RETURN_IF_ERROR(move(member->path));
   }
   for (const std::string& path : others) MUSTER_RETURN_IF_ERROR(move(path));
-  MUSTER_RETURN_IF_ERROR(SyncFolder(aside));
-  MUSTER_RETURN_IF_ERROR(SyncFolder(store));
-  MUSTER_RETURN_IF_ERROR(SyncFolder(model_dir));
+  MUSTER_RETURN_IF_ERROR(base::SyncFolder(aside));
+  MUSTER_RETURN_IF_ERROR(base::SyncFolder(store));
+  MUSTER_RETURN_IF_ERROR(base::SyncFolder(model_dir));
   return aside;
 }
 
@@ -233,17 +233,18 @@ absl::StatusOr<Checkpoint> Find(const std::string& model_dir, const std::string&
   for (const Entry& entry : List(model_dir)) {
     if (entry.status.ok()) steps.push_back(absl::StrCat(entry.step));
   }
-  return absl::NotFoundError(absl::StrCat(stored.status().message(), "; ",
-                                          steps.empty() ? "there are none" : "there are ",
-                                          absl::StrJoin(steps, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat(stored.status().message(), "; ",
+                   steps.empty() ? "it has none" : "available: ", absl::StrJoin(steps, ", ")));
 }
 
 absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64_t>& always) {
   MUSTER_RETURN_IF_ERROR(CheckKeep(keep));
   const std::string store = StoreOf(model_dir);
   if (!Exists(store)) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(store, kStoreLock), kLockTimeout));
+  MUSTER_ASSIGN_OR_RETURN(
+      const base::FileLock lock,
+      base::FileLock::Acquire(base::JoinPath(store, kStoreLock), kStoreLockTimeout));
   absl::Status first = ClearLeftovers(store);
   std::set<int64_t> usable, damaged;
   // Lists the members again: clearing may have put a replaced checkpoint back.
@@ -257,12 +258,13 @@ absl::Status Retain(const std::string& model_dir, int keep, const std::set<int64
   return first;
 }
 
-absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const std::string& who) {
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(model_dir, 0755));
-  const std::string path = JoinPath(model_dir, kTrainerLock);
-  auto lock = FileLock::Acquire(path, kTrainerLockTimeout);
+absl::StatusOr<base::FileLock> ClaimForTraining(const std::string& model_dir,
+                                                const std::string& who) {
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(model_dir, 0755));
+  const std::string path = base::JoinPath(model_dir, kTrainerLock);
+  auto lock = base::FileLock::Acquire(path, kTrainerLockTimeout);
   if (absl::IsUnavailable(lock.status())) {
-    const std::string holder(absl::StripAsciiWhitespace(ReadFile(path).value_or("")));
+    const std::string holder(absl::StripAsciiWhitespace(base::ReadFile(path).value_or("")));
     return absl::FailedPreconditionError(
         absl::StrCat(model_dir, ": ", holder.empty() ? "another job" : holder,
                      " trains in this model dir; stop it first, or choose another model_dir"));
@@ -283,7 +285,7 @@ absl::StatusOr<std::string> SetRunAside(const std::string& model_dir) {
     if (IsRunOutput(it->path().filename().string())) outputs.push_back(it->path().string());
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    return DiskError(error.value(), model_dir);
+    return base::DiskError(error.value(), model_dir);
   }
   return MoveAside(model_dir, /*after_step=*/-1, outputs);
 }
@@ -310,7 +312,7 @@ absl::StatusOr<Best> ReadBest(const std::string& model_dir) {
   const std::string store = StoreOf(model_dir);
   MUSTER_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(store, kBestFile));
   auto best = BestOf(json);
-  if (!best.ok()) return Annotate(best.status(), JoinPath(store, kBestFile));
+  if (!best.ok()) return base::Annotate(best.status(), base::JoinPath(store, kBestFile));
   return best;
 }
 
@@ -320,11 +322,11 @@ absl::Status WriteBest(const std::string& model_dir, const Best& best) {
         absl::StrCat("a ", best.metric, " of ", best.value, " cannot be the best"));
   }
   const std::string store = StoreOf(model_dir);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(store, 0755));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(store, 0755));
   const nlohmann::ordered_json json = {
       {"step", best.step}, {"metric", best.metric}, {"value", best.value}};
-  return WriteFileAtomically(
-      JoinPath(store, kBestFile),
+  return base::WriteFileAtomically(
+      base::JoinPath(store, kBestFile),
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", 0644);
 }
 

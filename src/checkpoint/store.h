@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/file_lock.h"
+#include "base/files/file_lock.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/reader.h"
 #include "nlohmann/json.hpp"
@@ -66,7 +66,8 @@ std::string JobOf(const nlohmann::json& state);
 // Locks the model dir for one training job, until the returned lock is destroyed. Stores `who` in
 // the lock file, for the message that others get. Returns FailedPrecondition, naming the holder,
 // if another job trains there.
-absl::StatusOr<FileLock> ClaimForTraining(const std::string& model_dir, const std::string& who);
+absl::StatusOr<base::FileLock> ClaimForTraining(const std::string& model_dir,
+                                                const std::string& who);
 
 // The best checkpoint so far, as recorded by the evaluator.
 struct Best {

@@ -30,10 +30,10 @@ class StoreTest : public ::testing::Test {
     return steps;
   }
 
-  TempDir dir_;
+  base::TempDir dir_;
 };
 
-TEST_F(StoreTest, NothingThereIsNoError) {
+TEST_F(StoreTest, AMissingStoreIsNoError) {
   EXPECT_THAT(List(model_dir() + "/absent"), IsEmpty());
   EXPECT_TRUE(absl::IsNotFound(Restore(model_dir(), std::nullopt, nullptr).status()));
   EXPECT_TRUE(absl::IsNotFound(Restore(model_dir(), 3, nullptr).status()));
@@ -41,12 +41,12 @@ TEST_F(StoreTest, NothingThereIsNoError) {
   EXPECT_TRUE(SetAside(model_dir() + "/absent", 1).ok());
 }
 
-TEST_F(StoreTest, ListsOldestFirstWithWhatEachIs) {
+TEST_F(StoreTest, ListsOldestFirstWithStatuses) {
   SaveSteps({20, 3});
   ASSERT_TRUE(Save(model_dir(), {.step = 100, .final = true}).ok());
   std::filesystem::create_directory(Folder(50));
-  Spill(JoinPath(Folder(3), kStateFile), "{}");
-  Spill(JoinPath(model_dir(), "checkpoints/notes.txt"), "mine");
+  Spill(base::JoinPath(Folder(3), kStateFile), "{}");
+  Spill(base::JoinPath(model_dir(), "checkpoints/notes.txt"), "mine");
   const auto entries = List(model_dir());
   ASSERT_THAT(Steps(), ElementsAre(3, 20, 50, 100));
   EXPECT_TRUE(absl::IsDataLoss(entries[0].status));
@@ -59,10 +59,10 @@ TEST_F(StoreTest, ListsOldestFirstWithWhatEachIs) {
   EXPECT_FALSE(entries[1].final);
 }
 
-TEST_F(StoreTest, RestoresTheNewestThatVerifies) {
+TEST_F(StoreTest, RestoresTheNewestValidCheckpoint) {
   SaveSteps({1, 2, 3, 4});
-  FlipByte(JoinPath(Folder(4), "model-00001-of-00004.safetensors"));
-  std::filesystem::remove(JoinPath(Folder(3), kManifestFile));
+  FlipByte(base::JoinPath(Folder(4), "model-00001-of-00004.safetensors"));
+  std::filesystem::remove(base::JoinPath(Folder(3), kManifestFile));
   std::vector<std::string> skipped;
   const auto restored = Restore(model_dir(), std::nullopt, &skipped);
   ASSERT_TRUE(restored.ok()) << restored.status();
@@ -73,17 +73,17 @@ TEST_F(StoreTest, RestoresTheNewestThatVerifies) {
                                    AllOf(HasSubstr("step 3: "), HasSubstr("manifest.json"))));
 }
 
-TEST_F(StoreTest, RestoresExactlyTheStepAskedFor) {
+TEST_F(StoreTest, RestoresExactlyTheRequestedStep) {
   SaveSteps({1, 2, 3});
   EXPECT_EQ(Restore(model_dir(), 2, nullptr)->step(), 2);
   EXPECT_TRUE(absl::IsNotFound(Restore(model_dir(), 4, nullptr).status()));
-  FlipByte(JoinPath(Folder(2), kStateFile));
+  FlipByte(base::JoinPath(Folder(2), kStateFile));
   EXPECT_TRUE(absl::IsDataLoss(Restore(model_dir(), 2, nullptr).status()));
 }
 
 TEST_F(StoreTest, AllDamagedIsNotFoundWithReasons) {
   SaveSteps({1, 2});
-  for (const int64_t step : {1, 2}) FlipByte(JoinPath(Folder(step), kStateFile));
+  for (const int64_t step : {1, 2}) FlipByte(base::JoinPath(Folder(step), kStateFile));
   std::vector<std::string> skipped;
   EXPECT_TRUE(absl::IsNotFound(Restore(model_dir(), std::nullopt, &skipped).status()));
   EXPECT_EQ(skipped.size(), 2u);
@@ -97,7 +97,7 @@ TEST_F(StoreTest, AFolderThatIsALinkIsNotRestored) {
   EXPECT_TRUE(absl::IsDataLoss(Restore(model_dir(), 2, nullptr).status()));
 }
 
-TEST_F(StoreTest, RetainKeepsTheNewestAndTheChosen) {
+TEST_F(StoreTest, RetainKeepsTheNewestAndPinnedSteps) {
   SaveSteps({1, 2, 3, 4, 5, 6});
   ASSERT_TRUE(Retain(model_dir(), 2, {2, 77}).ok());
   EXPECT_THAT(Steps(), ElementsAre(2, 5, 6));
@@ -107,15 +107,15 @@ TEST_F(StoreTest, RetainKeepsTheNewestAndTheChosen) {
   EXPECT_THAT(Steps(), ElementsAre(2, 5, 6));
 }
 
-TEST_F(StoreTest, ADamagedOneDoesNotCountAndGoesWhenItIsOld) {
+TEST_F(StoreTest, ADamagedCheckpointDoesNotCountAndExpires) {
   SaveSteps({1, 2, 3, 4});
-  std::filesystem::remove(JoinPath(Folder(4), kStateFile));
-  std::filesystem::remove(JoinPath(Folder(1), kManifestFile));
+  std::filesystem::remove(base::JoinPath(Folder(4), kStateFile));
+  std::filesystem::remove(base::JoinPath(Folder(1), kManifestFile));
   ASSERT_TRUE(Retain(model_dir(), 2, {}).ok());
   EXPECT_THAT(Steps(), ElementsAre(2, 3, 4));
 }
 
-TEST_F(StoreTest, RetainPutsBackWhatAnInterruptedReplacementMovedAway) {
+TEST_F(StoreTest, RetainRestoresAnInterruptedReplacement) {
   SaveSteps({1, 2});
   std::filesystem::rename(Folder(2), Folder(2) + kReplacedSuffix);
   EXPECT_EQ(Restore(model_dir(), std::nullopt, nullptr)->step(), 1);
@@ -132,7 +132,7 @@ TEST_F(StoreTest, RetainDoesNotFollowLinks) {
   EXPECT_TRUE(std::filesystem::exists(model_dir() + "/elsewhere/manifest.json"));
 }
 
-TEST_F(StoreTest, SetAsideHidesWhatIsNewer) {
+TEST_F(StoreTest, SetAsideHidesNewerCheckpoints) {
   SaveSteps({1, 2, 3, 4});
   ASSERT_TRUE(WriteBest(model_dir(), {.step = 3, .metric = "accuracy", .value = 0.9}).ok());
   ASSERT_TRUE(SetAside(model_dir(), 2).ok());
@@ -159,7 +159,8 @@ TEST_F(StoreTest, AWholeRunIsSetAside) {
   EXPECT_THAT(Steps(), IsEmpty());
   for (const char* moved : {"best.json", "step-000000001/manifest.json", "step-000000002",
                             "eval/latest.json", "events.out.tfevents.1.train"}) {
-    EXPECT_TRUE(std::filesystem::exists(JoinPath(model_dir() + "/superseded-1", moved))) << moved;
+    EXPECT_TRUE(std::filesystem::exists(base::JoinPath(model_dir() + "/superseded-1", moved)))
+        << moved;
   }
   EXPECT_FALSE(std::filesystem::exists(model_dir() + "/eval"));
   EXPECT_TRUE(std::filesystem::exists(model_dir() + "/notes.txt"));
@@ -176,7 +177,7 @@ TEST_F(StoreTest, TheBestIsRecorded) {
   EXPECT_EQ(best->value, 0.99);
   EXPECT_TRUE(absl::IsInvalidArgument(
       WriteBest(model_dir(), {.step = 1, .metric = "loss", .value = std::nan("")})));
-  Spill(JoinPath(model_dir(), "checkpoints/best.json"), "{\"step\": \"x\"}");
+  Spill(base::JoinPath(model_dir(), "checkpoints/best.json"), "{\"step\": \"x\"}");
   EXPECT_TRUE(absl::IsDataLoss(ReadBest(model_dir()).status()));
 }
 

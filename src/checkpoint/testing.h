@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/dtype.h"
-#include "base/files.h"
+#include "base/bytes/dtype.h"
+#include "base/files/files.h"
 #include "checkpoint/format.h"
 #include "checkpoint/writer.h"
 
@@ -18,7 +18,7 @@ namespace muster::checkpoint {
 using Bytes = std::vector<std::byte>;
 
 // Returns bytes that depend on the tensor's name, the step and the offset.
-inline Bytes BytesOf(const TensorSpec& spec, int64_t step = 0) {
+inline Bytes BytesOf(const base::TensorSpec& spec, int64_t step = 0) {
   Bytes bytes(static_cast<size_t>(spec.bytes()));
   size_t seed = static_cast<size_t>(step) * 31;
   for (const char c : spec.name) seed = seed * 131 + static_cast<unsigned char>(c);
@@ -26,23 +26,24 @@ inline Bytes BytesOf(const TensorSpec& spec, int64_t step = 0) {
   return bytes;
 }
 
-inline std::vector<TensorSpec> SomeWeights() {
-  return {{"conv.weight", DType::kFloat32, {4, 1, 3, 3}},
-          {"conv.bias", DType::kFloat32, {3}},
-          {"norm.count", DType::kInt64, {}},
-          {"fc.weight", DType::kFloat32, {5, 7}},
-          {"mask", DType::kBool, {3}},
-          {"empty", DType::kFloat32, {0, 4}},
-          {"half", DType::kBfloat16, {3, 1}}};
+inline std::vector<base::TensorSpec> SomeWeights() {
+  return {{"conv.weight", base::DType::kFloat32, {4, 1, 3, 3}},
+          {"conv.bias", base::DType::kFloat32, {3}},
+          {"norm.count", base::DType::kInt64, {}},
+          {"fc.weight", base::DType::kFloat32, {5, 7}},
+          {"mask", base::DType::kBool, {3}},
+          {"empty", base::DType::kFloat32, {0, 4}},
+          {"half", base::DType::kBfloat16, {3, 1}}};
 }
 
-inline std::vector<TensorSpec> SomeSlots() {
-  return {{"conv.weight/m", DType::kFloat32, {4, 1, 3, 3}},
-          {"fc.weight/m", DType::kFloat32, {5, 7}}};
+inline std::vector<base::TensorSpec> SomeSlots() {
+  return {{"conv.weight/m", base::DType::kFloat32, {4, 1, 3, 3}},
+          {"fc.weight/m", base::DType::kFloat32, {5, 7}}};
 }
 
-inline absl::Status AppendAll(Writer& writer, const std::vector<TensorSpec>& specs, int64_t step) {
-  for (const TensorSpec& spec : specs) {
+inline absl::Status AppendAll(Writer& writer, const std::vector<base::TensorSpec>& specs,
+                              int64_t step) {
+  for (const base::TensorSpec& spec : specs) {
     const absl::Status status = writer.Append(BytesOf(spec, step));
     if (!status.ok()) return status;
   }

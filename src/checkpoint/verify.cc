@@ -7,20 +7,20 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 
 namespace muster::checkpoint {
 namespace {
 
-constexpr size_t kBlock = 512 << 10;
+constexpr size_t kReadBytes = 512 << 10;
 
 // Reads instead of mapping the file: a disk failure is then an error, not SIGBUS.
 absl::StatusOr<std::string> HashOf(int fd, absl::FunctionRef<void(int64_t)> read) {
-  Sha256 hash;
-  std::vector<std::byte> block(kBlock);
+  base::Sha256 hash;
+  std::vector<std::byte> block(kReadBytes);
   for (;;) {
     const ssize_t n = ::read(fd, block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> HashOf(int fd, absl::FunctionRef<void(int64_t)> read
 
 absl::Status VerifyFile(const std::string& folder, const ManifestFile& file,
                         absl::FunctionRef<void(int64_t)> read) {
-  const std::string path = JoinPath(folder, file.name);
+  const std::string path = base::JoinPath(folder, file.name);
   const auto opened = OpenRegular(folder, file.name);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   if (opened->bytes != file.bytes) {
@@ -44,7 +44,7 @@ absl::Status VerifyFile(const std::string& folder, const ManifestFile& file,
   }
   ::posix_fadvise(opened->fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   const auto digest = HashOf(opened->fd.get(), read);
-  if (!digest.ok()) return Annotate(digest.status(), path);
+  if (!digest.ok()) return base::Annotate(digest.status(), path);
   if (*digest != file.sha256) {
     return absl::DataLossError(
         absl::StrCat(path, ": is damaged: its SHA-256 differs from the manifest's"));

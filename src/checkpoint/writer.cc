@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/format.h"
@@ -18,15 +18,13 @@
 namespace muster::checkpoint {
 namespace {
 
-constexpr absl::Duration kLockTimeout = absl::Seconds(60);
-
 // Returns the map from weights to files that Hugging Face's tools expect.
 absl::StatusOr<std::string> IndexText(const std::vector<Shard>& shards) {
   int64_t total = 0;
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
   for (const Shard& shard : shards) {
     total += shard.bytes;
-    for (const TensorSpec& spec : shard.specs) map.push_back({spec.name, shard.file});
+    for (const base::TensorSpec& spec : shard.specs) map.push_back({spec.name, shard.file});
   }
   const nlohmann::ordered_json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
   return index.dump(2) + "\n";
@@ -56,7 +54,7 @@ absl::Status Exchange(const std::string& complete, const std::string& target) {
   if (::renameat2(AT_FDCWD, complete.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
     return absl::OkStatus();
   }
-  if (errno != EINVAL && errno != ENOSYS) return DiskError(errno, target);
+  if (errno != EINVAL && errno != ENOSYS) return base::DiskError(errno, target);
   // This file system cannot exchange names, so the step has no checkpoint between two renames. If
   // the process dies there, Retain() puts the old one back.
   const std::string aside = absl::StrCat(target, kReplacedSuffix);
@@ -72,15 +70,15 @@ absl::Status Exchange(const std::string& complete, const std::string& target) {
 
 Writer::Writer(const std::string& model_dir, const WriteOptions& options)
     : options_(options),
-      store_(JoinPath(model_dir, kFolder)),
-      folder_(JoinPath(store_, StepFolder(options.step))),
+      store_(base::JoinPath(model_dir, kFolder)),
+      folder_(base::JoinPath(store_, StepFolder(options.step))),
       partial_(absl::StrCat(folder_, kPartialSuffix)) {}
 
 absl::StatusOr<std::unique_ptr<Writer>> Writer::Begin(const std::string& model_dir,
                                                       const WriteOptions& options,
-                                                      const std::vector<TensorSpec>& weights,
-                                                      const std::vector<TensorSpec>& slots) {
-  if (options.step < 0) return absl::InvalidArgumentError("a step is 0 or more");
+                                                      const std::vector<base::TensorSpec>& weights,
+                                                      const std::vector<base::TensorSpec>& slots) {
+  if (options.step < 0) return absl::InvalidArgumentError("the step must be 0 or more");
   std::unique_ptr<Writer> writer(new Writer(model_dir, options));
   MUSTER_RETURN_IF_ERROR(writer->Plan(weights, slots));
   MUSTER_RETURN_IF_ERROR(writer->Claim());
@@ -88,8 +86,8 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Begin(const std::string& model_d
   return writer;
 }
 
-absl::Status Writer::Plan(const std::vector<TensorSpec>& weights,
-                          const std::vector<TensorSpec>& slots) {
+absl::Status Writer::Plan(const std::vector<base::TensorSpec>& weights,
+                          const std::vector<base::TensorSpec>& slots) {
   int first = 0;
   for (const auto& [kind, specs, shards] : {std::tuple(kModelKind, &weights, &weight_shards_),
                                             std::tuple(kOptimizerKind, &slots, &slot_shards_)}) {
@@ -107,13 +105,14 @@ absl::Status Writer::Plan(const std::vector<TensorSpec>& weights,
 // Creates and locks the partial folder. Removes that of a writer that died.
 // Lock order: kStoreLock, then kWriterLock.
 absl::Status Writer::Claim() {
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(store_, 0755));
-  MUSTER_ASSIGN_OR_RETURN(const FileLock store,
-                          FileLock::Acquire(JoinPath(store_, kStoreLock), kLockTimeout));
-  const std::string lock = JoinPath(partial_, kWriterLock);
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(store_, 0755));
+  MUSTER_ASSIGN_OR_RETURN(
+      const base::FileLock store,
+      base::FileLock::Acquire(base::JoinPath(store_, kStoreLock), kStoreLockTimeout));
+  const std::string lock = base::JoinPath(partial_, kWriterLock);
   if (Exists(partial_)) {
     if (Exists(lock)) {
-      MUSTER_ASSIGN_OR_RETURN(const auto dead, FileLock::Try(lock));
+      MUSTER_ASSIGN_OR_RETURN(const auto dead, base::FileLock::Try(lock));
       if (!dead.has_value()) {
         return absl::FailedPreconditionError(
             absl::StrCat(folder_,
@@ -123,13 +122,13 @@ absl::Status Writer::Claim() {
     }
     MUSTER_RETURN_IF_ERROR(RemoveFolder(partial_));
   }
-  if (::mkdir(partial_.c_str(), 0755) != 0) return DiskError(errno, partial_);
-  auto owner = FileLock::Acquire(lock, kLockTimeout);
+  if (::mkdir(partial_.c_str(), 0755) != 0) return base::DiskError(errno, partial_);
+  auto owner = base::FileLock::Acquire(lock, kStoreLockTimeout);
   if (!owner.ok()) {
     RemoveFolder(partial_).IgnoreError();
     return owner.status();
   }
-  owner_ = std::make_unique<FileLock>(*std::move(owner));
+  owner_ = std::make_unique<base::FileLock>(*std::move(owner));
   return absl::OkStatus();
 }
 
@@ -213,9 +212,9 @@ absl::Status Writer::Complete(const nlohmann::json& state) {
     manifest.files.push_back({.name = file.name(), .bytes = file.bytes(), .sha256 = file.sha256()});
   }
   for (HashedFile& file : files_) MUSTER_RETURN_IF_ERROR(file.Sync());
-  MUSTER_RETURN_IF_ERROR(SyncFolder(partial_));
+  MUSTER_RETURN_IF_ERROR(base::SyncFolder(partial_));
   const absl::Status written =
-      WriteFileAtomically(JoinPath(partial_, kManifestFile), ToJson(manifest), 0644);
+      base::WriteFileAtomically(base::JoinPath(partial_, kManifestFile), ToJson(manifest), 0644);
   if (absl::IsOutOfRange(written)) return absl::ResourceExhaustedError(written.message());
   return written;
 }
@@ -228,10 +227,11 @@ absl::Status Writer::WriteSmallFile(const std::string& name, const std::string& 
 }
 
 absl::Status Writer::Publish() {
-  MUSTER_ASSIGN_OR_RETURN(const FileLock store,
-                          FileLock::Acquire(JoinPath(store_, kStoreLock), kLockTimeout));
+  MUSTER_ASSIGN_OR_RETURN(
+      const base::FileLock store,
+      base::FileLock::Acquire(base::JoinPath(store_, kStoreLock), kStoreLockTimeout));
   // Safe only under the store lock: without writer.lock the folder looks abandoned.
-  ::unlink(JoinPath(partial_, kWriterLock).c_str());
+  ::unlink(base::JoinPath(partial_, kWriterLock).c_str());
   const bool replaces = Exists(folder_);
   if (replaces) {
     MUSTER_RETURN_IF_ERROR(Exchange(partial_, folder_));
@@ -241,7 +241,7 @@ absl::Status Writer::Publish() {
   committed_ = true;
   files_.clear();
   owner_.reset();
-  const absl::Status synced = SyncFolder(store_);
+  const absl::Status synced = base::SyncFolder(store_);
   if (replaces) RemoveFolder(partial_).IgnoreError();  // Retain() removes leftovers
   return synced;
 }

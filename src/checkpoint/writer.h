@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/dtype.h"
-#include "base/file_lock.h"
+#include "base/bytes/dtype.h"
+#include "base/files/file_lock.h"
 #include "checkpoint/hashed_file.h"
 #include "checkpoint/shards.h"
 #include "nlohmann/json.hpp"
@@ -38,8 +38,8 @@ class Writer {
   // InvalidArgument for names that are duplicate, not UTF-8 or reserved, and for impossible shapes.
   static absl::StatusOr<std::unique_ptr<Writer>> Begin(const std::string& model_dir,
                                                        const WriteOptions& options,
-                                                       const std::vector<TensorSpec>& weights,
-                                                       const std::vector<TensorSpec>& slots);
+                                                       const std::vector<base::TensorSpec>& weights,
+                                                       const std::vector<base::TensorSpec>& slots);
   // Removes the written files unless Commit() succeeded.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -63,7 +63,8 @@ class Writer {
   };
 
   Writer(const std::string& model_dir, const WriteOptions& options);
-  absl::Status Plan(const std::vector<TensorSpec>& weights, const std::vector<TensorSpec>& slots);
+  absl::Status Plan(const std::vector<base::TensorSpec>& weights,
+                    const std::vector<base::TensorSpec>& slots);
   absl::Status Claim();
   absl::Status CreateFiles();
   absl::Status Write(absl::Span<const std::byte> bytes);
@@ -76,7 +77,7 @@ class Writer {
   const std::string store_;    // <model_dir>/checkpoints
   const std::string folder_;   // step-000000500 in it
   const std::string partial_;  // the folder until it is complete
-  std::unique_ptr<FileLock> owner_;
+  std::unique_ptr<base::FileLock> owner_;
   std::vector<Shard> weight_shards_;
   std::vector<Shard> slot_shards_;
   std::vector<Expected> expected_;

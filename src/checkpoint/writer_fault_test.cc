@@ -21,18 +21,9 @@ namespace {
 
 constexpr int kSkipped = 77;
 
-// Runs `body` in a process of its own; its exit code, or -1 when a signal ended it.
-int InChild(const std::function<int()>& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+std::vector<base::TensorSpec> Large() { return {{"large", base::DType::kFloat32, {1 << 20}}}; }
 
-std::vector<TensorSpec> Large() { return {{"large", DType::kFloat32, {1 << 20}}}; }
-
-// Saves 4 MiB where there is no room for it; 0 when that went as it should.
+// Saves 4 MiB to a full disk. Returns 0 if the error is the expected one.
 int SaveWithoutRoom(const std::string& model_dir, int64_t step) {
   auto writer = Writer::Begin(model_dir, {.step = step}, Large(), {});
   if (!writer.ok()) return 1;
@@ -43,10 +34,10 @@ int SaveWithoutRoom(const std::string& model_dir, int64_t step) {
   return (*writer)->Append({}) == status ? 0 : 4;
 }
 
-TEST(WriterFaultTest, AFileSizeLimitIsToldAndLeavesNothing) {
-  const TempDir dir;
+TEST(WriterFaultTest, AFileSizeLimitIsReportedAndLeavesNothing) {
+  const base::TempDir dir;
   ASSERT_TRUE(SaveStep(dir.path(), 1).ok());
-  EXPECT_EQ(InChild([&] {
+  EXPECT_EQ(base::InChild([&] {
               ::signal(SIGXFSZ, SIG_IGN);
               const rlimit limit{1 << 20, 1 << 20};
               ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -57,9 +48,9 @@ TEST(WriterFaultTest, AFileSizeLimitIsToldAndLeavesNothing) {
   EXPECT_EQ(Restore(dir.path(), std::nullopt, nullptr)->step(), 1);
 }
 
-TEST(WriterFaultTest, AFullDiskIsToldAndTheEarlierCheckpointStays) {
-  const TempDir dir;
-  const int code = InChild([&] {
+TEST(WriterFaultTest, AFullDiskIsReportedAndTheEarlierCheckpointStays) {
+  const base::TempDir dir;
+  const int code = base::InChild([&] {
     if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
       return kSkipped;
     }
@@ -77,10 +68,10 @@ TEST(WriterFaultTest, AFullDiskIsToldAndTheEarlierCheckpointStays) {
   EXPECT_EQ(code, 0);
 }
 
-TEST(WriterFaultTest, WhatAKilledWriterLeftIsNoCheckpointAndInNobodysWay) {
-  const TempDir dir;
+TEST(WriterFaultTest, LeftoversOfAKilledWriterAreIgnored) {
+  const base::TempDir dir;
   ASSERT_TRUE(SaveStep(dir.path(), 1).ok());
-  EXPECT_EQ(InChild([&] {
+  EXPECT_EQ(base::InChild([&] {
               auto writer = Writer::Begin(dir.path(), {.step = 2}, SomeWeights(), {});
               if (writer.ok()) AppendAll(**writer, SomeWeights(), 2).IgnoreError();
               ::raise(SIGKILL);
@@ -97,7 +88,7 @@ TEST(WriterFaultTest, WhatAKilledWriterLeftIsNoCheckpointAndInNobodysWay) {
   EXPECT_EQ(List(dir.path()).size(), 2u);
 }
 
-// A process that has begun to write `step` and does not go on until it is released.
+// A process that has begun to write `step` and waits until it is released.
 class LiveWriter {
  public:
   LiveWriter(const std::string& model_dir, int64_t step) {
@@ -136,8 +127,8 @@ class LiveWriter {
   int release_ = -1;
 };
 
-TEST(WriterFaultTest, RetainLeavesALiveWriterAloneAndClearsUpAfterADeadOne) {
-  const TempDir dir;
+TEST(WriterFaultTest, RetainRemovesLeftoversOfDeadWritersOnly) {
+  const base::TempDir dir;
   ASSERT_TRUE(SaveStep(dir.path(), 5).ok());
   std::filesystem::create_directory(CheckpointPath(dir.path(), 3) + kPartialSuffix);
   LiveWriter live(dir.path(), 2);

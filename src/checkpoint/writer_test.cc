@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/testing.h"
 #include "checkpoint/disk.h"
 #include "checkpoint/reader.h"
@@ -30,27 +30,27 @@ void ExpectHolds(const std::string& folder, int64_t step) {
   const auto checkpoint = Checkpoint::Open(folder);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(checkpoint->weights().size(), SomeWeights().size());
-  for (const TensorSpec& spec : SomeWeights()) {
+  for (const base::TensorSpec& spec : SomeWeights()) {
     EXPECT_THAT(checkpoint->weights(), ::testing::Contains(spec));
     EXPECT_EQ(*checkpoint->Weight(spec.name), absl::MakeConstSpan(BytesOf(spec, step)));
   }
   EXPECT_EQ(checkpoint->slots(), SomeSlots());
-  for (const TensorSpec& spec : SomeSlots()) {
+  for (const base::TensorSpec& spec : SomeSlots()) {
     EXPECT_EQ(*checkpoint->Slot(spec.name), absl::MakeConstSpan(BytesOf(spec, step)));
   }
 }
 
 TEST(Sha256Test, IsTheStandardOne) {
-  Sha256 hash;
+  base::Sha256 hash;
   hash.Update(AsBytes("a"));
   hash.Update(AsBytes("bc"));
   const std::string known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
   EXPECT_EQ(hash.Finish(), known);
-  EXPECT_EQ(Sha256Hex("abc"), known);
+  EXPECT_EQ(base::Sha256Hex("abc"), known);
 }
 
 TEST(WriterTest, WritesTheFilesOfTheFormat) {
-  const TempDir dir;
+  const base::TempDir dir;
   ASSERT_TRUE(Save(dir.path(), {.step = 500, .model_name = "cnn", .final = true}).ok());
   const std::string folder = CheckpointPath(dir.path(), 500);
   // Elements of 4, 8, 1 and 2 bytes, in one file each.
@@ -67,17 +67,17 @@ TEST(WriterTest, WritesTheFilesOfTheFormat) {
   EXPECT_EQ(checkpoint->model_name(), "cnn");
   EXPECT_EQ(checkpoint->state()["rng"], "123");
   ExpectHolds(folder, 500);
-  const auto index = nlohmann::json::parse(Slurp(JoinPath(folder, kIndexFile)));
+  const auto index = nlohmann::json::parse(Slurp(base::JoinPath(folder, kIndexFile)));
   EXPECT_EQ(index["metadata"]["total_size"], 4 * (36 + 3 + 35) + 8 + 3 + 6);
   EXPECT_EQ(index["weight_map"]["norm.count"], "model-00002-of-00004.safetensors");
   EXPECT_EQ(index["weight_map"].size(), SomeWeights().size());
 }
 
 TEST(WriterTest, BytesMayArriveInPiecesOfAnySize) {
-  const TempDir dir;
+  const base::TempDir dir;
   Bytes all;
   for (const auto& specs : {SomeWeights(), SomeSlots()}) {
-    for (const TensorSpec& spec : specs) {
+    for (const base::TensorSpec& spec : specs) {
       const Bytes bytes = BytesOf(spec, 7);
       all.insert(all.end(), bytes.begin(), bytes.end());
     }
@@ -94,26 +94,26 @@ TEST(WriterTest, BytesMayArriveInPiecesOfAnySize) {
 }
 
 TEST(WriterTest, LargeTensorsInLargeAndSmallPieces) {
-  const TempDir dir;
-  const std::vector<TensorSpec> specs = {{"a", DType::kFloat32, {700'001}},
-                                         {"b", DType::kFloat32, {3}},
-                                         {"c", DType::kFloat32, {1'000'000}}};
+  const base::TempDir dir;
+  const std::vector<base::TensorSpec> specs = {{"a", base::DType::kFloat32, {700'001}},
+                                               {"b", base::DType::kFloat32, {3}},
+                                               {"c", base::DType::kFloat32, {1'000'000}}};
   auto writer = Writer::Begin(dir.path(), {.step = 1}, specs, {});
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(AppendAll(**writer, specs, 1).ok());
   ASSERT_TRUE((*writer)->Commit(nlohmann::json::object()).ok());
   const auto checkpoint = Checkpoint::Open((*writer)->folder());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  for (const TensorSpec& spec : specs) {
+  for (const base::TensorSpec& spec : specs) {
     EXPECT_EQ(*checkpoint->Weight(spec.name), absl::MakeConstSpan(BytesOf(spec, 1)));
   }
 }
 
 TEST(WriterTest, SplitsBySizeAndKeepsTensorsWhole) {
-  const TempDir dir;
-  std::vector<TensorSpec> specs;
-  for (int i = 0; i < 10; ++i) specs.push_back({absl::StrCat("t", i), DType::kFloat32, {25}});
-  specs.push_back({"large", DType::kFloat32, {1000}});
+  const base::TempDir dir;
+  std::vector<base::TensorSpec> specs;
+  for (int i = 0; i < 10; ++i) specs.push_back({absl::StrCat("t", i), base::DType::kFloat32, {25}});
+  specs.push_back({"large", base::DType::kFloat32, {1000}});
   auto writer = Writer::Begin(dir.path(), {.step = 1, .max_file_bytes = 300}, specs, {});
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(AppendAll(**writer, specs, 1).ok());
@@ -127,20 +127,20 @@ TEST(WriterTest, SplitsBySizeAndKeepsTensorsWhole) {
 }
 
 TEST(WriterTest, EveryTensorIsAlignedToItsElements) {
-  const TempDir dir;
+  const base::TempDir dir;
   ASSERT_TRUE(SaveStep(dir.path(), 1).ok());
   for (int number = 1; number <= 4; ++number) {
     const auto header =
-        ReadHeader(JoinPath(CheckpointPath(dir.path(), 1), ShardFile(kModelKind, number, 4)));
+        ReadHeader(base::JoinPath(CheckpointPath(dir.path(), 1), ShardFile(kModelKind, number, 4)));
     ASSERT_TRUE(header.ok()) << header.status();
     for (const Placed& tensor : header->tensors) {
-      EXPECT_EQ((header->data_start + tensor.begin) % SizeOf(tensor.spec.dtype), 0);
+      EXPECT_EQ((header->data_start + tensor.begin) % base::SizeOf(tensor.spec.dtype), 0);
     }
   }
 }
 
 TEST(WriterTest, AModelWithoutSlotsAndAModelWithoutAnything) {
-  const TempDir dir;
+  const base::TempDir dir;
   auto writer = Writer::Begin(dir.path(), {.step = 0}, {}, {});
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE((*writer)->Commit(nlohmann::json::object()).ok());
@@ -151,7 +151,7 @@ TEST(WriterTest, AModelWithoutSlotsAndAModelWithoutAnything) {
 }
 
 TEST(WriterTest, NothingIsVisibleBeforeCommitAndNothingRemainsWithout) {
-  const TempDir dir;
+  const base::TempDir dir;
   {
     auto writer = Writer::Begin(dir.path(), {.step = 5}, SomeWeights(), SomeSlots());
     ASSERT_TRUE(writer.ok());
@@ -165,7 +165,7 @@ TEST(WriterTest, NothingIsVisibleBeforeCommitAndNothingRemainsWithout) {
 }
 
 TEST(WriterTest, MissingAndSurplusBytesAreErrors) {
-  const TempDir dir;
+  const base::TempDir dir;
   auto writer = Writer::Begin(dir.path(), {.step = 5}, SomeWeights(), SomeSlots());
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(AppendAll(**writer, SomeWeights(), 5).ok());
@@ -175,17 +175,17 @@ TEST(WriterTest, MissingAndSurplusBytesAreErrors) {
   EXPECT_EQ((*writer)->Append({}), missing);
   EXPECT_TRUE(List(dir.path()).empty());
 
-  writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", DType::kUint8, {2}}}, {});
+  writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", base::DType::kUint8, {2}}}, {});
   ASSERT_TRUE(writer.ok()) << writer.status();
   EXPECT_TRUE(absl::IsInvalidArgument((*writer)->Append(Bytes(3))));
   EXPECT_TRUE(List(dir.path()).empty());
 }
 
-TEST(WriterTest, RefusesSpecsAndStatesThatCannotBeStored) {
-  const TempDir dir;
-  const TensorSpec w{"w", DType::kFloat32, {1}};
-  for (const auto& specs : std::vector<std::vector<TensorSpec>>{
-           {w, w}, {{"\xff", DType::kFloat32, {1}}}, {{"w", DType::kFloat32, {-1}}}}) {
+TEST(WriterTest, RejectsSpecsAndStatesThatCannotBeStored) {
+  const base::TempDir dir;
+  const base::TensorSpec w{"w", base::DType::kFloat32, {1}};
+  for (const auto& specs : std::vector<std::vector<base::TensorSpec>>{
+           {w, w}, {{"\xff", base::DType::kFloat32, {1}}}, {{"w", base::DType::kFloat32, {-1}}}}) {
     EXPECT_TRUE(
         absl::IsInvalidArgument(Writer::Begin(dir.path(), {.step = 1}, specs, {}).status()));
     EXPECT_TRUE(
@@ -201,8 +201,8 @@ TEST(WriterTest, RefusesSpecsAndStatesThatCannotBeStored) {
   EXPECT_TRUE(List(dir.path()).empty());
 }
 
-TEST(WriterTest, ASecondWriterOfTheSameStepIsRefused) {
-  const TempDir dir;
+TEST(WriterTest, ASecondWriterOfTheSameStepIsRejected) {
+  const base::TempDir dir;
   auto first = Writer::Begin(dir.path(), {.step = 5}, SomeWeights(), {});
   ASSERT_TRUE(first.ok());
   const auto second = Writer::Begin(dir.path(), {.step = 5}, SomeWeights(), {});
@@ -214,15 +214,15 @@ TEST(WriterTest, ASecondWriterOfTheSameStepIsRefused) {
 }
 
 TEST(WriterTest, AnExistingCheckpointIsReplacedOnlyByACompleteOne) {
-  const TempDir dir;
+  const base::TempDir dir;
   ASSERT_TRUE(SaveStep(dir.path(), 5).ok());
   {
-    auto writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", DType::kUint8, {2}}}, {});
+    auto writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", base::DType::kUint8, {2}}}, {});
     ASSERT_TRUE(writer.ok());
   }
   ExpectHolds(CheckpointPath(dir.path(), 5), 5);
   const auto before = Checkpoint::Open(CheckpointPath(dir.path(), 5));
-  auto writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", DType::kUint8, {2}}}, {});
+  auto writer = Writer::Begin(dir.path(), {.step = 5}, {{"w", base::DType::kUint8, {2}}}, {});
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE((*writer)->Append(Bytes(2)).ok());
   ASSERT_TRUE((*writer)->Commit(nlohmann::json::object()).ok());

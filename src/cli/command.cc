@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 namespace muster::cli {
 namespace {
@@ -73,6 +73,14 @@ void Command::Argument(const std::string& name, int* value, const std::string& d
   app_->add_option(name, *value, description)->check(WholeNumber<int>());
 }
 
+void Command::Rest(const std::string& name, std::vector<std::string>* words,
+                   const std::string& description) {
+  rest_ = words;
+  rest_info_ = {.names = absl::StrCat("-- ", name), .description = description, .group = group_};
+  // CLI11 has no such option, so the help shows it below the others.
+  Footer(absl::StrCat("\n", rest_info_.names, "\n  ", description));
+}
+
 void Command::Flag(const std::string& names, bool* value, const std::string& description) {
   Grouped(app_->add_flag(names, *value, description));
 }
@@ -118,7 +126,7 @@ void Command::Version(const std::string& version) { app_->set_version_flag("--ve
 
 absl::StatusOr<int> Command::Run(int argc, char** argv) {
   try {
-    app_->parse(argc, argv);
+    app_->parse(TakeRest(argc, argv), argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       // stdout instead of std::cout: CheckOutput() detects write errors of stdout.
@@ -132,6 +140,16 @@ absl::StatusOr<int> Command::Run(int argc, char** argv) {
   return Called()->body_();
 }
 
+int Command::TakeRest(int argc, char** argv) {
+  const Command* command = this;
+  int next = 1;
+  while (next < argc && command->Find(argv[next]) != nullptr) command = command->Find(argv[next++]);
+  if (command->rest_ == nullptr) return argc;
+  const auto found = std::find(argv + next, argv + argc, absl::string_view("--"));
+  if (found != argv + argc) command->rest_->assign(found + 1, argv + argc);
+  return static_cast<int>(found - argv);
+}
+
 // Returns the innermost selected command.
 const Command* Command::Called() const {
   for (const auto& command : commands_) {
@@ -143,15 +161,22 @@ const Command* Command::Called() const {
 // CLI11 lists the unparsed words. For a mistyped command, returns the closest name instead.
 std::string Command::Explain(const std::string& complaint, int argc, char** argv) const {
   const Command* called = Called();
+  const std::string topic = FullName(called->app_);
+  // The word that follows the names of the command and its parents.
+  const auto next = std::count(topic.begin(), topic.end(), ' ') + 1;
+  const auto advice = called->advice_.find(next < argc ? argv[next] : "");
+  if (advice != called->advice_.end()) {
+    return absl::StrCat("there is no command `", topic, " ", advice->first, "`: ", advice->second);
+  }
   if (called != this) {
-    const std::string topic = FullName(called->app_).substr(name().size() + 1);
-    return absl::StrCat(complaint, "; `", name(), " help ", topic, "` shows the usage");
+    return absl::StrCat(complaint, "; `", name(), " help ", topic.substr(name().size() + 1),
+                        "` shows the usage");
   }
   if (argc < 2 || argv[1][0] == '-')
     return absl::StrCat(complaint, "; `muster help` lists the commands");
   std::vector<std::string> names;
   for (const Command* command : commands()) names.push_back(command->name());
-  return absl::StrCat("unknown command '", argv[1], "'", DidYouMean(argv[1], names),
+  return absl::StrCat("unknown command '", argv[1], "'", base::DidYouMean(argv[1], names),
                       "; `muster help` lists them");
 }
 
@@ -180,6 +205,7 @@ const Command* Command::Find(const std::string& name) const {
 
 std::vector<Command::OptionInfo> Command::options() const {
   std::vector<OptionInfo> shown;
+  if (rest_ != nullptr) shown.push_back(rest_info_);
   for (const std::string& group : app_->get_groups()) {
     for (const CLI::Option* option : app_->get_options()) {
       if (group.empty() || option->get_group() != group || option == app_->get_help_ptr()) continue;

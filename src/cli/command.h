@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,9 @@ class Command {
   void Argument(const std::string& name, std::vector<std::string>* values,
                 const std::string& description, Presence presence = Presence::kOptional);
   void Argument(const std::string& name, int* value, const std::string& description);
+  // Takes the words after `--`, which no other command accepts. `name` is shown in the help.
+  void Rest(const std::string& name, std::vector<std::string>* words,
+            const std::string& description);
   void Flag(const std::string& names, bool* value, const std::string& description);
   void HiddenFlag(const std::string& names, bool* value);
   // Accepts only one of `choices`, unless that is empty.
@@ -64,6 +68,8 @@ class Command {
   void Group(const std::string& heading) { group_ = heading; }
   // Makes two options mutually exclusive. REQUIRES: both have been added.
   void Exclude(const std::string& one, const std::string& other);
+  // Answers a subcommand that does not exist, but that other programs have, with advice.
+  void Advise(const std::string& word, const std::string& advice) { advice_[word] = advice; }
   void Footer(const std::string& text);
   void Version(const std::string& version);
 
@@ -87,12 +93,18 @@ class Command {
   // Assigns an option to the current heading. Returns `option`.
   CLI::Option* Grouped(CLI::Option* option) const;
   const Command* Called() const;
+  // Moves the words after `--` to the Rest() of the command that they are for. Returns the number
+  // of the words before it.
+  int TakeRest(int argc, char** argv);
   std::string Explain(const std::string& complaint, int argc, char** argv) const;
 
   std::unique_ptr<CLI::App> owned_;  // set only in the root
   CLI::App* app_;
   std::vector<std::unique_ptr<Command>> commands_;
   std::string group_;
+  std::vector<std::string>* rest_ = nullptr;
+  OptionInfo rest_info_;
+  std::map<std::string, std::string> advice_;  // by unknown subcommand
   Body body_;
 };
 

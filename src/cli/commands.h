@@ -17,6 +17,7 @@ void AddShowCommand(Command& program, Context& context);
 void AddJobsCommand(Command& program, Context& context);
 void AddLogsCommand(Command& program, Context& context);
 void AddStopCommand(Command& program, Context& context);
+void AddWaitCommand(Command& program, Context& context);
 void AddResumeCommand(Command& program, Context& context);
 void AddEvaluateCommand(Command& program, Context& context);
 void AddPredictCommand(Command& program, Context& context);
@@ -29,7 +30,6 @@ void AddExplainCommand(Command& program, Context& context);
 void AddHelpCommand(Command& program, Context& context);
 void AddCompletionCommand(Command& program, Context& context);
 void AddSuperviseCommand(Command& program, Context& context);
-void AddVertexTaskCommand(Command& program, Context& context);
 
 // Adds `install` to `command`, which is `muster operator`.
 void AddOperatorInstallCommand(Command& command, Context& context);

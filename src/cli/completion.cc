@@ -37,18 +37,18 @@ struct CompletionOptions {
 };
 
 bool TakesJob(const Command& command) {
-  const std::set<std::string> names = {"show",     "logs",    "stop", "resume",
-                                       "evaluate", "predict", "env"};
+  const std::set<std::string> names = {"show", "logs",     "stop",    "resume",
+                                       "wait", "evaluate", "predict", "env"};
   return names.contains(command.name());
 }
 
 void AddJobs(Context& context, std::set<std::string>& candidates) {
   constexpr int kNewest = 200;
-  const auto history = context.history();
+  const auto history = context.jobs().history();
   if (!history.ok()) return;
   const auto jobs = (*history)->ListJobs({.limit = kNewest});
   if (!jobs.ok()) return;
-  for (const JobRecord& job : *jobs) {
+  for (const job::JobRecord& job : *jobs) {
     candidates.insert(job.id);
     candidates.insert(job.name);
   }
@@ -87,7 +87,7 @@ absl::StatusOr<std::string> ScriptFor(const std::vector<std::string>& words) {
   if (shell == "bash") return kBash;
   if (shell == "zsh") return kZsh;
   if (shell == "fish") return kFish;
-  return absl::InvalidArgumentError("which shell? bash, zsh or fish");
+  return absl::InvalidArgumentError("missing shell; expected bash, zsh or fish");
 }
 
 }  // namespace

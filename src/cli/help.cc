@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
@@ -47,12 +47,12 @@ std::string ManualPage(const Command& program) {
   for (const Command* command : program.commands()) AppendManual(*command, command->name(), page);
   absl::StrAppend(
       &page, ".SH EXIT STATUS\n", ".TP\n.B 0\nthe command, or the job, succeeded\n",
-      ".TP\n.B 1\nthe job failed, or the command could not do its work\n",
+      ".TP\n.B 1\nthe job failed, or the command failed\n",
       ".TP\n.B 2\nwrong usage or an invalid file\n", ".TP\n.B 130\ninterrupted\n",
       ".SH ENVIRONMENT\n", ".TP\n.B MUSTER_HOME\n",
       "where jobs and their history are kept (~/.local/share/muster)\n",
-      ".TP\n.B NO_COLOR\nno colours when it is set\n",
-      ".SH FILES\n.TP\n.B $MUSTER_HOME/jobs/ID/\na job's logs and what it was started with\n",
+      ".TP\n.B NO_COLOR\ndisables colours if set\n",
+      ".SH FILES\n.TP\n.B $MUSTER_HOME/jobs/ID/\nthe logs and the submission of a job\n",
       ".TP\n.B $MUSTER_HOME/history.db\nevery job, its tasks and events\n");
   return page;
 }
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> HelpFor(const Command& program, const std::vector<st
       std::vector<std::string> names;
       for (const Command* sub : command->commands()) names.push_back(sub->name());
       return absl::InvalidArgumentError(
-          absl::StrCat("no command '", word, "'", DidYouMean(word, names)));
+          absl::StrCat("no command '", word, "'", base::DidYouMean(word, names)));
     }
     command = next;
   }
@@ -78,7 +78,7 @@ void AddHelpCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("help", "Show the commands, or the help of one");
   auto topic = std::make_shared<std::vector<std::string>>();
   auto manual = std::make_shared<bool>(false);
-  command.Argument("COMMAND", topic.get(), "The command; none: all of them");
+  command.Argument("COMMAND", topic.get(), "The command (default: list all)");
   command.HiddenFlag("--man", manual.get());
   command.OnCall([&program, &context, topic, manual]() -> absl::StatusOr<int> {
     const auto text = *manual ? ManualPage(program) : HelpFor(program, *topic);

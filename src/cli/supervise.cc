@@ -3,45 +3,30 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "platform/local/runner.h"
-#include "platform/ssh/runner.h"
-#include "storage/copy.h"
+#include "history/history.h"
+#include "jobs/send_logs.h"
 #include "supervise/job_dir.h"
 #include "supervise/main.h"
 
 namespace muster::cli {
 namespace {
 
-// Copies the logs to logs/<job>/ in a remote model dir. Does nothing for a local one.
-absl::Status SendLogs(const std::string& directory) {
-  const JobDir job(directory);
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, job.LoadSubmission());
-  if (!storage::IsRemote(submission.spec.model_dir)) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const storage::Url place, storage::ParseUrl(submission.spec.model_dir));
-  const storage::Url to =
-      place.Child("logs").Child(std::filesystem::path(directory).filename().string());
-  const storage::Url from = storage::LocalUrl(job.logs()).AsFolder();
-  storage::Storage storage;
-  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * here, storage.For(from));
-  MUSTER_ASSIGN_OR_RETURN(const auto logs, here->List(from, storage::Depth::kHere));
-  std::vector<storage::CopyPair> pairs;
-  pairs.reserve(logs.size());
-  for (const auto& log : logs) pairs.push_back({log, to.Child(log.url.Basename())});
-  return storage::CopyFiles(storage, pairs);
-}
-
-absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(const JobDir& dir, const Submission& submission,
-                                                   EventLoop& loop, RunnerEvents& events) {
-  if (std::holds_alternative<SshTarget>(submission.target)) {
-    return ssh::SshRunner::Create(dir, submission, loop, events);
-  }
-  return std::make_unique<local::LocalRunner>(dir, submission.id, loop, events);
+// Returns the factory that asks the job's platform for its runner.
+supervise::RunnerFactory RunnersOf(const platform::Registry& platforms) {
+  return [&platforms](const supervise::JobDir& dir, const job::Submission& submission,
+                      process::EventLoop& loop, supervise::RunnerEvents& events)
+             -> absl::StatusOr<std::unique_ptr<supervise::Runner>> {
+    const std::string name(job::PlatformOf(submission.target));
+    MUSTER_ASSIGN_OR_RETURN(const platform::Registration* platform, platforms.RegistrationOf(name));
+    if (platform->make_runner) return platform->make_runner(dir, submission, loop, events);
+    return absl::FailedPreconditionError(
+        absl::StrCat("jobs on ", name, " have no supervisor on this machine"));
+  };
 }
 
 }  // namespace
@@ -54,18 +39,21 @@ void AddSuperviseCommand(Command& program, Context& context) {
   command.OnCall([&context, directory]() -> absl::StatusOr<int> {
     const pid_t guard = ::getpid();
     const auto open_history = [&context,
-                               directory]() -> absl::StatusOr<std::unique_ptr<EventSink>> {
-      HistoryOptions options;
-      options.notice = [&context](absl::string_view text) { context.err().Note(text); };
+                               directory]() -> absl::StatusOr<std::unique_ptr<job::EventSink>> {
+      history::HistoryOptions options;
+      options.notice = [&context](absl::string_view text) {
+        context.err().Note(std::string(text));
+      };
       // Derived from the job's folder: a relative MUSTER_HOME refers to the directory of `run`.
       const auto jobs = std::filesystem::path(*directory).parent_path();
-      return History::Open(jobs.parent_path().string(), options);
+      return history::History::Open(jobs.parent_path().string(), options);
     };
-    const int code = Supervise(*directory, STDIN_FILENO, open_history, MakeRunner);
+    const int code = supervise::Supervise(*directory, STDIN_FILENO, open_history,
+                                          RunnersOf(context.platforms()));
     // Supervise() forks and returns in both processes. Only the parent, which outlives the
     // supervisor, copies the logs.
     if (::getpid() != guard) return code;
-    if (const absl::Status sent = SendLogs(*directory); !sent.ok()) {
+    if (const absl::Status sent = jobs::SendLogs(*directory); !sent.ok()) {
       context.err().Note(absl::StrCat("the logs could not be sent: ", sent.message()));
     }
     return code;

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 bool IsHostCharacter(char c) {
@@ -62,4 +62,4 @@ int PortOf(absl::string_view address) {
   return port;
 }
 
-}  // namespace muster
+}  // namespace muster::cluster

@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace muster {
+namespace muster::cluster {
 
 // The server name in the certificates of a job's tasks, independent of their addresses.
 inline constexpr char kTaskTlsName[] = "task.muster";
@@ -28,4 +28,4 @@ bool IsLoopback(absl::string_view host);
 // Returns the port of an address, or 0 if it has none.
 int PortOf(absl::string_view address);
 
-}  // namespace muster
+}  // namespace muster::cluster

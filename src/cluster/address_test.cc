@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 TEST(AddressTest, ReadsHostsAndPorts) {
@@ -37,4 +37,4 @@ TEST(AddressTest, Loopback) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cluster

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 
-namespace muster {
+namespace muster::cluster {
 
 void ClusterSpec::Set(const TaskId& task, std::string address) {
   roles_[task.role][task.index] = std::move(address);
@@ -47,4 +47,4 @@ ClusterSpec ClusterSpec::SparseViewOf(const TaskId& task) const {
   return view;
 }
 
-}  // namespace muster
+}  // namespace muster::cluster

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "cluster/task_id.h"
 
-namespace muster {
+namespace muster::cluster {
 
 // Roles are sorted by name and tasks by index, so that every task of a job writes the same bytes.
 // Indices may have gaps (the sparse form). A value type.
@@ -37,4 +37,4 @@ class ClusterSpec {
   std::map<std::string, Addresses> roles_;
 };
 
-}  // namespace muster
+}  // namespace muster::cluster

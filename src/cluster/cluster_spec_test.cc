@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 ClusterSpec Example() {
@@ -16,7 +16,7 @@ ClusterSpec Example() {
   return cluster;
 }
 
-TEST(ClusterSpecTest, KnowsAddresses) {
+TEST(ClusterSpecTest, ReturnsAddresses) {
   const ClusterSpec cluster = Example();
   EXPECT_EQ(cluster.AddressOf({"worker", 1}), "w1:2222");
   EXPECT_EQ(cluster.AddressOf({"worker", 2}), "");
@@ -57,4 +57,4 @@ TEST(ClusterSpecTest, SparseWorkerSeesEveryPsTheChiefAndItself) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cluster

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "cluster/address.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 std::string HostOf(absl::string_view address) {
@@ -87,4 +87,4 @@ std::map<std::string, std::string> CollectiveVariables(const ClusterSpec& cluste
   return variables;
 }
 
-}  // namespace muster
+}  // namespace muster::cluster

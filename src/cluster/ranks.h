@@ -9,7 +9,7 @@
 
 #include "cluster/cluster_spec.h"
 
-namespace muster {
+namespace muster::cluster {
 
 // Returns the tasks that take part in collectives, ordered by rank: chief or master, then worker,
 // then the other roles by name. ps and evaluator have no rank.
@@ -21,4 +21,4 @@ std::vector<TaskId> RankedTasks(const ClusterSpec& cluster);
 std::map<std::string, std::string> CollectiveVariables(const ClusterSpec& cluster,
                                                        const TaskId& task);
 
-}  // namespace muster
+}  // namespace muster::cluster

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 using testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(RanksTest, TasksWithoutARankGetNothing) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cluster

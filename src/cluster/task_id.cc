@@ -6,9 +6,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/terminal_text.h"
+#include "base/text/terminal_text.h"
 
-namespace muster {
+namespace muster::cluster {
 
 absl::StatusOr<TaskId> TaskId::Parse(absl::string_view text) {
   const size_t colon = text.find(':');
@@ -22,7 +22,8 @@ absl::StatusOr<TaskId> TaskId::Parse(absl::string_view text) {
             absl::SimpleAtoi(digits, &task.index);
   }
   if (!valid) {
-    return absl::InvalidArgumentError(absl::StrCat("invalid task '", Ellipsize(Printable(text), 60),
+    return absl::InvalidArgumentError(absl::StrCat("invalid task '",
+                                                   base::Ellipsize(base::Printable(text), 60),
                                                    "'; expected role:index, such as worker:1"));
   }
   return task;
@@ -30,4 +31,4 @@ absl::StatusOr<TaskId> TaskId::Parse(absl::string_view text) {
 
 std::string TaskId::ToString() const { return absl::StrCat(role, ":", index); }
 
-}  // namespace muster
+}  // namespace muster::cluster

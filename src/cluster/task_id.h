@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace muster {
+namespace muster::cluster {
 
 struct TaskId {
   std::string role;
@@ -20,4 +20,4 @@ struct TaskId {
   auto operator<=>(const TaskId&) const = default;
 };
 
-}  // namespace muster
+}  // namespace muster::cluster

@@ -4,10 +4,10 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
-TEST(TaskIdTest, ReadsWhatItWrites) {
+TEST(TaskIdTest, RoundTrips) {
   const absl::StatusOr<TaskId> task = TaskId::Parse("worker:12");
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_EQ(task->role, "worker");
@@ -36,4 +36,4 @@ TEST(TaskIdTest, SortsByIndexAsANumber) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cluster

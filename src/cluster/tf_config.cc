@@ -10,13 +10,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/json.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
+#include "base/text/json.h"
+#include "base/text/terminal_text.h"
 #include "cluster/address.h"
 #include "nlohmann/json.hpp"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 using Json = nlohmann::json;
@@ -25,7 +25,7 @@ constexpr char kLocal[] = "local";
 constexpr char kCloud[] = "cloud";
 
 std::string Quoted(absl::string_view text) {
-  return absl::StrCat("\"", Ellipsize(Printable(text), 60), "\"");
+  return absl::StrCat("\"", base::Ellipsize(base::Printable(text), 60), "\"");
 }
 
 // Describes a value for messages. Does not print containers: input controls their size and depth,
@@ -40,13 +40,6 @@ std::string Describe(const Json& value) {
 absl::Status Mistake(absl::string_view where, absl::string_view expected, const Json& value) {
   return absl::InvalidArgumentError(
       absl::StrCat("TF_CONFIG: ", where, " must be ", expected, ", got ", Describe(value)));
-}
-
-// Returns the value of a key, or null if it is absent: TensorFlow treats both alike.
-const Json& Member(const Json& object, const char* key) {
-  static const Json kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
 }
 
 std::optional<int> ParseIndex(absl::string_view digits) {
@@ -75,7 +68,7 @@ absl::Status ReadAddress(const Json& value, const std::string& where, const Task
 }
 
 absl::Status ReadRole(const std::string& role, const Json& value, ClusterSpec& cluster) {
-  const std::string where = absl::StrCat("cluster.", Ellipsize(Printable(role), 60));
+  const std::string where = absl::StrCat("cluster.", base::Ellipsize(base::Printable(role), 60));
   if (role.empty()) {
     return absl::InvalidArgumentError("TF_CONFIG: cluster has a role without a name");
   }
@@ -114,8 +107,8 @@ absl::StatusOr<ClusterSpec> ReadCluster(const Json& value) {
 absl::StatusOr<std::optional<TaskId>> ReadTask(const Json& value) {
   if (value.is_null()) return std::nullopt;
   if (!value.is_object()) return Mistake("task", "an object with type and index", value);
-  const Json& type = Member(value, "type");
-  const Json& index = Member(value, "index");
+  const Json& type = base::MemberOf(value, "type");
+  const Json& index = base::MemberOf(value, "index");
   if (!type.is_null() && !type.is_string()) return Mistake("task.type", "a role's name", type);
   const std::optional<int> number = index.is_null() ? 0 : ReadIndex(index);
   if (!number) return Mistake("task.index", "a whole number from 0", index);
@@ -144,10 +137,10 @@ absl::Status CheckTask(const ClusterSpec& cluster, const TaskId& task, absl::str
   if (cluster.empty() && trains && task.index == 0) return absl::OkStatus();
   std::string known;
   for (const auto& [name, addresses] : cluster.roles()) {
-    absl::StrAppend(&known, known.empty() ? "" : ", ", Ellipsize(Printable(name), 60));
+    absl::StrAppend(&known, known.empty() ? "" : ", ", base::Ellipsize(base::Printable(name), 60));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(source, ": the task ", Ellipsize(Printable(task.ToString()), 60),
+      absl::StrCat(source, ": the task ", base::Ellipsize(base::Printable(task.ToString()), 60),
                    " is not in the cluster, which has ",
                    known.empty() ? "no tasks" : absl::StrCat("the roles ", known)));
 }
@@ -159,7 +152,7 @@ absl::StatusOr<std::string> ReadModelDir(const Json& value, absl::string_view co
   if (given.empty()) return std::string(configured);
   if (!configured.empty() && given != configured) {
     return absl::InvalidArgumentError(
-        absl::StrCat("TF_CONFIG: model_dir is ", Quoted(given), " but the configuration says ",
+        absl::StrCat("TF_CONFIG: model_dir is ", Quoted(given), " but the configuration has ",
                      Quoted(configured), "; remove one, or make them equal"));
   }
   return given;
@@ -249,7 +242,7 @@ std::string WriteTfConfig(const TfConfig& config) {
 absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json, absl::string_view model_dir) {
   // An empty variable counts as unset.
   if (absl::StripAsciiWhitespace(json).empty()) json = "{}";
-  const Json document = ParseJson(json);
+  const Json document = base::ParseJson(json);
   if (document.is_discarded()) {
     return absl::InvalidArgumentError(absl::StrCat("TF_CONFIG is not valid JSON: ", Quoted(json)));
   }
@@ -260,11 +253,13 @@ absl::StatusOr<TfConfig> ReadTfConfig(absl::string_view json, absl::string_view 
   TfConfig config;
   config.sparse = document.contains("sparseCluster");
   const bool alone = config.sparse && !document.contains("cluster");
-  MUSTER_ASSIGN_OR_RETURN(config.cluster,
-                          ReadCluster(Member(document, alone ? "sparseCluster" : "cluster")));
-  MUSTER_ASSIGN_OR_RETURN(config.task, ReadTask(Member(document, "task")));
-  MUSTER_ASSIGN_OR_RETURN(config.model_dir, ReadModelDir(Member(document, "model_dir"), model_dir));
-  MUSTER_ASSIGN_OR_RETURN(config.environment, ReadEnvironment(Member(document, "environment")));
+  MUSTER_ASSIGN_OR_RETURN(
+      config.cluster, ReadCluster(base::MemberOf(document, alone ? "sparseCluster" : "cluster")));
+  MUSTER_ASSIGN_OR_RETURN(config.task, ReadTask(base::MemberOf(document, "task")));
+  MUSTER_ASSIGN_OR_RETURN(config.model_dir,
+                          ReadModelDir(base::MemberOf(document, "model_dir"), model_dir));
+  MUSTER_ASSIGN_OR_RETURN(config.environment,
+                          ReadEnvironment(base::MemberOf(document, "environment")));
   if (config.task) MUSTER_RETURN_IF_ERROR(CheckTask(config.cluster, *config.task, "TF_CONFIG"));
   return config;
 }
@@ -303,4 +298,4 @@ absl::StatusOr<TfConfig> ReadTaskFlags(const TaskFlags& flags) {
   return config;
 }
 
-}  // namespace muster
+}  // namespace muster::cluster

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "cluster/cluster_spec.h"
 
-namespace muster {
+namespace muster::cluster {
 
 struct TfConfig {
   ClusterSpec cluster;
@@ -48,4 +48,4 @@ struct TaskFlags {
 // Returns InvalidArgument, with the flag, if the flags are inconsistent.
 absl::StatusOr<TfConfig> ReadTaskFlags(const TaskFlags& flags);
 
-}  // namespace muster
+}  // namespace muster::cluster

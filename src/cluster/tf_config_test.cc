@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::cluster {
 namespace {
 
 using testing::ElementsAre;
@@ -260,4 +260,4 @@ TEST(TaskFlagsTest, ErrorsNameTheFlag) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::cluster

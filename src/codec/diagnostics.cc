@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/terminal_text.h"
+#include "base/text/terminal_text.h"
 
 namespace muster::codec {
 
@@ -11,7 +11,7 @@ std::string Quoted(absl::string_view word) {
   constexpr int kCells = 60;
   // Bounds the cost of Printable(): input may be megabytes long, and the rest is cut anyway.
   constexpr size_t kBytes = 16 * kCells;
-  return absl::StrCat("'", Ellipsize(Printable(word.substr(0, kBytes)), kCells), "'");
+  return absl::StrCat("'", base::Ellipsize(base::Printable(word.substr(0, kBytes)), kCells), "'");
 }
 
 void Diagnostics::Add(Mark mark, std::string message) {
@@ -27,6 +27,9 @@ void Diagnostics::Warn(Mark mark, std::string message) {
 }
 
 std::string Diagnostics::Location(Mark mark) const {
+  if (const auto named = names_.find(mark); named != names_.end()) {
+    return absl::StrCat(named->second, ": ");
+  }
   if (locate_) {
     const std::string path = locate_(mark);
     return path.empty() ? "" : absl::StrCat(path, ": ");

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@ class Diagnostics {
   explicit Diagnostics(std::string file) : file_(std::move(file)) {}
   // For an object that comes from no file: `locate` names the positions.
   explicit Diagnostics(Locator locate) : locate_(std::move(locate)) {}
+  // Locates the messages at `mark`, which need not be in the file, by `name` alone.
+  void NameMark(Mark mark, std::string name) { names_[mark] = std::move(name); }
   void Add(Mark mark, std::string message);
   // Adds a warning, which does not make ToStatus() fail. Keeps at most kWarningLimit.
   void Warn(Mark mark, std::string message);
@@ -61,6 +64,7 @@ class Diagnostics {
 
   std::string file_;
   Locator locate_;
+  std::map<Mark, std::string> names_;
   std::vector<Item> items_;
   std::vector<Item> warnings_;
   size_t dropped_ = 0;

@@ -30,5 +30,13 @@ TEST(DiagnosticsTest, TheRestIsCounted) {
   EXPECT_EQ(message.substr(message.rfind('\n') + 1), "f: and 2 more mistakes");
 }
 
+TEST(DiagnosticsTest, ANamedMarkReplacesThePosition) {
+  Diagnostics diagnostics("job.yaml");
+  diagnostics.NameMark({100, 1}, "--set steps");
+  diagnostics.Add({100, 1}, "too small");
+  diagnostics.Add({3, 1}, "unknown");
+  EXPECT_EQ(diagnostics.ToStatus().message(), "job.yaml:3:1: unknown\n--set steps: too small");
+}
+
 }  // namespace
 }  // namespace muster::codec

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/suggest.h"
+#include "base/text/units.h"
 
 namespace muster::codec {
 namespace {
@@ -81,7 +81,7 @@ std::optional<absl::Duration> MapReader::Duration(absl::string_view key) {
   const Node* value = Find(key);
   if (value == nullptr) return std::nullopt;
   if (value->kind == Node::Kind::kScalar) {
-    if (const auto duration = ParseDuration(value->scalar); duration.ok()) {
+    if (const auto duration = base::ParseDuration(value->scalar); duration.ok()) {
       return absl::Trunc(*duration, absl::Milliseconds(1));
     }
   }
@@ -93,7 +93,7 @@ std::optional<int64_t> MapReader::Bytes(absl::string_view key) {
   const Node* value = Find(key);
   if (value == nullptr) return std::nullopt;
   if (value->kind == Node::Kind::kScalar) {
-    if (const auto bytes = ParseBytes(value->scalar); bytes.ok()) return *bytes;
+    if (const auto bytes = base::ParseBytes(value->scalar); bytes.ok()) return *bytes;
   }
   Mismatch(key, *value, "a size such as 512, 64KiB, 100MB or 1.5G");
   return std::nullopt;
@@ -107,7 +107,7 @@ bool MapReader::CheckChoice(absl::string_view key, const Node& value,
   diagnostics_.Add(
       value.mark,
       absl::StrCat("'", key, "' of ", what_, " must be ", absl::StrJoin(choices, " | "), ", not ",
-                   Describe(value), scalar ? DidYouMean(value.scalar, choices) : ""));
+                   Describe(value), scalar ? base::DidYouMean(value.scalar, choices) : ""));
   return false;
 }
 
@@ -168,10 +168,10 @@ void MapReader::Finish() {
   for (const auto& [key, value] : node_.entries) {
     if (std::find(known_.begin(), known_.end(), key.name) != known_.end()) continue;
     if (diagnostics_.full()) {
-      diagnostics_.Add(key.mark, "");  // only counted: spares the edit distances
+      diagnostics_.Add(key.mark, "");  // only counted: no edit distances are computed
       continue;
     }
-    std::string hint = DidYouMean(key.name, known_);
+    std::string hint = base::DidYouMean(key.name, known_);
     if (hint.empty()) {
       std::vector<std::string> sorted = known_;
       std::sort(sorted.begin(), sorted.end());

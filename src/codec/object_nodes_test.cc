@@ -22,7 +22,7 @@ TEST(ObjectNodesTest, MarksAreFieldPaths) {
   EXPECT_EQ(diagnostics.Warnings(), std::vector<std::string>{"spec.list: look"});
 }
 
-TEST(ObjectNodesTest, ValuesAreWhatTheyWere) {
+TEST(ObjectNodesTest, ValuesAreUnchanged) {
   const Json object = {{"text", "5"},     {"number", 5},      {"fraction", 2.5},    {"yes", true},
                        {"none", nullptr}, {"list", {1, "a"}}, {"map", {{"k", "v"}}}};
   ObjectNodes nodes(object);

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace muster::codec {
 namespace {
@@ -41,7 +41,7 @@ bool CheckText(absl::string_view text, Diagnostics& diagnostics) {
                           static_cast<int>(byte)));
       return false;
     }
-    const size_t length = DecodeUtf8(text.substr(i)).bytes;
+    const size_t length = base::DecodeUtf8(text.substr(i)).bytes;
     if (length == 0) {
       diagnostics.Add(MarkAt(text, i),
                       absl::StrFormat("the byte 0x%02x is not valid UTF-8; save the "

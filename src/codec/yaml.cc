@@ -10,8 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "codec/text_check.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/exceptions.h"
@@ -179,7 +179,7 @@ class TreeBuilder final : public YAML::EventHandler {
   // Escapes can produce what CheckText rejects in the text itself: "\0", and the invalid UTF-8 that
   // yaml-cpp makes of "\N" and "\_". No command, variable or path can contain either.
   void CheckEscapes(const YAML::Mark& mark, const std::string& value) {
-    if (value.find('\0') == std::string::npos && IsUtf8(value)) return;
+    if (value.find('\0') == std::string::npos && base::IsUtf8(value)) return;
     Abandon(ToMark(mark), "an escape in this text produces a character that is not supported");
   }
 
@@ -192,7 +192,7 @@ class TreeBuilder final : public YAML::EventHandler {
                                  " values (an alias counts as often as it is used)"));
     }
     if (spent_.bytes > limits_.bytes) {
-      Abandon(mark, absl::StrCat("more than ", FormatBytes(limits_.bytes),
+      Abandon(mark, absl::StrCat("more than ", base::FormatBytes(limits_.bytes),
                                  " of text (an alias counts as often as it is used)"));
     }
   }
@@ -308,7 +308,7 @@ class TreeBuilder final : public YAML::EventHandler {
 std::vector<Node> ParseYaml(absl::string_view text, const ParseLimits& limits,
                             Diagnostics& diagnostics) {
   if (static_cast<int64_t>(text.size()) > limits.bytes) {
-    diagnostics.Add({}, absl::StrCat("larger than ", FormatBytes(limits.bytes)));
+    diagnostics.Add({}, absl::StrCat("larger than ", base::FormatBytes(limits.bytes)));
     return {};
   }
   text = WithoutByteOrderMark(text);
@@ -328,7 +328,8 @@ std::vector<Node> ParseYaml(absl::string_view text, const ParseLimits& limits,
     return {};
   } catch (const YAML::Exception& e) {
     if (IsUnclosedQuote(e.msg)) {
-      diagnostics.Add(builder.last_mark(), "a quoted text that begins after this is never closed");
+      diagnostics.Add(builder.last_mark(),
+                      "quoted text that begins after this position is never closed");
     } else {
       diagnostics.Add(ToMark(e.mark), Explain(e.msg));
     }

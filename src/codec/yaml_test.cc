@@ -122,8 +122,9 @@ TEST(YamlTest, SyntaxErrorsNameTheRemedy) {
 
 TEST(YamlTest, AnUnclosedQuoteDoesNotSwallowTheFile) {
   EXPECT_EQ(Mistakes("a: 1\nb: \"text\nc: 2\n"),
-            "f:2:1: a quoted text that begins after this is never closed");
-  EXPECT_EQ(Mistakes("b: 'text"), "f:1:1: a quoted text that begins after this is never closed");
+            "f:2:1: quoted text that begins after this position is never closed");
+  EXPECT_EQ(Mistakes("b: 'text"),
+            "f:1:1: quoted text that begins after this position is never closed");
 }
 
 TEST(YamlTest, RejectsBinaryData) {

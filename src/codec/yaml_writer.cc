@@ -1,6 +1,7 @@
 #include "codec/yaml_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -43,56 +44,91 @@ bool FitsBlock(absl::string_view text) {
          });
 }
 
+// The parts of a value that the writer distinguishes, for JSON and for parsed text.
+const std::string* TextOf(const Json& value) {
+  return value.is_string() ? &value.get_ref<const std::string&>() : nullptr;
+}
+bool IsFullMap(const Json& value) { return value.is_object() && !value.empty(); }
+bool IsFullList(const Json& value) { return value.is_array() && !value.empty(); }
+std::string OtherScalar(const Json& value) { return value.dump(); }  // {} and [] too
+const Json& ItemsOf(const Json& list) { return list; }
+
+// A number or a boolean is not text: it stays as the user wrote it, so that 1.10 does not become
+// 1.1.
+const std::string* TextOf(const Node& node) {
+  if (node.kind != Node::Kind::kScalar || AsBool(node) || AsNumber(node)) return nullptr;
+  return &node.scalar;
+}
+bool IsFullMap(const Node& node) { return node.kind == Node::Kind::kMap && !node.entries.empty(); }
+bool IsFullList(const Node& node) {
+  return node.kind == Node::Kind::kSequence && !node.items.empty();
+}
+std::string OtherScalar(const Node& node) {
+  if (node.kind == Node::Kind::kScalar) return node.scalar;
+  return node.kind == Node::Kind::kMap ? "{}" : node.kind == Node::Kind::kNull ? "null" : "[]";
+}
+const std::vector<Node>& ItemsOf(const Node& list) { return list.items; }
+
 class Writer {
  public:
   std::string Take() && { return std::move(out_); }
 
   // Writes a value after "key:", after "-", or alone.
-  void Value(const Json& value, size_t indent, bool in_sequence) {
-    if (value.is_object() && !value.empty()) {
+  template <typename T>
+  void Value(const T& value, size_t indent, bool in_sequence) {
+    const std::string* text = TextOf(value);
+    if (IsFullMap(value)) {
       Map(value, indent, in_sequence);
-    } else if (value.is_array() && !value.empty()) {
+    } else if (IsFullList(value)) {
       Sequence(value, indent, in_sequence);
-    } else if (value.is_string() && FitsBlock(value.get_ref<const std::string&>())) {
-      Block(value.get_ref<const std::string&>(), indent);
+    } else if (text != nullptr && FitsBlock(*text)) {
+      Block(*text, indent);
     } else {
-      absl::StrAppend(&out_, " ", Scalar(value), "\n");
+      absl::StrAppend(&out_, " ", text != nullptr ? Word(*text) : OtherScalar(value), "\n");
     }
   }
 
  private:
-  static std::string Quoted(const std::string& text) {
+  static std::string Word(const std::string& text) {
+    if (IsPlain(text)) return text;
     const std::string quoted =
         Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
     return absl::StrReplaceAll(quoted, {{"\x7f", "\\u007f"}});
   }
-  static std::string Scalar(const Json& value) {
-    if (!value.is_string()) return value.dump();  // {} and [] too
-    const auto& text = value.get_ref<const std::string&>();
-    return IsPlain(text) ? text : Quoted(text);
-  }
 
   // In a sequence, the first entry goes on the line of the dash.
   void Map(const Json& map, size_t indent, bool in_sequence) {
-    bool on_line = in_sequence;
-    if (!in_sequence && !out_.empty()) out_.push_back('\n');
-    for (const auto& [key, value] : map.items()) {
-      out_.append(on_line ? 1 : indent, ' ');
-      on_line = false;
-      absl::StrAppend(&out_, IsPlain(key) ? key : Quoted(key), ":");
-      Value(value, indent + 2, false);
-    }
+    Begin(in_sequence);
+    for (const auto& [key, value] : map.items()) MapEntry(key, value, indent, in_sequence);
+  }
+  void Map(const Node& map, size_t indent, bool in_sequence) {
+    Begin(in_sequence);
+    for (const auto& [key, value] : map.entries) MapEntry(key.name, value, indent, in_sequence);
   }
 
-  void Sequence(const Json& list, size_t indent, bool in_sequence) {
-    bool on_line = in_sequence;
-    if (!in_sequence && !out_.empty()) out_.push_back('\n');
-    for (const Json& item : list) {
-      out_.append(on_line ? 1 : indent, ' ');
-      on_line = false;
+  template <typename T>
+  void MapEntry(const std::string& key, const T& value, size_t indent, bool& on_line) {
+    Indent(indent, on_line);
+    absl::StrAppend(&out_, Word(key), ":");
+    Value(value, indent + 2, false);
+  }
+
+  template <typename T>
+  void Sequence(const T& list, size_t indent, bool in_sequence) {
+    Begin(in_sequence);
+    for (const auto& item : ItemsOf(list)) {
+      Indent(indent, in_sequence);
       out_.push_back('-');
       Value(item, indent + 2, true);
     }
+  }
+
+  void Begin(bool in_sequence) {
+    if (!in_sequence && !out_.empty()) out_.push_back('\n');
+  }
+  // Clears `on_line`: only the first entry can share a line.
+  void Indent(size_t indent, bool& on_line) {
+    out_.append(std::exchange(on_line, false) ? 1 : indent, ' ');
   }
 
   void Block(absl::string_view text, size_t indent) {
@@ -109,9 +145,8 @@ class Writer {
   std::string out_;
 };
 
-}  // namespace
-
-std::string ToYaml(const Json& value) {
+template <typename T>
+std::string Write(const T& value) {
   Writer writer;
   writer.Value(value, 0, false);
   std::string text = std::move(writer).Take();
@@ -119,11 +154,19 @@ std::string ToYaml(const Json& value) {
   return text;
 }
 
-std::string ToYamlDocuments(const std::vector<Json>& values) {
+template <typename T>
+std::string WriteDocuments(const std::vector<T>& values) {
   std::string text;
-  for (const Json& value : values)
-    absl::StrAppend(&text, text.empty() ? "" : "---\n", ToYaml(value));
+  for (const T& value : values) absl::StrAppend(&text, text.empty() ? "" : "---\n", Write(value));
   return text;
 }
+
+}  // namespace
+
+std::string ToYaml(const Json& value) { return Write(value); }
+std::string ToYaml(const Node& node) { return Write(node); }
+
+std::string ToYamlDocuments(const std::vector<Json>& values) { return WriteDocuments(values); }
+std::string ToYamlDocuments(const std::vector<Node>& nodes) { return WriteDocuments(nodes); }
 
 }  // namespace muster::codec

@@ -115,5 +115,35 @@ TEST(YamlWriterTest, NumbersAndNulls) {
   EXPECT_EQ(ToYaml("text"), "text\n");
 }
 
+TEST(YamlWriterTest, ParsedTextKeepsItsMeaning) {
+  const std::string text =
+      "version: 1.10\nmask: 0x1f\nzip: \"0042\"\nnone:\non: yes\nline: a plain text, in words\n"
+      "block: |\n  one\n  two\nflow: {a: [1, x, {}], b: []}\n---\n- - true\n- k: v\n";
+  Diagnostics diagnostics("");
+  const std::vector<Node> nodes = ParseYaml(text, {}, diagnostics);
+  const std::string written = ToYamlDocuments(nodes);
+  EXPECT_EQ(written, R"(version: 1.10
+mask: 0x1f
+zip: "0042"
+none: null
+"on": "yes"
+line: "a plain text, in words"
+block: |
+  one
+  two
+flow:
+  a:
+    - 1
+    - x
+    - {}
+  b: []
+---
+- - true
+- k: v
+)");
+  EXPECT_EQ(ToYamlDocuments(ParseYaml(written, {}, diagnostics)), written);
+  EXPECT_TRUE(diagnostics.empty());
+}
+
 }  // namespace
 }  // namespace muster::codec

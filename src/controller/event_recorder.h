@@ -1,4 +1,4 @@
-// Records what happens to jobs as Kubernetes events.
+// Records Kubernetes events about jobs.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "controller/reconcile.h"
+#include "controller/rules/reconcile.h"
 #include "k8s/client.h"
 
 namespace muster::controller {
@@ -19,8 +19,8 @@ namespace muster::controller {
 // an earlier one increments its count, as client-go's recorder does. Thread-safe.
 class EventRecorder {
  public:
-  // `client` and all that `is_busy` uses outlive the recorder. `is_busy` returns whether there is
-  // work that events should yield to; it is called on the recorder's thread.
+  // REQUIRES: `client`, and everything that `is_busy` uses, outlive the recorder. `is_busy` returns
+  // whether there is work that events should yield to; it is called on the recorder's thread.
   EventRecorder(k8s::Client& client, std::function<void(const std::string&)> log,
                 std::function<bool()> is_busy);
   // Waits a short time for queued events to be written.

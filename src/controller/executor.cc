@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "controller/catch_exceptions.h"
-#include "controller/create_failures.h"
-#include "controller/gang.h"
 #include "controller/job_key.h"
+#include "controller/rules/create_failures.h"
+#include "controller/rules/gang.h"
 #include "k8s/error.h"
 
 namespace muster::controller {
@@ -38,7 +38,7 @@ absl::Status Executor::Execute(const std::string& key, const TfJob& job,
   for (size_t begin = 0, end = 0; begin < actions.size(); begin = end) {
     end = begin + 1;
     while (end < actions.size() && MayRunInParallel(actions[begin], actions[end])) ++end;
-    // Parts also run on threads that reconcile other jobs, so no exception may leave one.
+    // Parts also run on threads that reconcile other jobs, so none may throw.
     pool_.ParallelFor(end - begin, [&, begin](size_t part) {
       results[begin + part] = CatchExceptions([&]() -> absl::Status {
         if (stopping_) return absl::CancelledError("the operator is stopping");

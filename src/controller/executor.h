@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "controller/event_recorder.h"
 #include "controller/expectations.h"
-#include "controller/reconcile.h"
+#include "controller/rules/reconcile.h"
 #include "controller/thread_pool.h"
 #include "controller/work_queue.h"
 #include "k8s/client.h"
@@ -30,7 +30,7 @@ class Executor {
 
   // Executes `actions` in order, except that pods and services are created in parallel. Each
   // object is built right before it is sent. Returns the first error, or Cancelled if Stop() was
-  // called before all actions were done. Objects that the API server rejects are no error: they
+  // called before all actions were done. Objects that the API server rejects are not an error: they
   // are recorded in the expectations.
   absl::Status Execute(const std::string& key, const TfJob& job,
                        const std::vector<Action>& actions);

@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
-#include "controller/create_failures.h"
+#include "controller/rules/create_failures.h"
 
 namespace muster::controller {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "controller/reconcile.h"
+#include "controller/rules/reconcile.h"
 
 namespace muster::controller {
 

@@ -1,7 +1,7 @@
 #include "controller/job_counter.h"
 
-#include "controller/conditions.h"
-#include "controller/tfjob.h"
+#include "controller/rules/conditions.h"
+#include "controller/rules/tfjob.h"
 
 namespace muster::controller {
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "controller/cached_object.h"
-#include "controller/gang.h"
 #include "controller/job_key.h"
+#include "controller/rules/cached_object.h"
+#include "controller/rules/gang.h"
 #include "k8s/error.h"
 
 namespace muster::controller {
@@ -28,6 +28,7 @@ JobInformers::JobInformers(k8s::Client& client, JobInformerOptions options, JobH
   WatchJobs(kTfJobsV1Alpha1);
   WatchOwned(Kind::kPod);
   WatchOwned(Kind::kService);
+  WatchOwned(Kind::kConfigMap);
   if (options_.gang != GangScheduler::kNone) WatchOwned(Kind::kPodGroup);
 }
 
@@ -66,13 +67,23 @@ void JobInformers::WatchJobs(const k8s::ResourceKind& kind) {
       std::make_unique<k8s::Informer>(client_, std::move(options), std::move(handler));
 }
 
+void JobInformers::TolerateForbidden(const k8s::ResourceKind& kind, k8s::InformerOptions& options) {
+  options.on_error = [this, kind, broken = options.on_error](const absl::Status& status) {
+    if (!k8s::IsForbidden(status)) return broken(status);
+    absl::MutexLock lock(&mutex_);
+    if (missing_.emplace(PathOf(kind), status).second) options_.log(std::string(status.message()));
+  };
+}
+
 void JobInformers::WatchOwned(Kind kind) {
   k8s::InformerOptions options = OptionsFor(ResourceOf(kind, options_.gang));
   options.selection.labels = OwnedSelector();
   options.index = OwnerKeyOf;
-  options.watch.detail = kind == Kind::kService ? k8s::Detail::kMetadata
-                         : kind == Kind::kPod   ? k8s::Detail::kStatus
-                                                : k8s::Detail::kAll;
+  options.watch.detail = kind == Kind::kPodGroup ? k8s::Detail::kAll
+                         : kind == Kind::kPod    ? k8s::Detail::kStatus
+                                                 : k8s::Detail::kMetadata;
+  // Only jobs of v1alpha1, which are optional, need a ConfigMap.
+  if (kind == Kind::kConfigMap) TolerateForbidden(k8s::kConfigMaps, options);
   options.transform = [kind](Json& object) {
     if (kind == Kind::kPodGroup) {
       DropManagedFields(object);
@@ -130,8 +141,9 @@ absl::Status JobInformers::WaitUntilSynced(const std::stop_token& stop) {
     MUSTER_RETURN_IF_ERROR(wait(*informer, PathOf(ResourceOf(kind, options_.gang))));
   }
   absl::MutexLock lock(&mutex_);
-  return missing_.size() == jobs_.size() ? missing_.at(PathOf(manifest::kTfJobs))
-                                         : absl::OkStatus();
+  const auto first = missing_.find(PathOf(manifest::kTfJobs));
+  return first != missing_.end() && missing_.contains(PathOf(kTfJobsV1Alpha1)) ? first->second
+                                                                               : absl::OkStatus();
 }
 
 k8s::Object JobInformers::Job(const std::string& key) const {

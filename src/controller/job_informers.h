@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "controller/reconcile.h"
+#include "controller/rules/reconcile.h"
 #include "k8s/client.h"
 #include "k8s/informer.h"
 
@@ -55,15 +55,17 @@ class JobInformers {
   k8s::InformerOptions OptionsFor(const k8s::ResourceKind& kind);
   void WatchJobs(const k8s::ResourceKind& kind);
   void WatchOwned(Kind kind);
+  // Makes a kind optional that the operator may not be permitted to list.
+  void TolerateForbidden(const k8s::ResourceKind& kind, k8s::InformerOptions& options);
   std::vector<k8s::Informer*> All() const;
 
   k8s::Client& client_;
   const JobInformerOptions options_;
   const JobHandler handler_;
   absl::Mutex mutex_;
-  // Errors that time alone does not fix, by PathOf() the kind.
+  // Errors that a retry does not fix, keyed by PathOf(kind).
   std::map<std::string, absl::Status> broken_ ABSL_GUARDED_BY(mutex_);
-  // Kinds of jobs that are not installed, by PathOf() the kind.
+  // Kinds that are not installed, or optional and not permitted, keyed by PathOf(kind).
   std::map<std::string, absl::Status> missing_ ABSL_GUARDED_BY(mutex_);
   // Declared last: their threads use the members above.
   std::map<std::string, std::unique_ptr<k8s::Informer>> jobs_;  // by API group

@@ -1,7 +1,7 @@
 #include "controller/job_key.h"
 
 #include "absl/strings/str_cat.h"
-#include "controller/tfjob.h"
+#include "controller/rules/tfjob.h"
 #include "manifest/pod_status.h"
 
 namespace muster::controller {

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "base/units.h"
-#include "controller/cached_object.h"
+#include "base/text/units.h"
 #include "controller/catch_exceptions.h"
-#include "controller/conditions.h"
-#include "controller/create_failures.h"
 #include "controller/job_key.h"
+#include "controller/rules/cached_object.h"
+#include "controller/rules/conditions.h"
+#include "controller/rules/create_failures.h"
 #include "k8s/error.h"
 #include "manifest/kept_status.h"
 
@@ -70,7 +70,8 @@ absl::Status Operator::Run(const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::OkStatus();
   ready_ = true;
   ::malloc_trim(0);  // the lists were large, and the caches keep a small part of them
-  options_.log(absl::StrCat("ready: ", Plural(static_cast<int64_t>(informers_.JobCount()), "job")));
+  options_.log(
+      absl::StrCat("ready: ", base::Plural(static_cast<int64_t>(informers_.JobCount()), "job")));
   {
     const std::stop_callback close(stop, [this] {
       executor_.Stop();
@@ -148,6 +149,7 @@ Observed Operator::Observe(const std::string& key, Json job) {
   observed.pods = informers_.Owned(Kind::kPod, key);
   observed.services = informers_.Owned(Kind::kService, key);
   observed.pod_groups = informers_.Owned(Kind::kPodGroup, key);
+  observed.config_maps = informers_.Owned(Kind::kConfigMap, key);
   return observed;
 }
 

@@ -1,4 +1,4 @@
-// The operator: watches the TFJobs of a cluster and executes what Reconcile() plans.
+// The operator: watches the TFJobs of a cluster and executes the plans of Reconcile().
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "controller/expectations.h"
 #include "controller/job_counter.h"
 #include "controller/job_informers.h"
-#include "controller/reconcile.h"
+#include "controller/rules/reconcile.h"
 #include "controller/spec_cache.h"
 #include "controller/work_queue.h"
 #include "k8s/client.h"
@@ -59,14 +59,14 @@ class Operator {
   void Enqueue(const std::string& key);
   void OnOwnedChanged(Kind kind, const Json& object, bool deleted);
   void RunWorker();
-  // Reconciles a job. No exception leaves it.
+  // Reconciles a job. Never throws.
   absl::Status TryReconcile(const std::string& key);
   absl::Status Reconcile(const std::string& key);
   // Handles an exception of Reconcile(). A job without pods becomes Failed. One with pods keeps
   // running unattended, with a warning event, and is retried.
   absl::Status HandleException(const std::string& key, const absl::Status& error);
   Observed Observe(const std::string& key, Json job);
-  // Returns the newest known version of the job, or null if it does not exist any more.
+  // Returns the newest known version of the job, or null if it no longer exists.
   Json JobOf(const std::string& key);
   // Returns whether to create the objects of a new job before its status is written. True at most
   // once per job.

@@ -21,7 +21,7 @@ size_t SizeOf(const Json& value) {
 
 }  // namespace
 
-std::shared_ptr<const JobSpec> SpecCache::Get(const std::string& key, const Json& job) {
+std::shared_ptr<const job::JobSpec> SpecCache::Get(const std::string& key, const Json& job) {
   Entry entry{.uid = k8s::UidOf(job), .annotations = ObjectAt(job, "/metadata/annotations")};
   if (const Json* found = k8s::Find(job, "/metadata/generation")) entry.generation = *found;
   {
@@ -36,7 +36,7 @@ std::shared_ptr<const JobSpec> SpecCache::Get(const std::string& key, const Json
   // Parsing runs without the lock; two workers never have the same key.
   auto spec = TfJob::ReadSpec(job);
   if (!spec.ok()) return nullptr;
-  entry.spec = std::make_shared<const JobSpec>(*std::move(spec));
+  entry.spec = std::make_shared<const job::JobSpec>(*std::move(spec));
   if (!TfJob(job, entry.spec, options_).CheckPods().ok()) return nullptr;
   entry.bytes = SizeOf(job);
   absl::MutexLock lock(&mutex_);

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "controller/tfjob.h"
+#include "controller/rules/tfjob.h"
 
 namespace muster::controller {
 
@@ -19,7 +19,7 @@ class SpecCache {
   explicit SpecCache(const TfJobOptions& options) : options_(options) {}
 
   // Returns the spec of `job`, which has that key, or null if the job is invalid.
-  std::shared_ptr<const JobSpec> Get(const std::string& key, const Json& job);
+  std::shared_ptr<const job::JobSpec> Get(const std::string& key, const Json& job);
   void Forget(const std::string& key);
 
  private:
@@ -28,7 +28,7 @@ class SpecCache {
     Json generation;  // the API server increments it when the spec changes
     Json annotations;
     size_t bytes = 0;
-    std::shared_ptr<const JobSpec> spec;
+    std::shared_ptr<const job::JobSpec> spec;
   };
 
   const TfJobOptions& options_;

@@ -26,7 +26,7 @@ class WorkQueue {
     absl::Duration first_delay = absl::Milliseconds(5);  // after a failure; doubles
     absl::Duration max_delay = absl::Minutes(5);
   };
-  explicit WorkQueue(Options options, const Clock* clock = &Clock::Real())
+  explicit WorkQueue(Options options, const base::Clock* clock = &base::Clock::Real())
       : options_(options), clock_(*clock) {}
 
   // Keys are processed in the order in which they were added.
@@ -54,7 +54,7 @@ class WorkQueue {
   absl::Time Due() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
-  const Clock& clock_;
+  const base::Clock& clock_;
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::map<std::string, absl::Time> due_ ABSL_GUARDED_BY(mutex_);

@@ -21,7 +21,7 @@ TEST(WorkQueueTest, AKeyIsQueuedOnce) {
 
 // A key that is added all the time must not starve others.
 TEST(WorkQueueTest, IsFifo) {
-  FakeClock clock;
+  base::FakeClock clock;
   WorkQueue queue({}, &clock);
   for (const char* key : {"b", "c", "a", "b"}) {
     queue.Add(key);

@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
+#include "base/text/terminal_text.h"
 
 namespace muster::data {
 namespace {
@@ -22,7 +22,7 @@ std::string Named(const std::vector<std::string>& names) {
       "'", absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), "', '"),
       "'");
   if (shown < names.size()) absl::StrAppend(&text, " and ", names.size() - shown, " more");
-  return Printable(text);
+  return base::Printable(text);
 }
 
 // kClassesFile has one class per line.
@@ -49,8 +49,8 @@ absl::Status CheckAlike(const std::vector<SplitSource>& sources) {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& folder) {
-  const std::string path = JoinPath(folder, kClassesFile);
-  const auto text = ReadFile(path);
+  const std::string path = base::JoinPath(folder, kClassesFile);
+  const auto text = base::ReadFile(path);
   if (absl::IsNotFound(text.status())) return std::vector<std::string>();
   MUSTER_RETURN_IF_ERROR(text.status());
   std::vector<std::string> classes = absl::StrSplit(absl::StripSuffix(*text, "\n"), '\n');
@@ -63,8 +63,8 @@ absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& folder) 
 }
 
 absl::Status WriteClasses(const std::string& folder, const std::vector<std::string>& classes) {
-  return WriteFileAtomically(JoinPath(folder, kClassesFile),
-                             absl::StrCat(absl::StrJoin(classes, "\n"), "\n"), 0644);
+  return base::WriteFileAtomically(base::JoinPath(folder, kClassesFile),
+                                   absl::StrCat(absl::StrJoin(classes, "\n"), "\n"), 0644);
 }
 
 absl::StatusOr<Numbering> NumberClasses(const std::vector<SplitSource>& sources,

@@ -1,11 +1,11 @@
-// Numbers of text labels. All splits of a data set use the same, also if converted later.
+// Numbers text labels. All splits of a data set use the same numbers, even if converted later.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "data/convert.h"
+#include "data/convert/convert.h"
 
 namespace muster::data {
 

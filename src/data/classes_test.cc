@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
-#include "data/example.h"
 #include "data/testing.h"
+#include "data/tfrecord/example.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -41,7 +41,7 @@ class ClassesTest : public testing::Test {
     return labels;
   }
 
-  const TempDir dir_;
+  const base::TempDir dir_;
 };
 
 TEST_F(ClassesTest, AFileOfClasses) {
@@ -124,7 +124,7 @@ TEST_F(ClassesTest, ASplitWithoutExamplesIsAnError) {
   EXPECT_THAT(std::string(parts.status().message()), HasSubstr("test=0.1 has none"));
 }
 
-TEST(ShardNamesTest, SplitsThatBeginAlikeAreTold) {
+TEST(ShardNamesTest, DistinguishesSplitsWithACommonPrefix) {
   EXPECT_TRUE(IsShardOf("train-00000-of-00004.tfrecord", "train"));
   EXPECT_TRUE(IsShardOf("train-00000-of-00004.tfrecord.gz", "train"));
   EXPECT_FALSE(IsShardOf("train-extra-00000-of-00004.tfrecord", "train"));

@@ -6,15 +6,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/dtype.h"
+#include "base/bytes/dtype.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace muster::data {
 
 // The declaration of one feature of a job's records.
 struct RecordFeature {
-  std::string type;  // uint8 | float | int64 | jpeg | png
-  Shape shape;       // [] is a single value
+  std::string type;   // uint8 | float | int64 | jpeg | png
+  base::Shape shape;  // [] is a single value
 };
 
 // A field that is 0 or empty means that its key is absent.
@@ -30,7 +30,7 @@ struct DataConfig {
   int64_t features = 0;
   int64_t length = 0;
   int64_t vocabulary = 0;
-  Shape shape;
+  base::Shape shape;
 
   // For tfrecord.
   std::map<std::string, std::string> paths;  // split -> path, instead of `path`

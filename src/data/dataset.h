@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "data/batch.h"
+#include "data/input/batch.h"
 
 namespace muster::data {
 

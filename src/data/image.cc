@@ -172,4 +172,25 @@ absl::Status DecodeImage(absl::string_view bytes, int64_t channels, absl::Span<u
                        : DecodeAs<PngImage>(bytes, channels, out);
 }
 
+absl::StatusOr<std::string> EncodePng(absl::Span<const uint8_t> pixels, int64_t height,
+                                      int64_t width, int64_t channels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.height = static_cast<png_uint_32>(height);
+  image.width = static_cast<png_uint_32>(width);
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = 0;
+  std::string bytes;
+  // The first call computes the size.
+  for (const bool write : {false, true}) {
+    bytes.resize(size);
+    if (png_image_write_to_memory(&image, write ? bytes.data() : nullptr, &size, 0, pixels.data(),
+                                  0, nullptr) == 0) {
+      return absl::InternalError(absl::StrCat("cannot encode the image: ", image.message));
+    }
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace muster::data

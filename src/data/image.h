@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,5 +31,10 @@ absl::StatusOr<ImageInfo> ReadImageInfo(absl::string_view bytes);
 // color as needed. Returns DataLoss if the image is damaged or truncated.
 // REQUIRES: out.size() == height * width * channels.
 absl::Status DecodeImage(absl::string_view bytes, int64_t channels, absl::Span<uint8_t> out);
+
+// Returns the pixels, `channels` (1 or 3) bytes each, as a PNG.
+// REQUIRES: pixels.size() == height * width * channels.
+absl::StatusOr<std::string> EncodePng(absl::Span<const uint8_t> pixels, int64_t height,
+                                      int64_t width, int64_t channels);
 
 }  // namespace muster::data

@@ -6,30 +6,21 @@
 #include <cstdlib>
 // Requires the two includes above.
 #include <jpeglib.h>
-#include <png.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "data/image.h"
 #include "gtest/gtest.h"
 
 namespace muster::data {
 
 inline std::string MakePng(const std::vector<uint8_t>& pixels, int64_t height, int64_t width,
                            int64_t channels) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.height = static_cast<png_uint_32>(height);
-  image.width = static_cast<png_uint_32>(width);
-  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  png_alloc_size_t size = 0;
-  EXPECT_NE(png_image_write_to_memory(&image, nullptr, &size, 0, pixels.data(), 0, nullptr), 0);
-  std::string bytes(size, '\0');
-  EXPECT_NE(png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr),
-            0);
-  bytes.resize(size);
-  return bytes;
+  const auto bytes = EncodePng(pixels, height, width, channels);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return bytes.value_or("");
 }
 
 inline std::string MakeJpeg(const std::vector<uint8_t>& pixels, int64_t height, int64_t width,

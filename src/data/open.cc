@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
-#include "data/mnist.h"
+#include "base/text/suggest.h"
+#include "data/idx/mnist.h"
 #include "data/synthetic.h"
-#include "data/tfrecord.h"
+#include "data/tfrecord/tfrecord.h"
 #include "storage/local_copy.h"
 
 namespace muster::data {
@@ -27,9 +27,9 @@ absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataConfig& config) {
   }
   if (config.format == "mnist") return OpenMnist(config);
   if (config.format == "idx") return OpenIdx(config);
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown data format '", config.format, "'", DidYouMean(config.format, formats),
-                   "; expected one of ", absl::StrJoin(formats, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown data format '", config.format, "'", base::DidYouMean(config.format, formats),
+      "; expected one of ", absl::StrJoin(formats, ", ")));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ absl::StatusOr<DataConfig> Localized(DataConfig config,
                                      const std::function<void(const std::string&)>& log) {
   const auto own = config.paths.find(config.split);
   std::string& path = own != config.paths.end() ? own->second : config.path;
-  MUSTER_ASSIGN_OR_RETURN(path, storage::BringHere(path, log));
+  MUSTER_ASSIGN_OR_RETURN(path, storage::FetchToLocal(path, log));
   return config;
 }
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
-#include "data/random.h"
+#include "base/text/suggest.h"
+#include "data/input/random.h"
 #include "data/synthetic_kinds.h"
 
 namespace muster::data {
@@ -62,7 +62,7 @@ absl::StatusOr<int64_t> Value(absl::string_view key, int64_t value, int64_t fall
 }
 
 absl::StatusOr<Kind> MakeImages(const DataConfig& config) {
-  const Shape shape = config.shape.empty() ? Shape{1, 28, 28} : config.shape;
+  const base::Shape shape = config.shape.empty() ? base::Shape{1, 28, 28} : config.shape;
   int64_t elements = 1;
   for (const int64_t dimension : shape) {
     if (dimension >= 1 && dimension <= kMaxElements / elements) {
@@ -70,8 +70,8 @@ absl::StatusOr<Kind> MakeImages(const DataConfig& config) {
       continue;
     }
     return absl::InvalidArgumentError(absl::StrCat(
-        "'shape' of data is ", ToString(shape), "; its dimensions must be at least 1, and their ",
-        "product at most ", kMaxElements));
+        "'shape' of data is ", base::ToString(shape),
+        "; its dimensions must be at least 1, and their ", "product at most ", kMaxElements));
   }
   MUSTER_ASSIGN_OR_RETURN(const int64_t classes, Value("classes", config.classes, 10, 2));
   return std::make_unique<SyntheticImages>(shape, classes);
@@ -116,7 +116,7 @@ absl::StatusOr<Kind> MakeKind(const DataConfig& config) {
   if (config.kind == "sequence") return MakeSequence(config);
   const std::vector<std::string> kinds = {"images", "tabular", "tokens", "sequence"};
   return absl::InvalidArgumentError(absl::StrCat(
-      "unknown kind '", config.kind, "' of synthetic data", DidYouMean(config.kind, kinds),
+      "unknown kind '", config.kind, "' of synthetic data", base::DidYouMean(config.kind, kinds),
       "; expected one of ", absl::StrJoin(kinds, ", ")));
 }
 

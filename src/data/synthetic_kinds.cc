@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "data/random.h"
+#include "data/input/random.h"
 
 namespace muster::data {
 namespace {
@@ -20,7 +20,7 @@ constexpr float kSymbolNoise = 0.3f;
 
 }  // namespace
 
-SyntheticImages::SyntheticImages(Shape shape, int64_t classes)
+SyntheticImages::SyntheticImages(base::Shape shape, int64_t classes)
     : shape_(std::move(shape)), classes_(classes), planes_(1), height_(1), width_(shape_.back()) {
   if (shape_.size() > 1) height_ = shape_[shape_.size() - 2];
   for (size_t i = 0; i + 2 < shape_.size(); ++i) planes_ *= shape_[i];

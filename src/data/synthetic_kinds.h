@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "data/batch.h"
+#include "data/input/batch.h"
 
 namespace muster::data {
 
@@ -22,14 +22,14 @@ class SyntheticKind {
 
 class SyntheticImages : public SyntheticKind {
  public:
-  SyntheticImages(Shape shape, int64_t classes);
-  Feature inputs() const override { return {DType::kFloat32, shape_}; }
-  Feature targets() const override { return {DType::kInt64, {}}; }
+  SyntheticImages(base::Shape shape, int64_t classes);
+  Feature inputs() const override { return {base::DType::kFloat32, shape_}; }
+  Feature targets() const override { return {base::DType::kInt64, {}}; }
   int64_t classes() const override { return classes_; }
   void Make(uint64_t key, int64_t number, void* input, void* target) const override;
 
  private:
-  Shape shape_;
+  base::Shape shape_;
   int64_t classes_;
   int64_t planes_;  // product of the dimensions before the last two
   int64_t height_;
@@ -39,9 +39,9 @@ class SyntheticImages : public SyntheticKind {
 class SyntheticTable : public SyntheticKind {
  public:
   SyntheticTable(int64_t features, int64_t classes) : features_(features), classes_(classes) {}
-  Feature inputs() const override { return {DType::kFloat32, {features_}}; }
+  Feature inputs() const override { return {base::DType::kFloat32, {features_}}; }
   Feature targets() const override {
-    return classes_ > 0 ? Feature{DType::kInt64, {}} : Feature{DType::kFloat32, {1}};
+    return classes_ > 0 ? Feature{base::DType::kInt64, {}} : Feature{base::DType::kFloat32, {1}};
   }
   int64_t classes() const override { return classes_; }
   void Make(uint64_t key, int64_t number, void* input, void* target) const override;
@@ -57,8 +57,8 @@ class SyntheticTokens : public SyntheticKind {
  public:
   SyntheticTokens(int64_t length, int64_t vocabulary, int64_t classes)
       : length_(length), vocabulary_(vocabulary), classes_(classes) {}
-  Feature inputs() const override { return {DType::kInt64, {length_}}; }
-  Feature targets() const override { return {DType::kInt64, {}}; }
+  Feature inputs() const override { return {base::DType::kInt64, {length_}}; }
+  Feature targets() const override { return {base::DType::kInt64, {}}; }
   int64_t classes() const override { return classes_; }
   int64_t vocabulary() const override { return vocabulary_; }
   void Make(uint64_t key, int64_t number, void* input, void* target) const override;
@@ -75,8 +75,8 @@ class SyntheticSequence : public SyntheticKind {
 
   SyntheticSequence(int64_t length, int64_t features, int64_t classes)
       : length_(length), features_(features), classes_(classes) {}
-  Feature inputs() const override { return {DType::kFloat32, {length_, features_}}; }
-  Feature targets() const override { return {DType::kInt64, {symbols()}}; }
+  Feature inputs() const override { return {base::DType::kFloat32, {length_, features_}}; }
+  Feature targets() const override { return {base::DType::kInt64, {symbols()}}; }
   int64_t classes() const override { return classes_; }
   void Make(uint64_t key, int64_t number, void* input, void* target) const override;
 

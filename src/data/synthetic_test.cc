@@ -36,24 +36,25 @@ Batch ReadFirst(const Dataset& dataset, int64_t count) {
 }
 
 TEST(SyntheticTest, ShapesAndSizes) {
-  EXPECT_EQ(Open({})->inputs(), (Feature{DType::kFloat32, {1, 28, 28}}));
+  EXPECT_EQ(Open({})->inputs(), (Feature{base::DType::kFloat32, {1, 28, 28}}));
   EXPECT_EQ(Open({})->classes(), 10);
   EXPECT_EQ(Open({})->size(), 10'000);
   EXPECT_EQ(Open({.split = "test"})->size(), 2'000);
   EXPECT_EQ(Open({.examples = 3})->size(), 3);
   EXPECT_EQ(Open({.split = "test", .examples = 3})->size(), 1);
-  EXPECT_EQ(Open({.kind = "images", .shape = {3, 8, 9}})->inputs().shape, (Shape{3, 8, 9}));
-  EXPECT_EQ(Open({.kind = "tabular", .features = 5})->inputs(), (Feature{DType::kFloat32, {5}}));
-  EXPECT_EQ(Open({.kind = "tabular"})->targets(), (Feature{DType::kFloat32, {1}}));
+  EXPECT_EQ(Open({.kind = "images", .shape = {3, 8, 9}})->inputs().shape, (base::Shape{3, 8, 9}));
+  EXPECT_EQ(Open({.kind = "tabular", .features = 5})->inputs(),
+            (Feature{base::DType::kFloat32, {5}}));
+  EXPECT_EQ(Open({.kind = "tabular"})->targets(), (Feature{base::DType::kFloat32, {1}}));
   EXPECT_EQ(Open({.kind = "tabular"})->classes(), 0);
-  EXPECT_EQ(Open({.kind = "tabular", .classes = 2})->targets(), (Feature{DType::kInt64, {}}));
-  EXPECT_EQ(Open({.kind = "tokens", .length = 4})->inputs(), (Feature{DType::kInt64, {4}}));
+  EXPECT_EQ(Open({.kind = "tabular", .classes = 2})->targets(), (Feature{base::DType::kInt64, {}}));
+  EXPECT_EQ(Open({.kind = "tokens", .length = 4})->inputs(), (Feature{base::DType::kInt64, {4}}));
   EXPECT_EQ(Open({.kind = "tokens"})->vocabulary(), 1000);
-  EXPECT_EQ(Open({.kind = "sequence"})->inputs(), (Feature{DType::kFloat32, {32, 8}}));
-  EXPECT_EQ(Open({.kind = "sequence"})->targets(), (Feature{DType::kInt64, {8}}));
+  EXPECT_EQ(Open({.kind = "sequence"})->inputs(), (Feature{base::DType::kFloat32, {32, 8}}));
+  EXPECT_EQ(Open({.kind = "sequence"})->targets(), (Feature{base::DType::kInt64, {8}}));
 }
 
-TEST(SyntheticTest, AnExampleIsTheSameHoweverItIsRead) {
+TEST(SyntheticTest, AnExampleDoesNotDependOnHowItIsRead) {
   for (const char* kind : {"images", "tabular", "tokens", "sequence"}) {
     const auto dataset = Open({.kind = kind, .shape = {}});
     const Batch all = ReadFirst(*dataset, 20);
@@ -69,7 +70,7 @@ TEST(SyntheticTest, AnExampleIsTheSameHoweverItIsRead) {
   }
 }
 
-// The nearest mean of the training examples tells the class of test images.
+// The nearest mean of the training examples predicts the class of test images.
 TEST(SyntheticTest, ImagesCanBeLearned) {
   const Batch train = ReadFirst(*Open({}), 2000);
   std::vector<std::vector<float>> means(10, std::vector<float>(784));
@@ -127,7 +128,7 @@ TEST(SyntheticTest, ClassesOfTablesAllOccur) {
   }
 }
 
-TEST(SyntheticTest, TokensTellTheClass) {
+TEST(SyntheticTest, TokensDetermineTheClass) {
   const auto dataset = Open({.kind = "tokens", .classes = 3, .vocabulary = 100});
   const Batch batch = ReadFirst(*dataset, 300);
   int right = 0;
@@ -147,7 +148,7 @@ TEST(SyntheticTest, TokensTellTheClass) {
 
 TEST(SyntheticTest, SequencesSuitCtc) {
   const auto dataset = Open({.kind = "sequence", .classes = 4, .length = 13});
-  EXPECT_EQ(dataset->targets().shape, (Shape{3}));
+  EXPECT_EQ(dataset->targets().shape, (base::Shape{3}));
   const Batch batch = ReadFirst(*dataset, 500);
   std::set<int64_t> lengths;
   for (int64_t i = 0; i < 500; ++i) {
@@ -176,7 +177,7 @@ TEST(SyntheticTest, SequencesSuitCtc) {
   EXPECT_GT(mean(other), 2 * mean(same));
 }
 
-TEST(SyntheticTest, KeysThatMakeNoSense) {
+TEST(SyntheticTest, InvalidKeysAreRejected) {
   EXPECT_THAT(Mistake({.kind = "image"}), HasSubstr("did you mean 'images'"));
   EXPECT_THAT(Mistake({.split = "valid"}), HasSubstr("it has train and test"));
   EXPECT_THAT(Mistake({.classes = 1}), HasSubstr("'classes' of data must be"));

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "data/batch.h"
 #include "data/dataset.h"
+#include "data/input/batch.h"
 #include "gtest/gtest.h"
 #include "zlib.h"
 
@@ -40,8 +40,8 @@ class CountingDataset : public Dataset {
   explicit CountingDataset(int64_t size, int64_t broken = -1) : size_(size), broken_(broken) {}
 
   int64_t size() const override { return size_; }
-  Feature inputs() const override { return {DType::kFloat32, {1}}; }
-  Feature targets() const override { return {DType::kInt64, {}}; }
+  Feature inputs() const override { return {base::DType::kFloat32, {1}}; }
+  Feature targets() const override { return {base::DType::kInt64, {}}; }
   int64_t classes() const override { return 0; }
   absl::Status Read(absl::Span<const int64_t> indices, Batch& out) const override {
     if (const absl::Status status = Prepare(indices, out); !status.ok()) return status;
@@ -60,12 +60,12 @@ class CountingDataset : public Dataset {
 
 inline std::vector<int64_t> TargetsOf(const Batch& batch) {
   const auto* first = batch.targets.as<int64_t>();
-  return {first, first + ElementsOf(batch.targets.shape)};
+  return {first, first + base::ElementsOf(batch.targets.shape)};
 }
 
 inline std::vector<float> InputsOf(const Batch& batch) {
   const auto* first = batch.inputs.as<float>();
-  return {first, first + ElementsOf(batch.inputs.shape)};
+  return {first, first + base::ElementsOf(batch.inputs.shape)};
 }
 
 }  // namespace muster::data

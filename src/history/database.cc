@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 std::string DirectoryOf(const std::string& path) {
@@ -188,4 +188,4 @@ absl::Status Transaction::Commit() {
   return absl::OkStatus();
 }
 
-}  // namespace muster
+}  // namespace muster::history

@@ -16,7 +16,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace muster {
+namespace muster::history {
 
 class Database;
 
@@ -115,4 +115,4 @@ class Transaction {
   Database* database_;  // null after Commit()
 };
 
-}  // namespace muster
+}  // namespace muster::history

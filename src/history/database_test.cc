@@ -7,15 +7,15 @@
 #include "gmock/gmock.h"
 #include "history/test_support.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 using testing::HasSubstr;
 
 class DatabaseTest : public HistoryTest {
  protected:
-  DatabaseTest() : path_(JoinPath(home_, "test.db")) {
-    EXPECT_TRUE(WriteFileAtomically(path_, "").ok());
+  DatabaseTest() : path_(base::JoinPath(home_, "test.db")) {
+    EXPECT_TRUE(base::WriteFileAtomically(path_, "").ok());
   }
 
   std::unique_ptr<Database> Open(absl::Duration busy_timeout = absl::Seconds(5)) {
@@ -82,7 +82,7 @@ TEST_F(DatabaseTest, WaitsForTheLockUntilTheTimeout) {
 }
 
 TEST_F(DatabaseTest, GarbageIsDataLoss) {
-  ASSERT_TRUE(WriteFileAtomically(path_, std::string(5000, 'x')).ok());
+  ASSERT_TRUE(base::WriteFileAtomically(path_, std::string(5000, 'x')).ok());
   auto database = Database::Open(path_, absl::Seconds(1));
   const absl::Status status =
       database.ok() ? (*database)->QueryInt("PRAGMA user_version").status() : database.status();
@@ -91,7 +91,7 @@ TEST_F(DatabaseTest, GarbageIsDataLoss) {
 
 TEST_F(DatabaseTest, AbsentAndUnwritableFilesNameTheRemedy) {
   const absl::Status absent =
-      Database::Open(JoinPath(home_, "absent.db"), absl::Seconds(1)).status();
+      Database::Open(base::JoinPath(home_, "absent.db"), absl::Seconds(1)).status();
   EXPECT_EQ(absent.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(absent.message()), HasSubstr("No such file"));
   ASSERT_EQ(::chmod(path_.c_str(), 0444), 0);
@@ -105,4 +105,4 @@ TEST_F(DatabaseTest, AbsentAndUnwritableFilesNameTheRemedy) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::history

@@ -4,29 +4,29 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "history/job_folder.h"
 #include "history/resolve.h"
 #include "history/rows.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 // A job belongs to the process that wrote it last. Its submitter hands it over to its supervisor
 // while it is Pending; after that, changes by other processes and second verdicts are rejected.
-absl::Status CheckMayReplace(Database& database, const JobRecord& job) {
+absl::Status CheckMayReplace(Database& database, const job::JobRecord& job) {
   MUSTER_ASSIGN_OR_RETURN(Statement query,
                           PrepareJobs(database, " WHERE id = ?1 AND recovered = 0"));
   query.Bind(job.id);
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<JobRecord> rows, ReadJobs(query));
-  if (rows.empty() || rows[0].state == JobState::kPending) return absl::OkStatus();
-  const JobRecord& stored = rows[0];
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job::JobRecord> rows, ReadJobs(query));
+  if (rows.empty() || rows[0].state == job::JobState::kPending) return absl::OkStatus();
+  const job::JobRecord& stored = rows[0];
   const bool second_verdict =
-      IsFinal(stored.state) && IsFinal(job.state) && stored.state != job.state;
+      job::IsFinal(stored.state) && job::IsFinal(job.state) && stored.state != job.state;
   if (stored.supervisor == job.supervisor && !second_verdict) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(job.id, " is already ", ToString(stored.state),
-                                                    " or belongs to another process"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      job.id, " is already ", job::ToString(stored.state), " or belongs to another process"));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::StatusOr<T> History::Query(absl::FunctionRef<absl::StatusOr<T>(Database&)>
   return result;
 }
 
-absl::Status History::AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks) {
+absl::Status History::AddJob(const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks) {
   return file_.Use([&](Database& database) -> absl::Status {
     // Lazy is enough: nothing was acknowledged yet. The submission waits for the job's first
     // change.
@@ -64,18 +64,18 @@ absl::Status History::AddJob(const JobRecord& job, const std::vector<TaskRecord>
   });
 }
 
-absl::Status History::Apply(const StateChange& change) {
+absl::Status History::Apply(const job::StateChange& change) {
   return file_.Use([&](Database& database) { return Write(database, change); });
 }
 
-absl::Status History::Write(Database& database, const StateChange& change) {
+absl::Status History::Write(Database& database, const job::StateChange& change) {
   const std::string& id = change.job.id;
   CachedJob fresh;
   const auto found = cached_.find(id);
   const bool is_cached = found != cached_.end();
   // The existence of a job and its verdict must survive power loss. The states in between need not:
   // a job does not outlive its machine.
-  const bool durable = !is_cached || IsFinal(change.job.state);
+  const bool durable = !is_cached || job::IsFinal(change.job.state);
   MUSTER_ASSIGN_OR_RETURN(
       Transaction transaction,
       Transaction::Begin(database, durable ? Durability::kSynced : Durability::kLazy));
@@ -91,7 +91,7 @@ absl::Status History::Write(Database& database, const StateChange& change) {
       AppendEvents(database, id, change.events, is_cached ? found->second.last_sequence : 0));
   if (!is_cached) {
     // Another process may have added the job; its tasks belong to the cached state.
-    MUSTER_ASSIGN_OR_RETURN(const std::vector<TaskRecord> tasks, SelectTasks(database, id));
+    MUSTER_ASSIGN_OR_RETURN(const std::vector<job::TaskRecord> tasks, SelectTasks(database, id));
     MergeTasks(tasks, fresh);
   }
   MUSTER_RETURN_IF_ERROR(transaction.Commit());
@@ -99,11 +99,11 @@ absl::Status History::Write(Database& database, const StateChange& change) {
   // The cache changes only after the commit, so that a failed change can be retried.
   CachedJob& kept = is_cached ? found->second : cached_.emplace(id, std::move(fresh)).first->second;
   MergeTasks(change.tasks, kept);
-  for (const TaskId& task : change.removed) kept.tasks.erase(task);
+  for (const cluster::TaskId& task : change.removed) kept.tasks.erase(task);
   kept.file = file_.identity();
   kept.job = change.job;
   kept.last_sequence = last_sequence;
-  if (IsFinal(kept.job.state)) SaveToFolder(kept);
+  if (job::IsFinal(kept.job.state)) SaveToFolder(kept);
   return absl::OkStatus();
 }
 
@@ -111,8 +111,8 @@ absl::Status History::Write(Database& database, const StateChange& change) {
 // effort: the database is already committed, so a removed folder or a full disk does not matter.
 void History::SaveToFolder(const CachedJob& cached) {
   if (cached.job.directory.empty()) return;
-  const std::string path = JoinPath(cached.job.directory, kJobFolderFile);
-  ReplaceFile(path, JobFolderToJson(cached.job, InOrder(cached))).IgnoreError();
+  const std::string path = base::JoinPath(cached.job.directory, kJobFolderFile);
+  base::ReplaceFile(path, JobFolderToJson(cached.job, InOrder(cached))).IgnoreError();
 }
 
 absl::Status History::Refresh() {
@@ -123,15 +123,15 @@ absl::Status History::RewriteCached(Database& database) {
   for (const auto& [id, cached] : cached_) {
     if (cached.file == file_.identity()) continue;
     // An empty change makes Write() store the cached tasks.
-    StateChange change;
+    job::StateChange change;
     change.job = cached.job;
     MUSTER_RETURN_IF_ERROR(Write(database, change));
   }
   return absl::OkStatus();
 }
 
-void History::MergeTasks(const std::vector<TaskRecord>& tasks, CachedJob& cached) {
-  for (const TaskRecord& task : tasks) {
+void History::MergeTasks(const std::vector<job::TaskRecord>& tasks, CachedJob& cached) {
+  for (const job::TaskRecord& task : tasks) {
     if (std::find(cached.roles.begin(), cached.roles.end(), task.id.role) == cached.roles.end()) {
       cached.roles.push_back(task.id.role);
     }
@@ -139,8 +139,8 @@ void History::MergeTasks(const std::vector<TaskRecord>& tasks, CachedJob& cached
   }
 }
 
-std::vector<TaskRecord> History::InOrder(const CachedJob& cached) {
-  std::vector<TaskRecord> tasks;
+std::vector<job::TaskRecord> History::InOrder(const CachedJob& cached) {
+  std::vector<job::TaskRecord> tasks;
   for (const std::string& role : cached.roles) {
     for (auto it = cached.tasks.lower_bound({role, 0});
          it != cached.tasks.end() && it->first.role == role; ++it) {
@@ -150,30 +150,34 @@ std::vector<TaskRecord> History::InOrder(const CachedJob& cached) {
   return tasks;
 }
 
-absl::StatusOr<JobRecord> History::GetJob(const std::string& id) {
-  return Query<JobRecord>([&](Database& database) -> absl::StatusOr<JobRecord> {
+absl::StatusOr<job::JobRecord> History::GetJob(const std::string& id) {
+  return Query<job::JobRecord>([&](Database& database) -> absl::StatusOr<job::JobRecord> {
     MUSTER_ASSIGN_OR_RETURN(Statement query, PrepareJobs(database, "WHERE id = ?"));
     query.Bind(id);
-    MUSTER_ASSIGN_OR_RETURN(std::vector<JobRecord> jobs, ReadJobs(query));
+    MUSTER_ASSIGN_OR_RETURN(std::vector<job::JobRecord> jobs, ReadJobs(query));
     if (jobs.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", id));
     return std::move(jobs.front());
   });
 }
 
-absl::StatusOr<std::vector<TaskRecord>> History::Tasks(const std::string& id) {
-  return Query<std::vector<TaskRecord>>(
+absl::StatusOr<std::vector<job::TaskRecord>> History::Tasks(const std::string& id) {
+  return Query<std::vector<job::TaskRecord>>(
       [&](Database& database) { return SelectTasks(database, id); });
 }
 
-absl::StatusOr<std::vector<Event>> History::Events(const std::string& id, int64_t after_sequence,
-                                                   int limit) {
-  return Query<std::vector<Event>>(
+absl::StatusOr<std::vector<std::pair<std::string, cluster::TaskId>>> History::TaskNames() {
+  return Query<std::vector<std::pair<std::string, cluster::TaskId>>>(SelectTaskNames);
+}
+
+absl::StatusOr<std::vector<job::Event>> History::Events(const std::string& id,
+                                                        int64_t after_sequence, int limit) {
+  return Query<std::vector<job::Event>>(
       [&](Database& database) { return SelectEvents(database, id, after_sequence, limit); });
 }
 
-absl::StatusOr<std::vector<JobRecord>> History::ListJobs(const JobFilter& filter) {
-  return Query<std::vector<JobRecord>>(
-      [&](Database& database) -> absl::StatusOr<std::vector<JobRecord>> {
+absl::StatusOr<std::vector<job::JobRecord>> History::ListJobs(const JobFilter& filter) {
+  return Query<std::vector<job::JobRecord>>(
+      [&](Database& database) -> absl::StatusOr<std::vector<job::JobRecord>> {
         MUSTER_ASSIGN_OR_RETURN(
             Statement query,
             PrepareJobs(database, absl::StrCat(filter.only_active ? "WHERE final = 0" : "",
@@ -183,13 +187,13 @@ absl::StatusOr<std::vector<JobRecord>> History::ListJobs(const JobFilter& filter
       });
 }
 
-absl::StatusOr<JobRecord> History::Resolve(absl::string_view reference) {
-  return Query<JobRecord>([&](Database& database) { return ResolveJob(database, reference); });
+absl::StatusOr<job::JobRecord> History::Resolve(absl::string_view reference) {
+  return Query<job::JobRecord>([&](Database& database) { return ResolveJob(database, reference); });
 }
 
-absl::StatusOr<std::vector<JobRecord>> History::FinishedBeyond(int keep) {
-  return Query<std::vector<JobRecord>>(
-      [&](Database& database) -> absl::StatusOr<std::vector<JobRecord>> {
+absl::StatusOr<std::vector<job::JobRecord>> History::FinishedBeyond(int keep) {
+  return Query<std::vector<job::JobRecord>>(
+      [&](Database& database) -> absl::StatusOr<std::vector<job::JobRecord>> {
         MUSTER_ASSIGN_OR_RETURN(Statement query,
                                 PrepareJobs(database, absl::StrCat("WHERE final = 1", kNewestFirst,
                                                                    "LIMIT -1 OFFSET ?")));
@@ -210,4 +214,4 @@ absl::Status History::DeleteJob(const std::string& id) {
   return absl::OkStatus();
 }
 
-}  // namespace muster
+}  // namespace muster::history

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -14,7 +15,7 @@
 #include "history/history_file.h"
 #include "job/event_sink.h"
 
-namespace muster {
+namespace muster::history {
 
 struct JobFilter {
   bool only_active = false;  // not in a final state
@@ -29,14 +30,14 @@ struct JobFilter {
 // reports this to HistoryOptions::notice. Any call may fail with ResourceExhausted (disk full),
 // PermissionDenied (not writable), Unavailable (locked by another process) or FailedPrecondition
 // (written by a newer muster).
-class History final : public EventSink {
+class History final : public job::EventSink {
  public:
   // Opens the history. Creates <home> and history.db, private to this user, if missing.
   static absl::StatusOr<std::unique_ptr<History>> Open(const std::string& home,
                                                        const HistoryOptions& options = {});
 
   // Adds a job. Returns AlreadyExists if the id is taken.
-  absl::Status AddJob(const JobRecord& job, const std::vector<TaskRecord>& tasks);
+  absl::Status AddJob(const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks);
 
   // Inserts or updates the job, its tasks and its events in one transaction. Returns
   // FailedPrecondition if the job belongs to another supervisor or already has another verdict, so
@@ -44,7 +45,7 @@ class History final : public EventSink {
   // also writes job.json in the job's folder. Assigns Event::sequence: 1, 2, … per job, without
   // gaps. If history.db was replaced since this History last wrote the job, writes all of its tasks
   // again; sequence numbers continue, and earlier events stay in the file that was moved aside.
-  absl::Status Apply(const StateChange& change) override;
+  absl::Status Apply(const job::StateChange& change) override;
 
   // Rewrites the jobs that this History has applied changes to, if history.db was replaced.
   // Supervisors call it periodically, so that a quiet job does not stay Unreachable. Costs one
@@ -52,18 +53,20 @@ class History final : public EventSink {
   absl::Status Refresh() override;
 
   // Returns NotFound if there is no such job.
-  absl::StatusOr<JobRecord> GetJob(const std::string& id);
+  absl::StatusOr<job::JobRecord> GetJob(const std::string& id);
   // Returns the tasks, roles in the job's order and then by index. Empty if there is no such job.
-  absl::StatusOr<std::vector<TaskRecord>> Tasks(const std::string& id);
+  absl::StatusOr<std::vector<job::TaskRecord>> Tasks(const std::string& id);
+  // Returns the job and the name of every task, those of the newest job first.
+  absl::StatusOr<std::vector<std::pair<std::string, cluster::TaskId>>> TaskNames();
   // Returns at most `limit` (0 = all) events after `after_sequence`, in order.
-  absl::StatusOr<std::vector<Event>> Events(const std::string& id, int64_t after_sequence = 0,
-                                            int limit = 0);
+  absl::StatusOr<std::vector<job::Event>> Events(const std::string& id, int64_t after_sequence = 0,
+                                                 int limit = 0);
   // Returns jobs, newest first.
-  absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter = {});
+  absl::StatusOr<std::vector<job::JobRecord>> ListJobs(const JobFilter& filter = {});
   // Returns the job that `reference` denotes: see history/resolve.h.
-  absl::StatusOr<JobRecord> Resolve(absl::string_view reference);
+  absl::StatusOr<job::JobRecord> Resolve(absl::string_view reference);
   // Returns the jobs in a final state except the newest `keep` of them, newest first.
-  absl::StatusOr<std::vector<JobRecord>> FinishedBeyond(int keep);
+  absl::StatusOr<std::vector<job::JobRecord>> FinishedBeyond(int keep);
 
   // Deletes a job with its tasks and events, but not its folder. Returns NotFound if there is no
   // such job.
@@ -73,9 +76,9 @@ class History final : public EventSink {
   // The last state that this History wrote of a job, to write it again into a new file.
   struct CachedJob {
     FileIdentity file;  // the file that contains it
-    JobRecord job;
+    job::JobRecord job;
     std::vector<std::string> roles;  // in the job's order
-    std::map<TaskId, TaskRecord> tasks;
+    std::map<cluster::TaskId, job::TaskRecord> tasks;
     int64_t last_sequence = 0;
   };
 
@@ -83,14 +86,14 @@ class History final : public EventSink {
 
   template <typename T>
   absl::StatusOr<T> Query(absl::FunctionRef<absl::StatusOr<T>(Database&)> query);
-  absl::Status Write(Database& database, const StateChange& change);
+  absl::Status Write(Database& database, const job::StateChange& change);
   absl::Status RewriteCached(Database& database);
-  static void MergeTasks(const std::vector<TaskRecord>& tasks, CachedJob& cached);
-  static std::vector<TaskRecord> InOrder(const CachedJob& cached);
+  static void MergeTasks(const std::vector<job::TaskRecord>& tasks, CachedJob& cached);
+  static std::vector<job::TaskRecord> InOrder(const CachedJob& cached);
   static void SaveToFolder(const CachedJob& cached);
 
   HistoryFile file_;
   std::map<std::string, CachedJob> cached_;  // by id
 };
 
-}  // namespace muster
+}  // namespace muster::history

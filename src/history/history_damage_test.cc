@@ -6,7 +6,7 @@
 #include "history/rows.h"
 #include "history/test_support.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 using testing::ElementsAre;
@@ -25,7 +25,7 @@ class HistoryDamageTest : public HistoryTest {
     Fill();
     // Closing left everything in the one file.
     EXPECT_FALSE(std::filesystem::exists(DatabasePath() + "-wal"));
-    healthy_ = *ReadFile(DatabasePath());
+    healthy_ = *base::ReadFile(DatabasePath());
   }
 
   // One transaction, because AddJob() for each job would be slow.
@@ -35,15 +35,15 @@ class HistoryDamageTest : public HistoryTest {
     auto transaction = Transaction::Begin(**database);
     ASSERT_TRUE(transaction.ok()) << transaction.status();
     for (int i = 0; i < kJobs; ++i) {
-      JobRecord job = MakeJob(IdOf(i), i, JobState::kSucceeded);
+      job::JobRecord job = MakeJob(IdOf(i), i, job::JobState::kSucceeded);
       job.failure = std::string(400, 'f');
-      JobRecord unfinished = job;
-      unfinished.state = JobState::kRunning;
+      job::JobRecord unfinished = job;
+      unfinished.state = job::JobState::kRunning;
       WriteJobFolder(unfinished);
       ASSERT_TRUE(UpsertJob(**database, job).ok());
       ASSERT_TRUE(
           UpsertTasks(**database, job.id, {MakeTask({"worker", 0}), MakeTask({"worker", 1})}).ok());
-      const std::vector<Event> events(6, MakeEvent(std::string(100, 'e')));
+      const std::vector<job::Event> events(6, MakeEvent(std::string(100, 'e')));
       ASSERT_TRUE(AppendEvents(**database, job.id, events, 0).ok());
     }
     ASSERT_TRUE(transaction->Commit().ok());
@@ -55,7 +55,7 @@ class HistoryDamageTest : public HistoryTest {
   static std::string IdOf(int i) { return absl::StrCat("mnist-", i); }
 
   void Damage(const std::string& content) {
-    ASSERT_TRUE(WriteFileAtomically(DatabasePath(), content).ok());
+    ASSERT_TRUE(base::WriteFileAtomically(DatabasePath(), content).ok());
   }
 
   // Reads and writes everything, so that no damage stays hidden.
@@ -70,12 +70,12 @@ class HistoryDamageTest : public HistoryTest {
       EXPECT_TRUE(history.Tasks(IdOf(i)).ok());
       EXPECT_TRUE(history.Events(IdOf(i)).ok());
     }
-    StateChange change;
+    job::StateChange change;
     change.job = MakeJob(IdOf(0));
     change.tasks = {MakeTask({"worker", 0}, 9)};
     change.events = {MakeEvent("x")};
     ASSERT_TRUE(history.Apply(change).ok());
-    EXPECT_EQ(history.GetJob(IdOf(0))->state, JobState::kRunning);
+    EXPECT_EQ(history.GetJob(IdOf(0))->state, job::JobState::kRunning);
   }
 
   void ExpectRebuilt() {
@@ -84,8 +84,8 @@ class HistoryDamageTest : public HistoryTest {
     ASSERT_TRUE(jobs.ok()) << jobs.status();
     ASSERT_THAT(*jobs, SizeIs(kJobs));
     EXPECT_EQ(jobs->front().id, IdOf(kJobs - 1));
-    for (const JobRecord& job : *jobs) {
-      EXPECT_EQ(job.state, JobState::kUnreachable);
+    for (const job::JobRecord& job : *jobs) {
+      EXPECT_EQ(job.state, job::JobState::kUnreachable);
       EXPECT_EQ(job.reason, "history was damaged; the outcome of this job is unknown");
     }
     ASSERT_THAT(notices_, SizeIs(1));
@@ -103,7 +103,7 @@ TEST_F(HistoryDamageTest, Garbage) {
   Damage(std::string(100'000, '\x5a'));
   ExpectRebuilt();
   // The damaged file keeps its content.
-  EXPECT_EQ(ReadFile(JoinPath(home_, MovedAside()[0]))->size(), 100'000u);
+  EXPECT_EQ(base::ReadFile(base::JoinPath(home_, MovedAside()[0]))->size(), 100'000u);
 }
 
 TEST_F(HistoryDamageTest, Empty) {
@@ -164,7 +164,8 @@ TEST_F(HistoryDamageTest, RandomBytesAnywhereNeverCrash) {
     Damage(content);
     absl::StatusOr<std::unique_ptr<History>> history = History::Open(home_);
     if (!history.ok()) continue;  // such as a format number that looks newer
-    for (const JobRecord& job : (*history)->ListJobs().value_or(std::vector<JobRecord>())) {
+    for (const job::JobRecord& job :
+         (*history)->ListJobs().value_or(std::vector<job::JobRecord>())) {
       (*history)->Tasks(job.id).status().IgnoreError();
       (*history)->Events(job.id).status().IgnoreError();
     }
@@ -181,13 +182,13 @@ TEST_F(HistoryDamageTest, MissingFileIsRebuiltToo) {
 
 TEST_F(HistoryDamageTest, StrayWalOfALostFileIsNotAppliedToTheNewOne) {
   std::filesystem::remove(DatabasePath());
-  ASSERT_TRUE(WriteFileAtomically(DatabasePath() + "-wal", std::string(8192, 'w')).ok());
+  ASSERT_TRUE(base::WriteFileAtomically(DatabasePath() + "-wal", std::string(8192, 'w')).ok());
   EXPECT_THAT(*OpenHistory()->ListJobs(), SizeIs(kJobs));
 }
 
 TEST_F(HistoryDamageTest, FoundWhileInUse) {
   const std::unique_ptr<History> history = OpenHistory();
-  StateChange change;
+  job::StateChange change;
   change.job = MakeJob(IdOf(3));
   change.tasks = {MakeTask({"worker", 1}, 1)};
   ASSERT_TRUE(history->Apply(change).ok());
@@ -207,32 +208,32 @@ TEST_F(HistoryDamageTest, FoundWhileInUse) {
   EXPECT_THAT(*finder->ListJobs(), SizeIs(kJobs));
   EXPECT_THAT(notices_, SizeIs(1));
   ASSERT_TRUE(history->Apply(change).ok());
-  const std::vector<TaskRecord> tasks = *finder->Tasks(IdOf(3));
+  const std::vector<job::TaskRecord> tasks = *finder->Tasks(IdOf(3));
   ASSERT_THAT(tasks, SizeIs(2));
   EXPECT_EQ(tasks[0].restarts, 2);
   EXPECT_EQ(tasks[1].restarts, 1);
-  EXPECT_EQ(finder->GetJob(IdOf(3))->state, JobState::kRunning);
+  EXPECT_EQ(finder->GetJob(IdOf(3))->state, job::JobState::kRunning);
 }
 
 TEST_F(HistoryDamageTest, VerdictsAreRecoveredFromTheFolders) {
-  JobRecord job = MakeJob(IdOf(1));
+  job::JobRecord job = MakeJob(IdOf(1));
   job.directory = home_ + "/jobs/" + job.id;
   {
     const std::unique_ptr<History> history = OpenHistory();
     ASSERT_TRUE(history->DeleteJob(job.id).ok());
     ASSERT_TRUE(history->Apply({.job = job, .tasks = {MakeTask({"worker", 0}, 2)}}).ok());
-    job.state = JobState::kStopped;
+    job.state = job::JobState::kStopped;
     job.reason = "stopped by the user";
     ASSERT_TRUE(history->Apply({.job = job}).ok());
   }
   Damage("garbage");
   const std::unique_ptr<History> history = OpenHistory();
-  EXPECT_EQ(history->GetJob(job.id)->state, JobState::kStopped);
+  EXPECT_EQ(history->GetJob(job.id)->state, job::JobState::kStopped);
   EXPECT_EQ(history->GetJob(job.id)->reason, "stopped by the user");
   const auto tasks = history->Tasks(job.id);
   ASSERT_THAT(*tasks, SizeIs(1));
   EXPECT_EQ((*tasks)[0].restarts, 2);
-  EXPECT_EQ(history->GetJob(IdOf(2))->state, JobState::kUnreachable);
+  EXPECT_EQ(history->GetJob(IdOf(2))->state, job::JobState::kUnreachable);
 }
 
 // The launcher writes the folder before it adds the job; a rebuild in between must not prevent
@@ -241,12 +242,12 @@ TEST_F(HistoryDamageTest, RecoveredJobsMayBeAdded) {
   Damage("garbage");
   const std::unique_ptr<History> history = OpenHistory();
   ASSERT_TRUE(history->AddJob(MakeJob(IdOf(1)), {MakeTask({"worker", 0})}).ok());
-  EXPECT_EQ(history->GetJob(IdOf(1))->state, JobState::kRunning);
+  EXPECT_EQ(history->GetJob(IdOf(1))->state, job::JobState::kRunning);
   EXPECT_EQ(history->AddJob(MakeJob(IdOf(1)), {}).code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(HistoryDamageTest, TwoDamagedFilesInOneSecond) {
-  FakeClock clock;
+  base::FakeClock clock;
   HistoryOptions options;
   options.clock = &clock;
   for (int i = 0; i < 3; ++i) {
@@ -254,9 +255,10 @@ TEST_F(HistoryDamageTest, TwoDamagedFilesInOneSecond) {
     ASSERT_TRUE(History::Open(home_, options).ok());
   }
   std::vector<std::string> contents;
-  for (const std::string& name : MovedAside()) contents.push_back(*ReadFile(JoinPath(home_, name)));
+  for (const std::string& name : MovedAside())
+    contents.push_back(*base::ReadFile(base::JoinPath(home_, name)));
   EXPECT_THAT(contents, testing::UnorderedElementsAre("garbage 0", "garbage 1", "garbage 2"));
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::history

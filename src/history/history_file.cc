@@ -1,28 +1,24 @@
 #include "history/history_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "history/job_folder.h"
 #include "history/rows.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
-constexpr absl::Duration kLockPoll = absl::Milliseconds(5);
 constexpr char kLostReason[] = "history was damaged; the outcome of this job is unknown";
 // The suffixes of SQLite's files beside a database.
 constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
@@ -38,14 +34,19 @@ std::optional<FileIdentity> IdentityAt(const std::string& path) {
   return FileIdentity{info.st_dev, info.st_ino};
 }
 
-absl::Status NotWritable(const std::string& path, int error) {
-  if (error == ENOSPC || error == EDQUOT) {
+absl::Status NotWritable(const std::string& path, const absl::Status& error) {
+  if (absl::IsResourceExhausted(error)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the disk under ", path, " is full; free some space and try again"));
   }
   return absl::PermissionDeniedError(
-      absl::StrCat(path, " is not writable: ", std::strerror(error),
+      absl::StrCat(path, " is not writable: ", error.message(),
                    "; check its owner, or set MUSTER_HOME to another directory"));
+}
+
+// REQUIRES: errno is set.
+absl::Status NotWritable(const std::string& path) {
+  return NotWritable(path, base::DiskError(errno, path));
 }
 
 absl::Status FillNewDatabase(const std::string& path, const std::vector<JobFolder>& jobs,
@@ -54,9 +55,9 @@ absl::Status FillNewDatabase(const std::string& path, const std::vector<JobFolde
   MUSTER_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database));
   MUSTER_RETURN_IF_ERROR(CreateSchema(*database));
   for (const JobFolder& folder : jobs) {
-    JobRecord job = folder.job;
-    if (!IsFinal(job.state)) {
-      job.state = JobState::kUnreachable;
+    job::JobRecord job = folder.job;
+    if (!job::IsFinal(job.state)) {
+      job.state = job::JobState::kUnreachable;
       job.reason = kLostReason;
     }
     MUSTER_RETURN_IF_ERROR(RecoverJob(*database, job));
@@ -68,63 +69,44 @@ absl::Status FillNewDatabase(const std::string& path, const std::vector<JobFolde
 
 }  // namespace
 
-// Releases history.lock when it goes out of scope.
-class HistoryFile::Lock {
- public:
-  explicit Lock(int fd) : fd_(fd) {}
-  Lock(Lock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Lock& operator=(Lock&&) = delete;
-  ~Lock() { Release(); }
-  void Release() {
-    if (fd_ >= 0) ::flock(std::exchange(fd_, -1), LOCK_UN);
-  }
-
- private:
-  int fd_;
-};
-
 HistoryFile::HistoryFile(std::string home, HistoryOptions options)
-    : home_(std::move(home)), path_(JoinPath(home_, "history.db")), options_(std::move(options)) {}
+    : home_(std::move(home)),
+      path_(base::JoinPath(home_, "history.db")),
+      options_(std::move(options)) {}
 
 HistoryFile::~HistoryFile() {
-  // Closing may touch the files beside the path, so it holds the lock where possible, lest the file
-  // be replaced meanwhile.
-  const bool locked = lock_file_.valid() && ::flock(lock_file_.get(), LOCK_SH | LOCK_NB) == 0;
-  if (!locked || !IsCurrent()) Drop();
+  // Closing may touch the files beside the path, so it holds the lock where possible, so that the
+  // file is not replaced meanwhile.
+  const auto lock = base::FileLock::Try(LockPath(), base::FileLock::Mode::kShared);
+  database_.reset();
 }
+
+std::string HistoryFile::LockPath() const { return base::JoinPath(home_, "history.lock"); }
 
 absl::Status HistoryFile::Use(absl::FunctionRef<absl::Status(Database&)> work) {
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    MUSTER_ASSIGN_OR_RETURN(Lock lock, Acquire(LockMode::kShared));
+    MUSTER_ASSIGN_OR_RETURN(std::optional<base::FileLock> lock,
+                            Acquire(base::FileLock::Mode::kShared));
     status = IsCurrent() ? absl::OkStatus() : OpenExisting();
     if (status.ok()) status = work(*database_);
     if (!absl::IsDataLoss(status)) return status;
-    lock.Release();
+    lock.reset();
     MUSTER_RETURN_IF_ERROR(Repair());
   }
   return status;
 }
 
-absl::StatusOr<HistoryFile::Lock> HistoryFile::Acquire(LockMode mode) {
-  const std::string path = JoinPath(home_, "history.lock");
-  if (!lock_file_.valid()) {
-    MUSTER_RETURN_IF_ERROR(Annotate(MakeDirectories(home_), "cannot create the history directory"));
-    lock_file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock_file_.valid()) return NotWritable(home_, errno);
+absl::StatusOr<base::FileLock> HistoryFile::Acquire(base::FileLock::Mode mode) {
+  MUSTER_RETURN_IF_ERROR(
+      base::Annotate(base::MakeDirectories(home_), "cannot create the history directory"));
+  auto lock = base::FileLock::Acquire(LockPath(), {.timeout = options_.busy_timeout, .mode = mode});
+  if (lock.ok()) return lock;
+  if (absl::IsUnavailable(lock.status())) {
+    return absl::UnavailableError(
+        absl::StrCat(LockPath(), " is locked by another process; try again in a moment"));
   }
-  const int operation = mode == LockMode::kShared ? LOCK_SH : LOCK_EX;
-  absl::Duration waited;
-  while (::flock(lock_file_.get(), operation | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return absl::ErrnoToStatus(errno, path);
-    if (waited >= options_.busy_timeout) {
-      return absl::UnavailableError(
-          absl::StrCat(path, " is locked by another process; try again in a moment"));
-    }
-    absl::SleepFor(kLockPoll);
-    waited += kLockPoll;
-  }
-  return Lock(lock_file_.get());
+  return NotWritable(home_, lock.status());
 }
 
 bool HistoryFile::IsCurrent() const {
@@ -132,21 +114,19 @@ bool HistoryFile::IsCurrent() const {
 }
 
 absl::Status HistoryFile::OpenExisting() {
-  Drop();
+  database_.reset();
   const std::optional<FileIdentity> identity = IdentityAt(path_);
-  if (!identity && errno != ENOENT) return NotWritable(path_, errno);
+  if (!identity && errno != ENOENT) return NotWritable(path_);
   if (!identity) return absl::DataLossError(absl::StrCat(path_, " is missing"));
   MUSTER_ASSIGN_OR_RETURN(database_, Database::Open(path_, options_.busy_timeout));
   identity_ = *identity;
   const absl::Status status = CheckSchema(*database_, path_);
-  if (!status.ok()) Drop();
+  if (!status.ok()) database_.reset();
   return status;
 }
 
-void HistoryFile::Drop() { database_.reset(); }
-
 absl::Status HistoryFile::Repair() {
-  MUSTER_ASSIGN_OR_RETURN(Lock lock, Acquire(LockMode::kExclusive));
+  MUSTER_ASSIGN_OR_RETURN(const base::FileLock lock, Acquire(base::FileLock::Mode::kExclusive));
   // If the database open here is still at the path, it is the damaged one. Any other may have been
   // repaired by the previous holder of the lock.
   const bool known_damaged = IsCurrent();
@@ -154,15 +134,16 @@ absl::Status HistoryFile::Repair() {
     const absl::Status status = OpenExisting();
     if (!absl::IsDataLoss(status)) return status;
   }
-  Drop();
+  database_.reset();
   MUSTER_ASSIGN_OR_RETURN(const std::string damaged, MoveAside());
   MUSTER_ASSIGN_OR_RETURN(const int found, Create());
   MUSTER_RETURN_IF_ERROR(OpenExisting());
   // Without a file and without jobs this is the first start: nothing to report.
   if (options_.notice && (!damaged.empty() || found > 0)) {
-    options_.notice(absl::StrCat(
-        "history.db was ", damaged.empty() ? "missing" : "damaged; moved to ", damaged, "; ",
-        Plural(found, "job"), " recovered from ", found == 1 ? "its folder" : "their folders"));
+    options_.notice(absl::StrCat("history.db was ",
+                                 damaged.empty() ? "missing" : "damaged; moved to ", damaged, "; ",
+                                 base::Plural(found, "job"), " recovered from ",
+                                 found == 1 ? "its folder" : "their folders"));
   }
   return absl::OkStatus();
 }
@@ -179,7 +160,7 @@ absl::StatusOr<std::string> HistoryFile::MoveAside() {
   for (const char* suffix : kSuffixes) {
     const std::string from = absl::StrCat(path_, suffix);
     if (::rename(from.c_str(), absl::StrCat(target, suffix).c_str()) != 0 && errno != ENOENT) {
-      return NotWritable(home_, errno);
+      return NotWritable(home_);
     }
   }
   return existed ? target : "";
@@ -190,14 +171,14 @@ absl::StatusOr<int> HistoryFile::Create() {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     ::unlink(absl::StrCat(fresh, suffix).c_str());
   }
-  if (!UniqueFd(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).valid()) {
-    return NotWritable(home_, errno);
+  if (!base::UniqueFd(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).valid()) {
+    return NotWritable(home_);
   }
   const std::vector<JobFolder> jobs = ReadJobFolders(home_);
   MUSTER_RETURN_IF_ERROR(FillNewDatabase(fresh, jobs, options_.busy_timeout));
-  if (::rename(fresh.c_str(), path_.c_str()) != 0) return NotWritable(home_, errno);
-  MUSTER_RETURN_IF_ERROR(SyncFolder(home_));
+  if (::rename(fresh.c_str(), path_.c_str()) != 0) return NotWritable(home_);
+  MUSTER_RETURN_IF_ERROR(base::SyncFolder(home_));
   return static_cast<int>(jobs.size());
 }
 
-}  // namespace muster
+}  // namespace muster::history

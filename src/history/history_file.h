@@ -14,17 +14,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "base/files/file_lock.h"
 #include "history/database.h"
 
-namespace muster {
+namespace muster::history {
 
 struct HistoryOptions {
   // Called with one line for the user: that history.db was damaged or missing, and where the
   // damaged file is now. Must not call the history. May be empty.
   std::function<void(absl::string_view)> notice;
   absl::Duration busy_timeout = absl::Seconds(10);
-  const Clock* clock = &Clock::Real();  // for the name of the damaged file
+  const base::Clock* clock = &base::Clock::Real();  // for the name of the damaged file
 };
 
 struct FileIdentity {
@@ -52,14 +52,10 @@ class HistoryFile {
   const FileIdentity& identity() const { return identity_; }
 
  private:
-  enum class LockMode { kShared, kExclusive };
-  class Lock;
-
-  absl::StatusOr<Lock> Acquire(LockMode mode);
+  std::string LockPath() const;
+  absl::StatusOr<base::FileLock> Acquire(base::FileLock::Mode mode);
   bool IsCurrent() const;
   absl::Status OpenExisting();
-  // Closes the database without touching the files beside the path.
-  void Drop();
   absl::Status Repair();
   // Renames the damaged file and returns its new path, or "" if there was none. REQUIRES: exclusive
   // lock.
@@ -71,9 +67,8 @@ class HistoryFile {
   const std::string home_;
   const std::string path_;
   const HistoryOptions options_;
-  UniqueFd lock_file_;  // outlives database_, which closes under the lock
   std::unique_ptr<Database> database_;
   FileIdentity identity_;  // of database_
 };
 
-}  // namespace muster
+}  // namespace muster::history

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "history/test_support.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 using testing::IsEmpty;
@@ -59,7 +59,7 @@ TEST_F(HistoryProcessTest, EightWritersLoseNothing) {
       auto history = History::Open(home_);
       if (!history.ok()) return false;
       for (int i = 1; i <= kChanges; ++i) {
-        StateChange change;
+        job::StateChange change;
         change.job = MakeJob(kId);
         change.tasks = {MakeTask({"worker", writer}, i)};
         change.events = {MakeEvent(absl::StrCat(writer))};
@@ -71,7 +71,7 @@ TEST_F(HistoryProcessTest, EightWritersLoseNothing) {
   for (const pid_t writer : writers) EXPECT_TRUE(Succeeded(writer));
 
   const std::unique_ptr<History> history = OpenHistory();
-  const std::vector<Event> events = *history->Events(kId);
+  const std::vector<job::Event> events = *history->Events(kId);
   ASSERT_THAT(events, SizeIs(kWriters * kChanges));
   std::map<std::string, int> per_writer;
   for (size_t i = 0; i < events.size(); ++i) {
@@ -79,9 +79,9 @@ TEST_F(HistoryProcessTest, EightWritersLoseNothing) {
     ++per_writer[events[i].message];
   }
   for (const auto& [writer, count] : per_writer) EXPECT_EQ(count, kChanges) << writer;
-  const std::vector<TaskRecord> tasks = *history->Tasks(kId);
+  const std::vector<job::TaskRecord> tasks = *history->Tasks(kId);
   ASSERT_THAT(tasks, SizeIs(kWriters));
-  for (const TaskRecord& task : tasks) EXPECT_EQ(task.restarts, kChanges);
+  for (const job::TaskRecord& task : tasks) EXPECT_EQ(task.restarts, kChanges);
   EXPECT_EQ(IntegrityOf(), "ok");
 }
 
@@ -92,7 +92,7 @@ bool WriteForEver(const std::string& home, const Pipe& acknowledged) {
   const auto events = (*history)->Events(kId);
   if (!events.ok()) return false;
   for (int n = static_cast<int>(events->size()) + 1;; ++n) {
-    StateChange change;
+    job::StateChange change;
     change.job = MakeJob(kId);
     change.job.reason = absl::StrCat(n);
     change.tasks = {MakeTask({"worker", 0}, n), MakeTask({"worker", 1}, n)};
@@ -114,14 +114,14 @@ TEST_F(HistoryProcessTest, KilledWriterKeepsAcknowledgedChangesAtomic) {
     EXPECT_FALSE(Succeeded(writer));
 
     const std::unique_ptr<History> history = OpenHistory();
-    const std::vector<Event> events = *history->Events(kId);
+    const std::vector<job::Event> events = *history->Events(kId);
     ASSERT_GE(static_cast<int64_t>(events.size()), total + wanted);
     total = static_cast<int64_t>(events.size());
     EXPECT_EQ(events.back().sequence, total);
     EXPECT_EQ(history->GetJob(kId)->reason, absl::StrCat(total));
-    const std::vector<TaskRecord> tasks = *history->Tasks(kId);
+    const std::vector<job::TaskRecord> tasks = *history->Tasks(kId);
     EXPECT_THAT(tasks, SizeIs(2));
-    for (const TaskRecord& task : tasks) EXPECT_EQ(task.restarts, total);
+    for (const job::TaskRecord& task : tasks) EXPECT_EQ(task.restarts, total);
   }
   EXPECT_EQ(IntegrityOf(), "ok");
   EXPECT_THAT(notices_, IsEmpty());
@@ -140,7 +140,7 @@ bool FindsJobUnreachable(const std::string& home) {
   auto history = History::Open(home);
   if (!history.ok()) return false;
   const auto job = (*history)->GetJob(kId);
-  return job.ok() && job->state == JobState::kUnreachable &&
+  return job.ok() && job->state == job::JobState::kUnreachable &&
          absl::StrContains(job->reason, "history was damaged");
 }
 
@@ -148,7 +148,7 @@ TEST_F(HistoryProcessTest, SupervisorWritesTheWholeJobIntoANewFile) {
   const std::unique_ptr<History> supervisor = OpenHistory();
   ASSERT_TRUE(Succeeded(Fork([&] { return AddJobAsRunDoes(home_); })));
   WriteJobFolder(MakeJob(kId));
-  StateChange change;
+  job::StateChange change;
   change.job = MakeJob(kId);
   change.tasks = {MakeTask({"chief", 0}, 1)};
   change.removed = {{"ps", 0}};
@@ -163,15 +163,15 @@ TEST_F(HistoryProcessTest, SupervisorWritesTheWholeJobIntoANewFile) {
   change.events = {MakeEvent("after")};
   ASSERT_TRUE(supervisor->Apply(change).ok());
   const std::unique_ptr<History> reader = OpenHistory();
-  EXPECT_EQ(reader->GetJob(kId)->state, JobState::kRunning);
-  const std::vector<TaskRecord> tasks = *reader->Tasks(kId);
+  EXPECT_EQ(reader->GetJob(kId)->state, job::JobState::kRunning);
+  const std::vector<job::TaskRecord> tasks = *reader->Tasks(kId);
   ASSERT_THAT(tasks, SizeIs(2));
-  EXPECT_EQ(tasks[0].id, (TaskId{"worker", 0}));
+  EXPECT_EQ(tasks[0].id, (cluster::TaskId{"worker", 0}));
   EXPECT_EQ(tasks[0].restarts, 2);
-  EXPECT_EQ(tasks[1].id, (TaskId{"chief", 0}));
+  EXPECT_EQ(tasks[1].id, (cluster::TaskId{"chief", 0}));
   EXPECT_EQ(tasks[1].restarts, 1);
   // A reader that had seen two events finds the third by its number.
-  const std::vector<Event> events = *reader->Events(kId, 2);
+  const std::vector<job::Event> events = *reader->Events(kId, 2);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].sequence, 3);
 }
@@ -179,15 +179,15 @@ TEST_F(HistoryProcessTest, SupervisorWritesTheWholeJobIntoANewFile) {
 TEST_F(HistoryProcessTest, RefreshBringsAQuietJobBack) {
   const std::unique_ptr<History> supervisor = OpenHistory();
   WriteJobFolder(MakeJob(kId));
-  StateChange change;
+  job::StateChange change;
   change.job = MakeJob(kId);
   change.tasks = {MakeTask({"worker", 0}, 4)};
   ASSERT_TRUE(supervisor->Apply(change).ok());
   MoveDatabaseAside();
   const std::unique_ptr<History> reader = OpenHistory();
-  EXPECT_EQ(reader->GetJob(kId)->state, JobState::kUnreachable);
+  EXPECT_EQ(reader->GetJob(kId)->state, job::JobState::kUnreachable);
   ASSERT_TRUE(supervisor->Refresh().ok());
-  EXPECT_EQ(reader->GetJob(kId)->state, JobState::kRunning);
+  EXPECT_EQ(reader->GetJob(kId)->state, job::JobState::kRunning);
   EXPECT_EQ(reader->Tasks(kId)->at(0).restarts, 4);
 }
 
@@ -226,7 +226,7 @@ TEST_F(HistoryProcessTest, ClosingAMovedFileLeavesTheNewOneAlone) {
 
 TEST_F(HistoryProcessTest, OnlyOneProcessRepairs) {
   for (int i = 0; i < 5; ++i) WriteJobFolder(MakeJob(absl::StrCat("j-", i), i));
-  ASSERT_TRUE(WriteFileAtomically(DatabasePath(), std::string(10'000, 'x')).ok());
+  ASSERT_TRUE(base::WriteFileAtomically(DatabasePath(), std::string(10'000, 'x')).ok());
   Pipe notices;
   std::vector<pid_t> finders;
   for (int i = 0; i < 8; ++i) {
@@ -247,4 +247,4 @@ TEST_F(HistoryProcessTest, OnlyOneProcessRepairs) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::history

@@ -7,15 +7,15 @@
 #include "history/rows.h"
 #include "history/test_support.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-JobRecord FullJob() {
-  JobRecord job = MakeJob("mnist-1", 1, JobState::kFailed);
+job::JobRecord FullJob() {
+  job::JobRecord job = MakeJob("mnist-1", 1, job::JobState::kFailed);
   job.reason = "worker:1 failed: it's \"over\"\n";
   job.created += absl::Nanoseconds(123'456'789);
   job.started = job.created + absl::Seconds(1);
@@ -24,14 +24,14 @@ JobRecord FullJob() {
   job.model_dir = "gs://bucket/m";
   job.resumed_from = "mnist-0";
   job.tasks = 3;
-  job.supervisor = ProcessIdentity{4711, uint64_t{1} << 63, "boot-1"};
+  job.supervisor = process::ProcessIdentity{4711, uint64_t{1} << 63, "boot-1"};
   job.failure = R"({"summary":"x"})";
   return job;
 }
 
-TaskRecord FullTask() {
-  TaskRecord task = MakeTask({"worker", 1}, 2);
-  task.state = TaskState::kFailed;
+job::TaskRecord FullTask() {
+  job::TaskRecord task = MakeTask({"worker", 1}, 2);
+  task.state = job::TaskState::kFailed;
   task.attempt = 2;
   task.host = "h";
   task.address = "h:2222";
@@ -44,7 +44,7 @@ TaskRecord FullTask() {
   return task;
 }
 
-void ExpectEqual(const JobRecord& a, const JobRecord& b) {
+void ExpectEqual(const job::JobRecord& a, const job::JobRecord& b) {
   EXPECT_EQ(a.id, b.id);
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.platform, b.platform);
@@ -61,7 +61,7 @@ void ExpectEqual(const JobRecord& a, const JobRecord& b) {
   EXPECT_EQ(a.failure, b.failure);
 }
 
-void ExpectEqual(const TaskRecord& a, const TaskRecord& b) {
+void ExpectEqual(const job::TaskRecord& a, const job::TaskRecord& b) {
   EXPECT_EQ(a.id, b.id);
   EXPECT_EQ(a.state, b.state);
   EXPECT_EQ(a.attempt, b.attempt);
@@ -76,17 +76,17 @@ void ExpectEqual(const TaskRecord& a, const TaskRecord& b) {
   EXPECT_EQ(a.reason, b.reason);
 }
 
-std::vector<std::string> Ids(const absl::StatusOr<std::vector<JobRecord>>& jobs) {
+std::vector<std::string> Ids(const absl::StatusOr<std::vector<job::JobRecord>>& jobs) {
   EXPECT_TRUE(jobs.ok()) << jobs.status();
   std::vector<std::string> ids;
   if (!jobs.ok()) return ids;
-  for (const JobRecord& job : *jobs) ids.push_back(job.id);
+  for (const job::JobRecord& job : *jobs) ids.push_back(job.id);
   return ids;
 }
 
 TEST_F(HistoryTest, FirstOpenCreatesAPrivateFileWithoutANotice) {
   const std::string home = home_;
-  home_ = JoinPath(home, "new/home");
+  home_ = base::JoinPath(home, "new/home");
   ASSERT_NE(OpenHistory(), nullptr);
   struct stat info {};
   ASSERT_EQ(::stat(DatabasePath().c_str(), &info), 0);
@@ -98,10 +98,10 @@ TEST_F(HistoryTest, FirstOpenCreatesAPrivateFileWithoutANotice) {
 TEST_F(HistoryTest, EveryFieldIsReadBack) {
   OpenHistory()->AddJob(FullJob(), {FullTask(), MakeTask({"ps", 0})}).IgnoreError();
   const std::unique_ptr<History> history = OpenHistory();
-  const absl::StatusOr<JobRecord> job = history->GetJob("mnist-1");
+  const absl::StatusOr<job::JobRecord> job = history->GetJob("mnist-1");
   ASSERT_TRUE(job.ok()) << job.status();
   ExpectEqual(*job, FullJob());
-  const absl::StatusOr<std::vector<TaskRecord>> tasks = history->Tasks("mnist-1");
+  const absl::StatusOr<std::vector<job::TaskRecord>> tasks = history->Tasks("mnist-1");
   ASSERT_TRUE(tasks.ok()) << tasks.status();
   ASSERT_EQ(tasks->size(), 2u);
   ExpectEqual(tasks->at(0), FullTask());
@@ -122,21 +122,21 @@ TEST_F(HistoryTest, DuplicateIdsAreRejected) {
 
 TEST_F(HistoryTest, ApplyUpdatesAddsAndRemoves) {
   const std::unique_ptr<History> history = OpenHistory();
-  JobRecord job = MakeJob("a-1", 0, JobState::kStarting);
+  job::JobRecord job = MakeJob("a-1", 0, job::JobState::kStarting);
   ASSERT_TRUE(history->AddJob(job, {MakeTask({"worker", 0}), MakeTask({"ps", 0})}).ok());
-  StateChange change;
+  job::StateChange change;
   change.job = job;
-  change.job.state = JobState::kRunning;
+  change.job.state = job::JobState::kRunning;
   change.tasks = {MakeTask({"worker", 0}, 5), MakeTask({"worker", 1})};
   change.removed = {{"ps", 0}, {"ps", 7}};
   change.events = {MakeEvent("one"), MakeEvent("two")};
   ASSERT_TRUE(history->Apply(change).ok());
 
-  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kRunning);
-  const std::vector<TaskRecord> tasks = *history->Tasks("a-1");
+  EXPECT_EQ(history->GetJob("a-1")->state, job::JobState::kRunning);
+  const std::vector<job::TaskRecord> tasks = *history->Tasks("a-1");
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(tasks[0].restarts, 5);
-  EXPECT_EQ(tasks[1].id, (TaskId{"worker", 1}));
+  EXPECT_EQ(tasks[1].id, (cluster::TaskId{"worker", 1}));
 }
 
 TEST_F(HistoryTest, TasksKeepTheOrderOfTheirRoles) {
@@ -145,28 +145,41 @@ TEST_F(HistoryTest, TasksKeepTheOrderOfTheirRoles) {
                   ->AddJob(MakeJob("a-1"), {MakeTask({"worker", 0}), MakeTask({"worker", 1}),
                                             MakeTask({"chief", 0})})
                   .ok());
-  StateChange change;
+  job::StateChange change;
   change.job = MakeJob("a-1");
   change.tasks = {MakeTask({"worker", 10}), MakeTask({"worker", 2})};
   ASSERT_TRUE(history->Apply(change).ok());
-  const std::vector<TaskRecord> tasks = *history->Tasks("a-1");
+  const std::vector<job::TaskRecord> tasks = *history->Tasks("a-1");
   std::vector<std::string> names;
-  for (const TaskRecord& task : tasks) names.push_back(task.id.ToString());
+  for (const job::TaskRecord& task : tasks) names.push_back(task.id.ToString());
   EXPECT_THAT(names, ElementsAre("worker:0", "worker:1", "worker:2", "worker:10", "chief:0"));
+}
+
+TEST_F(HistoryTest, TaskNamesOfTheNewestJobComeFirst) {
+  const std::unique_ptr<History> history = OpenHistory();
+  EXPECT_TRUE(history->TaskNames()->empty());
+  ASSERT_TRUE(history->AddJob(MakeJob("a-1", 1), {MakeTask({"worker", 0})}).ok());
+  ASSERT_TRUE(
+      history->AddJob(MakeJob("b-1", 2), {MakeTask({"worker", 0}), MakeTask({"chief", 0})}).ok());
+  const auto all = history->TaskNames();
+  ASSERT_TRUE(all.ok()) << all.status();
+  std::vector<std::string> names;
+  for (const auto& [job, task] : *all) names.push_back(job + " " + task.ToString());
+  EXPECT_THAT(names, ElementsAre("b-1 worker:0", "b-1 chief:0", "a-1 worker:0"));
 }
 
 TEST_F(HistoryTest, EventsAreNumberedPerJobAndReadInPages) {
   const std::unique_ptr<History> history = OpenHistory();
   for (int i = 0; i < 4; ++i) {
     for (const char* id : {"a-1", "b-1"}) {
-      StateChange change;
+      job::StateChange change;
       change.job = MakeJob(id);
       change.events = {MakeEvent(absl::StrCat(id, " ", 2 * i)),
                        MakeEvent(absl::StrCat(id, " ", 2 * i + 1))};
       ASSERT_TRUE(history->Apply(change).ok());
     }
   }
-  const std::vector<Event> page = *history->Events("b-1", 3, 2);
+  const std::vector<job::Event> page = *history->Events("b-1", 3, 2);
   ASSERT_EQ(page.size(), 2u);
   EXPECT_EQ(page[0].sequence, 4);
   EXPECT_EQ(page[0].message, "b-1 3");
@@ -181,8 +194,9 @@ TEST_F(HistoryTest, EventsAreNumberedPerJobAndReadInPages) {
 
 TEST_F(HistoryTest, ListsNewestFirst) {
   const std::unique_ptr<History> history = OpenHistory();
-  const JobState states[] = {JobState::kRunning, JobState::kSucceeded, JobState::kUnreachable,
-                             JobState::kFailed, JobState::kStopped};
+  const job::JobState states[] = {job::JobState::kRunning, job::JobState::kSucceeded,
+                                  job::JobState::kUnreachable, job::JobState::kFailed,
+                                  job::JobState::kStopped};
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(history->AddJob(MakeJob(absl::StrCat("j-", i), i, states[i]), {}).ok());
   }
@@ -196,7 +210,7 @@ TEST_F(HistoryTest, ListsNewestFirst) {
 
 TEST_F(HistoryTest, DeleteRemovesTasksAndEvents) {
   const std::unique_ptr<History> history = OpenHistory();
-  StateChange change;
+  job::StateChange change;
   change.job = MakeJob("a-1");
   change.tasks = {MakeTask({"worker", 0})};
   change.events = {MakeEvent("x")};
@@ -224,9 +238,9 @@ TEST_F(HistoryTest, UnknownStatesDoNotHideOtherJobs) {
   ASSERT_TRUE(history->AddJob(MakeJob("a-1"), {}).ok());
   auto database = Database::Open(DatabasePath(), absl::Seconds(1));
   ASSERT_TRUE((*database)->Execute("UPDATE jobs SET state = 'Hibernating'").ok());
-  const absl::StatusOr<JobRecord> job = history->GetJob("a-1");
+  const absl::StatusOr<job::JobRecord> job = history->GetJob("a-1");
   ASSERT_TRUE(job.ok()) << job.status();
-  EXPECT_EQ(job->state, JobState::kUnreachable);
+  EXPECT_EQ(job->state, job::JobState::kUnreachable);
   EXPECT_THAT(job->reason, HasSubstr("Hibernating"));
 }
 
@@ -257,7 +271,7 @@ TEST_F(HistoryTest, TenThousandJobsAreListedAtOnce) {
     auto transaction = Transaction::Begin(**database);
     ASSERT_TRUE(transaction.ok());
     for (int i = 0; i < 10'000; ++i) {
-      JobRecord job = FullJob();
+      job::JobRecord job = FullJob();
       job.id = absl::StrCat("mnist-", i);
       job.created = absl::FromUnixSeconds(i);
       ASSERT_TRUE(UpsertJob(**database, job).ok());
@@ -267,7 +281,7 @@ TEST_F(HistoryTest, TenThousandJobsAreListedAtOnce) {
   }
   ASSERT_EQ(history->ListJobs()->size(), 10'000u);
   const double before = CpuMillis();
-  const absl::StatusOr<std::vector<JobRecord>> jobs = history->ListJobs();
+  const absl::StatusOr<std::vector<job::JobRecord>> jobs = history->ListJobs();
   const double took = CpuMillis() - before;
   ASSERT_EQ(jobs->size(), 10'000u);
   EXPECT_EQ(jobs->front().id, "mnist-9999");
@@ -278,37 +292,37 @@ TEST_F(HistoryTest, TenThousandJobsAreListedAtOnce) {
 
 TEST_F(HistoryTest, AJobPassesFromItsSubmitterToItsSupervisorOnce) {
   const std::unique_ptr<History> history = OpenHistory();
-  const ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .host = "b"};
-  const ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .host = "b"};
-  JobRecord pending = MakeJob("a-1", 0, JobState::kPending);
+  const process::ProcessIdentity submitter{.pid = 1, .start_ticks = 1, .host = "b"};
+  const process::ProcessIdentity supervisor{.pid = 2, .start_ticks = 2, .host = "b"};
+  job::JobRecord pending = MakeJob("a-1", 0, job::JobState::kPending);
   pending.supervisor = submitter;
-  JobRecord lost = pending;
-  lost.state = JobState::kFailed;
-  JobRecord started = MakeJob("a-1", 0, JobState::kStarting);
+  job::JobRecord lost = pending;
+  lost.state = job::JobState::kFailed;
+  job::JobRecord started = MakeJob("a-1", 0, job::JobState::kStarting);
   started.supervisor = supervisor;
 
   // The supervisor wins: a later attempt to mark the job as dead with its submitter fails.
   ASSERT_TRUE(history->AddJob(pending, {}).ok());
   ASSERT_TRUE(history->Apply({.job = started}).ok());
   EXPECT_EQ(history->Apply({.job = lost}).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kStarting);
+  EXPECT_EQ(history->GetJob("a-1")->state, job::JobState::kStarting);
 
   // The other order: the job stays as marked, and the supervisor gets the error.
   ASSERT_TRUE(history->DeleteJob("a-1").ok());
   ASSERT_TRUE(history->AddJob(pending, {}).ok());
   ASSERT_TRUE(history->Apply({.job = lost}).ok());
   EXPECT_EQ(history->Apply({.job = started}).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kFailed);
+  EXPECT_EQ(history->GetJob("a-1")->state, job::JobState::kFailed);
 }
 
 TEST_F(HistoryTest, TheFirstVerdictStands) {
   const std::unique_ptr<History> history = OpenHistory();
-  ASSERT_TRUE(history->Apply({.job = MakeJob("a-1", 0, JobState::kSucceeded)}).ok());
-  EXPECT_TRUE(history->Apply({.job = MakeJob("a-1", 0, JobState::kSucceeded)}).ok());
-  EXPECT_EQ(history->Apply({.job = MakeJob("a-1", 0, JobState::kFailed)}).code(),
+  ASSERT_TRUE(history->Apply({.job = MakeJob("a-1", 0, job::JobState::kSucceeded)}).ok());
+  EXPECT_TRUE(history->Apply({.job = MakeJob("a-1", 0, job::JobState::kSucceeded)}).ok());
+  EXPECT_EQ(history->Apply({.job = MakeJob("a-1", 0, job::JobState::kFailed)}).code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(history->GetJob("a-1")->state, JobState::kSucceeded);
+  EXPECT_EQ(history->GetJob("a-1")->state, job::JobState::kSucceeded);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::history

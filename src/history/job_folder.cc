@@ -12,12 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "nlohmann/json.hpp"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 constexpr int64_t kMaxBytes = 64 << 20;
@@ -57,11 +57,11 @@ void WriteTime(nlohmann::ordered_json& json, const char* key,
   if (time.has_value()) json[key] = absl::ToUnixMillis(*time);
 }
 
-absl::Status ReadVerdict(const nlohmann::json& json, JobRecord& job) {
+absl::Status ReadVerdict(const nlohmann::json& json, job::JobRecord& job) {
   std::string state;
   MUSTER_RETURN_IF_ERROR(ReadText(json, "state", state));
-  const std::optional<JobState> known = ParseJobState(state);
-  if (!known.has_value() || !IsFinal(*known))
+  const std::optional<job::JobState> known = job::ParseJobState(state);
+  if (!known.has_value() || !job::IsFinal(*known))
     return Mistake("state", "Succeeded, Failed or Stopped");
   job.state = *known;
   MUSTER_RETURN_IF_ERROR(ReadText(json, "reason", job.reason));
@@ -70,10 +70,10 @@ absl::Status ReadVerdict(const nlohmann::json& json, JobRecord& job) {
   return ReadTime(json, "finished_ms", job.finished);
 }
 
-nlohmann::ordered_json TaskToJson(const TaskRecord& task, bool ended) {
+nlohmann::ordered_json TaskToJson(const job::TaskRecord& task, bool ended) {
   nlohmann::ordered_json json = {{"role", task.id.role}, {"index", task.id.index}};
   if (!ended) return json;
-  json["state"] = std::string(ToString(task.state));
+  json["state"] = std::string(job::ToString(task.state));
   json["attempt"] = task.attempt;
   json["restarts"] = task.restarts;
   json["host"] = task.host;
@@ -86,9 +86,9 @@ nlohmann::ordered_json TaskToJson(const TaskRecord& task, bool ended) {
   return json;
 }
 
-absl::StatusOr<TaskRecord> TaskFromJson(const nlohmann::json& json) {
+absl::StatusOr<job::TaskRecord> TaskFromJson(const nlohmann::json& json) {
   if (!json.is_object()) return Mistake("tasks", "a list of objects");
-  TaskRecord task;
+  job::TaskRecord task;
   constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
   MUSTER_RETURN_IF_ERROR(ReadText(json, "role", task.id.role));
   MUSTER_ASSIGN_OR_RETURN(const int64_t index, ReadInteger(json, "index", kMaxInt));
@@ -96,7 +96,7 @@ absl::StatusOr<TaskRecord> TaskFromJson(const nlohmann::json& json) {
   if (!json.contains("state")) return task;
   std::string state;
   MUSTER_RETURN_IF_ERROR(ReadText(json, "state", state));
-  task.state = ParseTaskState(state).value_or(TaskState::kLost);
+  task.state = job::ParseTaskState(state).value_or(job::TaskState::kLost);
   MUSTER_ASSIGN_OR_RETURN(const int64_t attempt, ReadInteger(json, "attempt", kMaxInt));
   MUSTER_ASSIGN_OR_RETURN(const int64_t restarts, ReadInteger(json, "restarts", kMaxInt));
   task.attempt = static_cast<int>(attempt);
@@ -116,7 +116,7 @@ absl::StatusOr<TaskRecord> TaskFromJson(const nlohmann::json& json) {
 
 }  // namespace
 
-std::string JobFolderToJson(const JobRecord& job, const std::vector<TaskRecord>& tasks) {
+std::string JobFolderToJson(const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks) {
   nlohmann::ordered_json json = {
       {"id", job.id},
       {"name", job.name},
@@ -126,26 +126,26 @@ std::string JobFolderToJson(const JobRecord& job, const std::vector<TaskRecord>&
       {"model_dir", job.model_dir},
       {"resumed_from", job.resumed_from},
   };
-  const bool ended = IsFinal(job.state);
+  const bool ended = job::IsFinal(job.state);
   if (ended) {
-    json["state"] = std::string(ToString(job.state));
+    json["state"] = std::string(job::ToString(job.state));
     json["reason"] = job.reason;
     json["failure"] = job.failure;
     WriteTime(json, "started_ms", job.started);
     WriteTime(json, "finished_ms", job.finished);
   }
   json["tasks"] = nlohmann::ordered_json::array();
-  for (const TaskRecord& task : tasks) json["tasks"].push_back(TaskToJson(task, ended));
+  for (const job::TaskRecord& task : tasks) json["tasks"].push_back(TaskToJson(task, ended));
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view text) {
-  const nlohmann::json json = ParseJson(text);
+  const nlohmann::json json = base::ParseJson(text);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(absl::StrCat(kJobFolderFile, " is not a JSON object"));
   }
   JobFolder folder;
-  JobRecord& job = folder.job;
+  job::JobRecord& job = folder.job;
   MUSTER_RETURN_IF_ERROR(ReadText(json, "id", job.id));
   MUSTER_RETURN_IF_ERROR(ReadText(json, "name", job.name));
   MUSTER_RETURN_IF_ERROR(ReadText(json, "platform", job.platform));
@@ -158,7 +158,7 @@ absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view text) {
   const auto tasks = json.find("tasks");
   if (tasks == json.end() || !tasks->is_array()) return Mistake("tasks", "a list");
   for (const nlohmann::json& item : *tasks) {
-    MUSTER_ASSIGN_OR_RETURN(TaskRecord task, TaskFromJson(item));
+    MUSTER_ASSIGN_OR_RETURN(job::TaskRecord task, TaskFromJson(item));
     folder.tasks.push_back(std::move(task));
   }
   job.tasks = static_cast<int>(folder.tasks.size());
@@ -168,10 +168,10 @@ absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view text) {
 std::vector<JobFolder> ReadJobFolders(const std::string& home) {
   std::vector<JobFolder> jobs;
   std::error_code error;
-  std::filesystem::directory_iterator folder(JoinPath(home, "jobs"), error);
+  std::filesystem::directory_iterator folder(base::JoinPath(home, "jobs"), error);
   for (; !error && folder != std::filesystem::directory_iterator(); folder.increment(error)) {
     absl::StatusOr<std::string> text =
-        ReadFile(JoinPath(folder->path().string(), kJobFolderFile), kMaxBytes);
+        base::ReadFile(base::JoinPath(folder->path().string(), kJobFolderFile), kMaxBytes);
     if (!text.ok()) continue;
     absl::StatusOr<JobFolder> job = JobFolderFromJson(*text);
     // Skips copied and renamed folders, which would add a second job with the same id.
@@ -184,4 +184,4 @@ std::vector<JobFolder> ReadJobFolders(const std::string& home) {
   return jobs;
 }
 
-}  // namespace muster
+}  // namespace muster::history

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "job/event_sink.h"
 
-namespace muster {
+namespace muster::history {
 
 inline constexpr char kJobFolderFile[] = "job.json";
 
@@ -16,15 +16,15 @@ inline constexpr char kJobFolderFile[] = "job.json";
 // change: id, name, platform, created (to the millisecond), directory, model_dir, resumed_from and
 // the ids of the tasks. After its end it also has the state of the job and of each task.
 struct JobFolder {
-  JobRecord job;
-  std::vector<TaskRecord> tasks;
+  job::JobRecord job;
+  std::vector<job::TaskRecord> tasks;
 };
 
-std::string JobFolderToJson(const JobRecord& job, const std::vector<TaskRecord>& tasks);
+std::string JobFolderToJson(const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks);
 // Returns InvalidArgument, with the key, if the text is not a valid record.
 absl::StatusOr<JobFolder> JobFolderFromJson(absl::string_view json);
 
 // Returns the jobs in <home>/jobs/<id>/job.json, oldest first. Skips folders without a valid file.
 std::vector<JobFolder> ReadJobFolders(const std::string& home);
 
-}  // namespace muster
+}  // namespace muster::history

@@ -3,13 +3,13 @@
 #include "gmock/gmock.h"
 #include "history/test_support.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 using testing::HasSubstr;
 
-JobRecord Example() {
-  JobRecord job = MakeJob("mnist-1");
+job::JobRecord Example() {
+  job::JobRecord job = MakeJob("mnist-1");
   job.directory = "/home/u/jobs/mnist-1";
   job.model_dir = "gs://b/\"m\"";
   job.resumed_from = "mnist-0";
@@ -17,9 +17,9 @@ JobRecord Example() {
   return job;
 }
 
-TaskRecord ExampleTask() {
-  TaskRecord task = MakeTask({"worker", 3});
-  task.state = TaskState::kFailed;
+job::TaskRecord ExampleTask() {
+  job::TaskRecord task = MakeTask({"worker", 3});
+  task.state = job::TaskState::kFailed;
   task.attempt = 2;
   task.restarts = 2;
   task.host = "h";
@@ -32,8 +32,8 @@ TaskRecord ExampleTask() {
   return task;
 }
 
-TEST(JobFolderRecordTest, BeforeTheEndHoldsWhatNeverChanges) {
-  const JobRecord job = Example();
+TEST(JobFolderRecordTest, BeforeTheEndHoldsConstantFields) {
+  const job::JobRecord job = Example();
   const auto read = JobFolderFromJson(JobFolderToJson(job, {ExampleTask()}));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->job.id, job.id);
@@ -44,28 +44,28 @@ TEST(JobFolderRecordTest, BeforeTheEndHoldsWhatNeverChanges) {
   EXPECT_EQ(read->job.model_dir, job.model_dir);
   EXPECT_EQ(read->job.resumed_from, job.resumed_from);
   EXPECT_EQ(read->job.tasks, 1);
-  EXPECT_EQ(read->job.state, JobState::kPending);
+  EXPECT_EQ(read->job.state, job::JobState::kPending);
   ASSERT_EQ(read->tasks.size(), 1u);
-  EXPECT_EQ(read->tasks[0].id, (TaskId{"worker", 3}));
-  EXPECT_EQ(read->tasks[0].state, TaskState::kPending);
+  EXPECT_EQ(read->tasks[0].id, (cluster::TaskId{"worker", 3}));
+  EXPECT_EQ(read->tasks[0].state, job::TaskState::kPending);
 }
 
 TEST(JobFolderRecordTest, FromTheEndOnHoldsTheVerdict) {
-  JobRecord job = Example();
-  job.state = JobState::kFailed;
+  job::JobRecord job = Example();
+  job.state = job::JobState::kFailed;
   job.reason = "why";
   job.failure = "{}";
   job.started = absl::FromUnixMillis(7);
   job.finished = absl::FromUnixMillis(8);
-  const TaskRecord task = ExampleTask();
+  const job::TaskRecord task = ExampleTask();
   const auto read = JobFolderFromJson(JobFolderToJson(job, {task}));
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->job.state, JobState::kFailed);
+  EXPECT_EQ(read->job.state, job::JobState::kFailed);
   EXPECT_EQ(read->job.reason, "why");
   EXPECT_EQ(read->job.failure, "{}");
   EXPECT_EQ(read->job.started, job.started);
   EXPECT_EQ(read->job.finished, job.finished);
-  const TaskRecord& again = read->tasks.at(0);
+  const job::TaskRecord& again = read->tasks.at(0);
   EXPECT_EQ(again.state, task.state);
   EXPECT_EQ(again.attempt, task.attempt);
   EXPECT_EQ(again.restarts, task.restarts);
@@ -79,8 +79,8 @@ TEST(JobFolderRecordTest, FromTheEndOnHoldsTheVerdict) {
 }
 
 TEST(JobFolderRecordTest, MistakesNameTheKey) {
-  JobRecord job = Example();
-  job.state = JobState::kFailed;
+  job::JobRecord job = Example();
+  job.state = job::JobState::kFailed;
   const std::string text = JobFolderToJson(job, {ExampleTask()});
   const auto error_with = [&](const char* old_text, const char* new_text) {
     std::string changed = text;
@@ -109,7 +109,7 @@ TEST_F(JobFolderTest, ReadsEveryFolderThatCanBeRead) {
   WriteJobFolder(MakeJob("c-3", 3));
   std::filesystem::create_directories(home_ + "/jobs/empty");
   std::filesystem::create_directories(home_ + "/jobs/broken");
-  ASSERT_TRUE(WriteFileAtomically(home_ + "/jobs/broken/job.json", "{").ok());
+  ASSERT_TRUE(base::WriteFileAtomically(home_ + "/jobs/broken/job.json", "{").ok());
   std::filesystem::copy(home_ + "/jobs/a-1", home_ + "/jobs/copy-of-a-1");
   std::vector<std::string> ids;
   for (const JobFolder& folder : ReadJobFolders(home_)) ids.push_back(folder.job.id);
@@ -117,4 +117,4 @@ TEST_F(JobFolderTest, ReadsEveryFolderThatCanBeRead) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::history

@@ -6,7 +6,7 @@
 #include "history/database.h"
 #include "job/event_sink.h"
 
-namespace muster {
+namespace muster::history {
 
 // Returns the job that `reference` denotes, by the first rule that matches:
 //   1. an id;
@@ -15,6 +15,6 @@ namespace muster {
 //   4. a prefix of an id or a name that only one job has.
 // Returns FailedPrecondition if it is ambiguous, with one candidate per line, or NotFound, with the
 // nearest name. There are no wildcards.
-absl::StatusOr<JobRecord> ResolveJob(Database& database, absl::string_view reference);
+absl::StatusOr<job::JobRecord> ResolveJob(Database& database, absl::string_view reference);
 
-}  // namespace muster
+}  // namespace muster::history

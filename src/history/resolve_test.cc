@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "history/test_support.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 using testing::HasSubstr;
@@ -13,12 +13,12 @@ class ResolveTest : public HistoryTest {
   ResolveTest() : history_(OpenHistory()) {}
 
   void Add(const std::string& id, const std::string& name) {
-    JobRecord job = MakeJob(id, ++jobs_);
+    job::JobRecord job = MakeJob(id, ++jobs_);
     job.name = name;
     ASSERT_TRUE(history_->AddJob(job, {}).ok());
   }
   std::string IdOf(const std::string& reference) {
-    const absl::StatusOr<JobRecord> job = history_->Resolve(reference);
+    const absl::StatusOr<job::JobRecord> job = history_->Resolve(reference);
     return job.ok() ? job->id : std::string(absl::StatusCodeToString(job.status().code()));
   }
 
@@ -94,4 +94,4 @@ TEST_F(ResolveTest, WildcardsAreLiteral) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::history

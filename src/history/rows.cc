@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 
-namespace muster {
+namespace muster::history {
 namespace {
 
 // "MSTR": distinguishes this file from other SQLite databases.
@@ -97,35 +97,35 @@ std::optional<absl::Time> OptionalTime(const Statement& row, int column) {
   return absl::FromUnixNanos(*nanos);
 }
 
-absl::Status WriteJob(Database& database, const JobRecord& job, bool recovered,
+absl::Status WriteJob(Database& database, const job::JobRecord& job, bool recovered,
                       absl::string_view on_conflict) {
   MUSTER_ASSIGN_OR_RETURN(Statement insert,
                           database.Prepare(absl::StrCat("INSERT INTO jobs (", kJobColumns,
                                                         ") VALUES ", kJobValues, on_conflict)));
-  const ProcessIdentity supervisor = job.supervisor.value_or(ProcessIdentity());
+  const process::ProcessIdentity supervisor = job.supervisor.value_or(process::ProcessIdentity());
   std::optional<int64_t> pid, start_ticks;
   if (job.supervisor) {
     pid = supervisor.pid;
     start_ticks = static_cast<int64_t>(supervisor.start_ticks);
   }
-  insert.Bind(job.id, job.name, job.platform, ToString(job.state), IsFinal(job.state), job.reason,
-              absl::ToUnixNanos(job.created), Nanos(job.started), Nanos(job.finished),
+  insert.Bind(job.id, job.name, job.platform, job::ToString(job.state), job::IsFinal(job.state),
+              job.reason, absl::ToUnixNanos(job.created), Nanos(job.started), Nanos(job.finished),
               job.directory, job.model_dir, job.resumed_from, job.tasks, pid, start_ticks,
               supervisor.host, job.failure, recovered);
   return insert.Run();
 }
 
-JobRecord ReadJob(const Statement& row) {
-  JobRecord job;
+job::JobRecord ReadJob(const Statement& row) {
+  job::JobRecord job;
   job.id = row.Text(0);
   job.name = row.Text(1);
   job.platform = row.Text(2);
   job.reason = row.Text(5);
   // A state written by a newer muster must not prevent the listing of other jobs.
-  if (const std::optional<JobState> state = ParseJobState(row.Text(3))) {
+  if (const std::optional<job::JobState> state = job::ParseJobState(row.Text(3))) {
     job.state = *state;
   } else {
-    job.state = JobState::kUnreachable;
+    job.state = job::JobState::kUnreachable;
     job.reason =
         absl::StrCat("state '", row.Text(3), "' is not supported by this version of muster");
   }
@@ -137,17 +137,17 @@ JobRecord ReadJob(const Statement& row) {
   job.resumed_from = row.Text(11);
   job.tasks = static_cast<int>(row.Int(12));
   if (const std::optional<int64_t> pid = row.OptionalInt(13)) {
-    job.supervisor =
-        ProcessIdentity{static_cast<int>(*pid), static_cast<uint64_t>(row.Int(14)), row.Text(15)};
+    job.supervisor = process::ProcessIdentity{static_cast<int>(*pid),
+                                              static_cast<uint64_t>(row.Int(14)), row.Text(15)};
   }
   job.failure = row.Text(16);
   return job;
 }
 
-TaskRecord ReadTask(const Statement& row) {
-  TaskRecord task;
+job::TaskRecord ReadTask(const Statement& row) {
+  job::TaskRecord task;
   task.id = {row.Text(0), static_cast<int>(row.Int(1))};
-  task.state = ParseTaskState(row.Text(2)).value_or(TaskState::kLost);
+  task.state = job::ParseTaskState(row.Text(2)).value_or(job::TaskState::kLost);
   task.attempt = static_cast<int>(row.Int(3));
   task.restarts = static_cast<int>(row.Int(4));
   task.host = row.Text(5);
@@ -163,7 +163,7 @@ TaskRecord ReadTask(const Statement& row) {
   return task;
 }
 
-Event ReadEvent(const Statement& row) {
+job::Event ReadEvent(const Statement& row) {
   return {row.Int(0), absl::FromUnixNanos(row.Int(1)), row.Text(2), row.Text(3), row.Text(4)};
 }
 
@@ -204,22 +204,22 @@ absl::Status CheckSchema(Database& database, const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status UpsertJob(Database& database, const JobRecord& job) {
+absl::Status UpsertJob(Database& database, const job::JobRecord& job) {
   return WriteJob(database, job, /*recovered=*/false, kReplaceJob);
 }
 
-absl::StatusOr<bool> InsertJob(Database& database, const JobRecord& job) {
+absl::StatusOr<bool> InsertJob(Database& database, const job::JobRecord& job) {
   MUSTER_RETURN_IF_ERROR(WriteJob(database, job, /*recovered=*/false,
                                   absl::StrCat(kReplaceJob, " WHERE jobs.recovered = 1")));
   return database.Changes() > 0;
 }
 
-absl::Status RecoverJob(Database& database, const JobRecord& job) {
+absl::Status RecoverJob(Database& database, const job::JobRecord& job) {
   return WriteJob(database, job, /*recovered=*/true, " ON CONFLICT (id) DO NOTHING");
 }
 
 absl::Status UpsertTasks(Database& database, const std::string& job_id,
-                         const std::vector<TaskRecord>& tasks) {
+                         const std::vector<job::TaskRecord>& tasks) {
   if (tasks.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
       Statement upsert,
@@ -231,9 +231,9 @@ absl::Status UpsertTasks(Database& database, const std::string& job_id,
           "address = excluded.address, pid = excluded.pid, command = excluded.command, "
           "started_ns = excluded.started_ns, finished_ns = excluded.finished_ns, "
           "exit_code = excluded.exit_code, reason = excluded.reason")));
-  for (const TaskRecord& task : tasks) {
+  for (const job::TaskRecord& task : tasks) {
     std::optional<int64_t> exit_code = task.exit_code;
-    upsert.Bind(job_id, task.id.role, task.id.index, ToString(task.state), task.attempt,
+    upsert.Bind(job_id, task.id.role, task.id.index, job::ToString(task.state), task.attempt,
                 task.restarts, task.host, task.address, task.pid, task.command, Nanos(task.started),
                 Nanos(task.finished), exit_code, task.reason);
     MUSTER_RETURN_IF_ERROR(upsert.Run());
@@ -242,12 +242,12 @@ absl::Status UpsertTasks(Database& database, const std::string& job_id,
 }
 
 absl::Status DeleteTasks(Database& database, const std::string& job_id,
-                         const std::vector<TaskId>& tasks) {
+                         const std::vector<cluster::TaskId>& tasks) {
   if (tasks.empty()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(
       Statement remove,
       database.Prepare("DELETE FROM tasks WHERE job_id = ? AND role = ? AND task_index = ?"));
-  for (const TaskId& task : tasks) {
+  for (const cluster::TaskId& task : tasks) {
     remove.Bind(job_id, task.role, task.index);
     MUSTER_RETURN_IF_ERROR(remove.Run());
   }
@@ -255,7 +255,7 @@ absl::Status DeleteTasks(Database& database, const std::string& job_id,
 }
 
 absl::StatusOr<int64_t> AppendEvents(Database& database, const std::string& job_id,
-                                     const std::vector<Event>& events, int64_t after) {
+                                     const std::vector<job::Event>& events, int64_t after) {
   MUSTER_ASSIGN_OR_RETURN(
       Statement last,
       database.Prepare("SELECT coalesce(max(sequence), 0) FROM events WHERE job_id = ?"));
@@ -266,7 +266,7 @@ absl::StatusOr<int64_t> AppendEvents(Database& database, const std::string& job_
       Statement insert,
       database.Prepare("INSERT INTO events (job_id, sequence, time_ns, kind, subject, message) "
                        "VALUES (?, ?, ?, ?, ?, ?)"));
-  for (const Event& event : events) {
+  for (const job::Event& event : events) {
     insert.Bind(job_id, ++sequence, absl::ToUnixNanos(event.time), event.kind, event.subject,
                 event.message);
     MUSTER_RETURN_IF_ERROR(insert.Run());
@@ -278,11 +278,12 @@ absl::StatusOr<Statement> PrepareJobs(Database& database, absl::string_view clau
   return database.Prepare(absl::StrCat("SELECT ", kJobColumns, " FROM jobs ", clauses));
 }
 
-absl::StatusOr<std::vector<JobRecord>> ReadJobs(Statement& query) {
+absl::StatusOr<std::vector<job::JobRecord>> ReadJobs(Statement& query) {
   return ReadAllRows(query, ReadJob);
 }
 
-absl::StatusOr<std::vector<TaskRecord>> SelectTasks(Database& database, const std::string& job_id) {
+absl::StatusOr<std::vector<job::TaskRecord>> SelectTasks(Database& database,
+                                                         const std::string& job_id) {
   // Rows are inserted in the job's order, so the first row of a role determines its position.
   MUSTER_ASSIGN_OR_RETURN(
       Statement query,
@@ -292,8 +293,21 @@ absl::StatusOr<std::vector<TaskRecord>> SelectTasks(Database& database, const st
   return ReadAllRows(query, ReadTask);
 }
 
-absl::StatusOr<std::vector<Event>> SelectEvents(Database& database, const std::string& job_id,
-                                                int64_t after, int limit) {
+absl::StatusOr<std::vector<std::pair<std::string, cluster::TaskId>>> SelectTaskNames(
+    Database& database) {
+  MUSTER_ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare(absl::StrCat(
+          "SELECT job_id, role, task_index FROM tasks JOIN jobs ON ", "jobs.id = tasks.job_id",
+          kNewestFirst, ", min(tasks.rowid) OVER (PARTITION BY job_id, role), ", "task_index")));
+  using Name = std::pair<std::string, cluster::TaskId>;
+  return ReadAllRows<Name>(query, [](const Statement& row) {
+    return Name{row.Text(0), {row.Text(1), static_cast<int>(row.Int(2))}};
+  });
+}
+
+absl::StatusOr<std::vector<job::Event>> SelectEvents(Database& database, const std::string& job_id,
+                                                     int64_t after, int limit) {
   MUSTER_ASSIGN_OR_RETURN(
       Statement query,
       database.Prepare("SELECT sequence, time_ns, kind, subject, message FROM events "
@@ -302,4 +316,4 @@ absl::StatusOr<std::vector<Event>> SelectEvents(Database& database, const std::s
   return ReadAllRows(query, ReadEvent);
 }
 
-}  // namespace muster
+}  // namespace muster::history

@@ -16,18 +16,18 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gtest/gtest.h"
 #include "history/history.h"
 #include "history/job_folder.h"
 
-namespace muster {
+namespace muster::history {
 
 // A fixture with a temporary home.
 class HistoryTest : public testing::Test {
  protected:
-  std::string DatabasePath() const { return JoinPath(home_, "history.db"); }
+  std::string DatabasePath() const { return base::JoinPath(home_, "history.db"); }
 
   std::unique_ptr<History> OpenHistory() {
     HistoryOptions options;
@@ -49,21 +49,23 @@ class HistoryTest : public testing::Test {
     return names;
   }
 
-  void WriteJobFolder(const JobRecord& job) const {
-    const std::string folder = JoinPath(JoinPath(home_, "jobs"), job.id);
-    ASSERT_TRUE(MakeDirectories(folder).ok());
+  void WriteJobFolder(const job::JobRecord& job) const {
+    const std::string folder = base::JoinPath(base::JoinPath(home_, "jobs"), job.id);
+    ASSERT_TRUE(base::MakeDirectories(folder).ok());
     ASSERT_TRUE(
-        WriteFileAtomically(JoinPath(folder, kJobFolderFile), JobFolderToJson(job, {})).ok());
+        base::WriteFileAtomically(base::JoinPath(folder, kJobFolderFile), JobFolderToJson(job, {}))
+            .ok());
   }
 
-  const TempDir temp_;
+  const base::TempDir temp_;
   std::string home_ = temp_.path();
   std::vector<std::string> notices_;
 };
 
 // Returns a job; a higher `i` makes it newer.
-inline JobRecord MakeJob(const std::string& id, int i = 0, JobState state = JobState::kRunning) {
-  JobRecord job;
+inline job::JobRecord MakeJob(const std::string& id, int i = 0,
+                              job::JobState state = job::JobState::kRunning) {
+  job::JobRecord job;
   job.id = id;
   job.name = id.substr(0, id.find('-'));
   job.platform = "local";
@@ -72,14 +74,14 @@ inline JobRecord MakeJob(const std::string& id, int i = 0, JobState state = JobS
   return job;
 }
 
-inline TaskRecord MakeTask(const TaskId& id, int restarts = 0) {
-  TaskRecord task;
+inline job::TaskRecord MakeTask(const cluster::TaskId& id, int restarts = 0) {
+  job::TaskRecord task;
   task.id = id;
   task.restarts = restarts;
   return task;
 }
 
-inline Event MakeEvent(std::string message) {
+inline job::Event MakeEvent(std::string message) {
   return {0, absl::FromUnixSeconds(1'700'000'000), "task", "worker:0", std::move(message)};
 }
 
@@ -96,4 +98,4 @@ inline bool Succeeded(pid_t pid) {
   return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-}  // namespace muster
+}  // namespace muster::history

@@ -4,17 +4,17 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "job/task_launch.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 using codec::Diagnostics;
 using codec::Mark;
 using codec::Node;
 
-// The x of each {x} in `text` with x of [a-z_]+, but not of ${x}.
+// Returns each word x of the form [a-z_]+ that occurs in `text` as {x}, but not as ${x}.
 std::vector<std::string> WordsInBraces(absl::string_view text) {
   std::vector<std::string> words;
   for (size_t open = text.find('{'); open != absl::string_view::npos;
@@ -41,7 +41,8 @@ void CheckPlaceholders(absl::string_view text, bool has_model_dir, Mark mark,
       }
       continue;
     }
-    const std::string nearest = NearestWord(word, known);
+    // A word that resembles no placeholder is part of the user's command.
+    const std::string nearest = base::NearestWord(word, known);
     if (!nearest.empty()) {
       diagnostics.Add(
           mark, absl::StrCat("unknown placeholder {", word, "} (did you mean {", nearest, "}?)"));
@@ -53,7 +54,7 @@ void CheckModelDirPlaceholders(absl::string_view text, Mark mark, Diagnostics& d
   const std::vector<std::string>& known = CommandPlaceholders();
   for (const std::string& word : WordsInBraces(text)) {
     const bool is_known = std::find(known.begin(), known.end(), word) != known.end();
-    if (word == "job_id" || (!is_known && NearestWord(word, {"job_id"}).empty())) continue;
+    if (word == "job_id" || (!is_known && base::NearestWord(word, {"job_id"}).empty())) continue;
     diagnostics.Add(
         mark, absl::StrCat("'model_dir' may use the placeholder {job_id} only, not {", word, "}"));
   }
@@ -79,4 +80,4 @@ std::vector<std::string> ReadCommand(codec::MapReader& reader, bool has_model_di
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -1,5 +1,5 @@
-// The word for each value of an enumeration, in both directions; here those of job_spec.h, as job
-// files and the stored spec write them.
+// Names of enumeration values, and the conversion in both directions. The names of the enumerations
+// in job_spec.h are those used in job files and in the stored spec.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "job/job_spec.h"
 
-namespace muster {
+namespace muster::job {
 
 template <typename Enum>
 struct EnumNames;
@@ -52,11 +52,18 @@ struct EnumNames<Readiness> {
 };
 
 template <>
+struct EnumNames<Server> {
+  static constexpr std::pair<Server, const char*> kAll[] = {
+      {Server::kNone, "none"}, {Server::kTensorFlow, "tensorflow"}, {Server::kTrainer, "trainer"}};
+};
+
+template <>
 struct EnumNames<StallAction> {
   static constexpr std::pair<StallAction, const char*> kAll[] = {{StallAction::kRestart, "restart"},
                                                                  {StallAction::kReport, "report"}};
 };
 
+// Returns "" if EnumNames<Enum> does not list the value.
 template <typename Enum>
 const char* NameOf(Enum value) {
   for (const auto& [candidate, name] : EnumNames<Enum>::kAll) {
@@ -80,4 +87,4 @@ std::vector<std::string> NamesOf() {
   return names;
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -4,10 +4,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "nlohmann/json.hpp"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 using Json = nlohmann::json;
@@ -23,8 +23,9 @@ Json FirstToJson(const TaskFailure& first) {
   return json;
 }
 
+// Throws Json::exception if a member is absent or of another type; FailureFromJson() catches it.
 absl::StatusOr<TaskFailure> FirstFromJson(const Json& json) {
-  absl::StatusOr<TaskId> task = TaskId::Parse(json.at("task").get<std::string>());
+  absl::StatusOr<cluster::TaskId> task = cluster::TaskId::Parse(json.at("task").get<std::string>());
   if (!task.ok()) return task.status();
   TaskFailure first;
   first.task = *std::move(task);
@@ -32,7 +33,7 @@ absl::StatusOr<TaskFailure> FirstFromJson(const Json& json) {
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, json.at("time").get<std::string>(), &first.time,
                        &error)) {
-    return absl::InvalidArgumentError(absl::StrCat("its time: ", error));
+    return absl::InvalidArgumentError(absl::StrCat("invalid time: ", error));
   }
   if (json.contains("exit_code")) first.exit_code = json.at("exit_code").get<int>();
   first.cause = json.at("cause").get<std::string>();
@@ -66,7 +67,7 @@ std::string FailureToJson(const FailureReport& report) {
 }
 
 absl::StatusOr<FailureReport> FailureFromJson(absl::string_view json) {
-  const Json parsed = ParseJson(json);
+  const Json parsed = base::ParseJson(json);
   try {
     return ReportFromJson(parsed);
   } catch (const Json::exception& e) {
@@ -74,4 +75,4 @@ absl::StatusOr<FailureReport> FailureFromJson(absl::string_view json) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 std::string DescribeVictim(const TaskFailure& failure, absl::Time first) {
@@ -23,7 +23,7 @@ std::string Enumerate(const std::vector<std::string>& names) {
                       names.size() - kMaxNames, " more");
 }
 
-std::vector<TaskFailure>::const_iterator FirstOf(const std::vector<TaskFailure>& failures) {
+std::vector<TaskFailure>::const_iterator EarliestFailure(const std::vector<TaskFailure>& failures) {
   return std::min_element(
       failures.begin(), failures.end(),
       [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
@@ -31,7 +31,7 @@ std::vector<TaskFailure>::const_iterator FirstOf(const std::vector<TaskFailure>&
 
 void CompleteReport(std::vector<TaskFailure> failures, const std::vector<std::string>& stopped,
                     FailureReport& report) {
-  // Hosts report them in another order than they happened.
+  // Reports of several hosts may arrive out of order.
   std::stable_sort(failures.begin(), failures.end(),
                    [](const TaskFailure& a, const TaskFailure& b) { return a.time < b.time; });
   report.first = failures.front();
@@ -43,4 +43,4 @@ void CompleteReport(std::vector<TaskFailure> failures, const std::vector<std::st
   }
 }
 
-}  // namespace muster
+}  // namespace muster::job

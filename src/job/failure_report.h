@@ -1,4 +1,4 @@
-// The words of a failure report.
+// Builds failure reports. Pure.
 #pragma once
 
 #include <string>
@@ -6,17 +6,18 @@
 
 #include "job/failure.h"
 
-namespace muster {
+namespace muster::job {
 
-// "a, b and 297 more".
+// Returns a list such as "a, b and 297 more".
 std::string Enumerate(const std::vector<std::string>& names);
 
-// The earliest, and of several at once the one that was reported first; end() when there is none.
-std::vector<TaskFailure>::const_iterator FirstOf(const std::vector<TaskFailure>& failures);
+// Returns the earliest failure; among failures of the same time, the one reported first. Returns
+// end() if there is none.
+std::vector<TaskFailure>::const_iterator EarliestFailure(const std::vector<TaskFailure>& failures);
 
-// Names the culprit, the first of `failures` (there is one), and those that fell with it: the later
-// failures, and the tasks that Muster `stopped`.
+// Sets report.first to the earliest of `failures`, and report.victims to the later ones and to the
+// tasks that Muster `stopped`. REQUIRES: `failures` is not empty.
 void CompleteReport(std::vector<TaskFailure> failures, const std::vector<std::string>& stopped,
                     FailureReport& report);
 
-}  // namespace muster
+}  // namespace muster::job

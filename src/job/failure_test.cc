@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 FailureReport Report() {
@@ -27,7 +27,7 @@ TEST(FailureTest, RoundTrip) {
   EXPECT_EQ(read->victims, Report().victims);
   EXPECT_EQ(read->not_restarted, Report().not_restarted);
   ASSERT_TRUE(read->first.has_value());
-  EXPECT_EQ(read->first->task, (TaskId{"worker", 1}));
+  EXPECT_EQ(read->first->task, (cluster::TaskId{"worker", 1}));
   EXPECT_EQ(read->first->attempt, 2);
   EXPECT_EQ(read->first->time, Report().first->time);
   EXPECT_EQ(read->first->exit_code, 1);
@@ -36,7 +36,7 @@ TEST(FailureTest, RoundTrip) {
   EXPECT_EQ(read->first->last_lines, Report().first->last_lines);
 }
 
-TEST(FailureTest, WhatIsAbsentStaysAbsent) {
+TEST(FailureTest, AbsentMembersStayAbsent) {
   FailureReport report = Report();
   report.first->exit_code.reset();
   EXPECT_EQ(FailureFromJson(FailureToJson(report))->first->exit_code, std::nullopt);
@@ -55,7 +55,7 @@ TEST(FailureTest, LastLinesMayBeAnyBytes) {
   EXPECT_EQ(read->first->last_lines[1], report.first->last_lines[1]);
 }
 
-TEST(FailureTest, OtherTextIsAnError) {
+TEST(FailureTest, InvalidTextIsAnError) {
   for (const char* text : {"", "{", "[]", "null", "{}", R"({"summary": 5, "victims": []})",
                            R"({"summary": "", "victims": [], "first": {}})",
                            R"({"summary": "", "victims": [], "first": {"task": "a:b"}})"}) {
@@ -64,4 +64,4 @@ TEST(FailureTest, OtherTextIsAnError) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::job

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "job/testing.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 using testing::ElementsAre;
@@ -16,7 +16,7 @@ std::string MistakesOfText(absl::string_view text) {
   return std::string(ParseHosts(text).status().message());
 }
 
-// Of a job with these hosts.
+// Returns a job file with these hosts.
 std::string Job(const std::string& hosts) {
   return absl::StrCat("name: a\ncommand: x\nroles: {worker: 2, ps: 1}\nhosts: ", hosts, "\n");
 }
@@ -35,12 +35,12 @@ TEST(HostSpecTest, HostsOfTheCommandLine) {
 TEST(HostSpecTest, EveryMistakeOfTheCommandLineIsNamed) {
   EXPECT_EQ(
       MistakesOfText("vm1,vm1:2,,vm2:x"),
-      "--hosts: host 'vm1' is named twice; say how many tasks it may hold: vm1:2\n"
-      "--hosts: '' is no address; expected a host such as vm1, me@gpu1:4 or [fe80::1]:2\n"
-      "--hosts: 'x' is no number of slots; expected a whole number from 0 (no limit) to 4096. "
-      "A port is said in the job file: hosts: [{address: vm1, port: 2222}]");
-  EXPECT_THAT(MistakesOfText("fe80::1"), HasSubstr("an IPv6 address stands in brackets"));
-  EXPECT_THAT(MistakesOfText("vm1:5000"), HasSubstr("A port is said in the job file"));
+      "--hosts: host 'vm1' is listed twice; to run several tasks on it, write vm1:2\n"
+      "--hosts: '' is not a valid address; expected a host such as vm1, me@gpu1:4 or [fe80::1]:2\n"
+      "--hosts: 'x' is not a number of slots; expected a whole number from 0 (no limit) to 4096. "
+      "Set a port in the job file: hosts: [{address: vm1, port: 2222}]");
+  EXPECT_THAT(MistakesOfText("fe80::1"), HasSubstr("write an IPv6 address in brackets"));
+  EXPECT_THAT(MistakesOfText("vm1:5000"), HasSubstr("Set a port in the job file"));
   for (const char* bad : {"", "@vm1", "me@", "[::1", "[::1]4", "[]:2", "vm1:", "vm1:-1", "vm 1",
                           "vm1;ls", "$(ls)", "a\nb", "vm1:99999999999999999999", "\xff", "vm1/x"}) {
     EXPECT_FALSE(ParseHosts(bad).ok()) << bad;
@@ -50,13 +50,13 @@ TEST(HostSpecTest, EveryMistakeOfTheCommandLineIsNamed) {
   EXPECT_THAT(MistakesOfText(many), HasSubstr("at most 1000"));
 }
 
-// ssh would take it for an option.
+// ssh would read such a word as an option.
 TEST(HostSpecTest, NothingBeginsWithADash) {
   EXPECT_FALSE(ParseHosts("-oProxyCommand=x").ok());
   EXPECT_FALSE(ParseHosts("me@-oProxyCommand").ok());
   EXPECT_FALSE(ParseHosts("-oX@vm1").ok());
   EXPECT_THAT(MistakesOf(Job("[{address: -oX}]")), HasSubstr("job.yaml:4:"));
-  EXPECT_THAT(MistakesOf(Job("[{address: vm1, user: -oX}]")), HasSubstr("no user's name"));
+  EXPECT_THAT(MistakesOf(Job("[{address: vm1, user: -oX}]")), HasSubstr("not a valid user name"));
 }
 
 TEST(HostSpecTest, HostsOfAJobFile) {
@@ -79,20 +79,19 @@ TEST(HostSpecTest, HostsOfAJobFile) {
                    .key = "/home/me/keys/id",
                    .slots = 2,
                    .roles = {"worker"}},
-          HostSpec{.name = "gpu2:2223", .address = "gpu2", .port = 2223, .key = "~/.ssh/id"},
+          HostSpec{.name = "gpu2:2223", .address = "gpu2", .port = 2223, .key = "/home/me/.ssh/id"},
           HostSpec{.name = "[fe80::1]:22", .address = "fe80::1", .port = 22}));
 }
 
-TEST(HostSpecTest, MistakesOfAJobFileHaveTheirPlaces) {
+TEST(HostSpecTest, MistakesInAJobFileHavePositions) {
   EXPECT_EQ(MistakesOf(Job("vm1")),
             "job.yaml:4:8: 'hosts' must be a list such as [vm1, 'me@gpu1:4', {address: vm2, port: "
             "2222}], not text 'vm1'");
-  EXPECT_EQ(
-      MistakesOf(Job("[vm1, 'vm1:2', {user: me}, {address: v, roles: [workr]}]")),
-      "job.yaml:4:14: host 'vm1' is named twice; say with 'slots' how many tasks it may hold\n"
-      "job.yaml:4:23: a host lacks 'address'; expected what ssh connects to\n"
-      "job.yaml:4:55: 'workr' of 'roles' of a host is no role of the job (did you mean "
-      "'worker'?); expected of: worker, ps");
+  EXPECT_EQ(MistakesOf(Job("[vm1, 'vm1:2', {user: me}, {address: v, roles: [workr]}]")),
+            "job.yaml:4:14: host 'vm1' is listed twice; to run several tasks on it, set 'slots'\n"
+            "job.yaml:4:23: a host lacks 'address'; expected the address for ssh\n"
+            "job.yaml:4:55: 'workr' in 'roles' of a host is not a role of the job (did you mean "
+            "'worker'?); expected one of: worker, ps");
   EXPECT_THAT(MistakesOf(Job("[[vm1]]")), HasSubstr("a host must be a map"));
   EXPECT_THAT(MistakesOf(Job("[{address: v, slot: 2}]")), HasSubstr("did you mean 'slots'?"));
 }
@@ -106,4 +105,4 @@ TEST(HostSpecTest, HostTimeout) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::job

@@ -4,27 +4,28 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/storage_schemes.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/suggest.h"
+#include "base/text/units.h"
 #include "cluster/address.h"
-#include "job/parse.h"
+#include "job/format/parse.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
-constexpr size_t kLongestName = 63;  // of a DNS label
+constexpr size_t kMaxLabelLength = 63;  // of a DNS label
 
 bool IsNameCharacter(char c) {
   return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
 }
 
-// The standard role that `name` is a misspelling of beyond doubt: other case, or the plural. Other
-// words are the user's own roles.
-std::string MeantRole(absl::string_view name) {
+// Returns the standard role that `name` misspells by case or plural, else "". Other names are roles
+// defined by the user.
+std::string SuggestRole(absl::string_view name) {
   const std::string lower = absl::AsciiStrToLower(name);
   for (const char* role : {"chief", "master", "worker", "ps", "evaluator"}) {
     if (lower == absl::StrCat(role, "s") || (lower == role && name != role)) return role;
@@ -48,11 +49,12 @@ void CheckLeaders(const JobSpec& spec, const RolePlaces& places, codec::Diagnost
 void CheckCounts(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics) {
   int64_t total = 0;
   int64_t trains = 0;
+  const bool only_serves = spec.format == JobFormat::kRenderedCluster;
   for (size_t i = 0; i < spec.roles.size(); ++i) {
     const RoleSpec& role = spec.roles[i];
     total += role.replicas;
     if (!IsServiceRole(role.name)) trains += role.replicas;
-    if (role.replicas > 1 && (IsChiefRole(role.name) || role.name == "evaluator")) {
+    if (!only_serves && role.replicas > 1 && (IsChiefRole(role.name) || role.name == "evaluator")) {
       diagnostics.Add(places.each[i], absl::StrCat("role '", role.name, "' has ", role.replicas,
                                                    " replicas; expected 1 at most"));
     }
@@ -60,14 +62,17 @@ void CheckCounts(const JobSpec& spec, const RolePlaces& places, codec::Diagnosti
   if (total > kMaxTasks) {
     diagnostics.Add(places.all, absl::StrCat("the job has ", total, " tasks; expected ", kMaxTasks,
                                              " at most"));
-  } else if (trains == 0 && spec.format != JobFormat::kTfJobV1) {  // Kubeflow runs servers alone
+  } else if (only_serves && total == 0) {
+    diagnostics.Add(places.all, "the cluster has no task; expected 'num_tasks' of 1 or more");
+  } else if (trains == 0 && !only_serves &&
+             spec.format != JobFormat::kTfJobV1) {  // Kubeflow allows servers only
     diagnostics.Add(places.all,
                     "the job has no task that trains: ps and evaluator only serve others; add a "
                     "'chief' or a 'worker'");
   }
 }
 
-// A template is kept once for each replica, in its pod.
+// Each replica stores a copy of the template in its pod, so the total size counts.
 void CheckTemplates(const JobSpec& spec, const RolePlaces& places,
                     codec::Diagnostics& diagnostics) {
   int64_t total = 0;
@@ -80,9 +85,9 @@ void CheckTemplates(const JobSpec& spec, const RolePlaces& places,
   if (total <= kMaxTemplateBytes) return;
   diagnostics.Add(
       places.all,
-      absl::StrCat("the pod templates of all replicas together take ", FormatBytes(total),
-                   "; expected ", FormatBytes(kMaxTemplateBytes),
-                   " at most: use fewer replicas, or move what is large into the image, "
+      absl::StrCat("the pod templates of all replicas together take ", base::FormatBytes(total),
+                   "; expected ", base::FormatBytes(kMaxTemplateBytes),
+                   " at most: use fewer replicas, or move large data into the image, "
                    "a volume or a config map"));
 }
 
@@ -105,19 +110,28 @@ void CheckAddresses(const JobSpec& spec, const RolePlaces& places,
              " replicas; expected one each");
     }
     for (const std::string& address : role.addresses) {
-      if (!ParseAddress(address)) {
+      if (!cluster::ParseAddress(address)) {
         report("has the address ", codec::Quoted(address), "; expected host:port");
       } else if (!seen.insert(address).second) {
-        report("has the address ", codec::Quoted(address), ", which another task has too");
+        report("has the address ", codec::Quoted(address), ", which another task also has");
       }
     }
   }
 }
 
+// Returns whether `text` has the form of a URL's scheme.
+bool IsScheme(absl::string_view text) {
+  const auto allowed = [](char c) {
+    return absl::ascii_isalnum(c) || c == '+' || c == '.' || c == '-';
+  };
+  return !text.empty() && absl::ascii_isalpha(text.front()) &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
 }  // namespace
 
 bool IsLabel(absl::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+  return !name.empty() && name.size() <= kMaxLabelLength && name.front() != '-' &&
          name.back() != '-' && std::all_of(name.begin(), name.end(), IsNameCharacter);
 }
 
@@ -128,7 +142,7 @@ void CheckJobName(absl::string_view name, codec::Mark mark, codec::Diagnostics& 
 }
 
 void CheckRoleName(absl::string_view name, codec::Mark mark, codec::Diagnostics& diagnostics) {
-  const std::string meant = MeantRole(name);
+  const std::string meant = SuggestRole(name);
   if (!meant.empty()) {
     diagnostics.Add(
         mark, absl::StrCat("unknown role ", codec::Quoted(name), " (did you mean '", meant, "'?)"));
@@ -151,39 +165,49 @@ void CheckEnvName(absl::string_view name, codec::Mark mark, codec::Diagnostics& 
 
 std::string ResolveStorage(absl::string_view path, absl::string_view working_dir,
                            absl::string_view what, codec::Mark mark,
-                           codec::Diagnostics& diagnostics) {
+                           codec::Diagnostics& diagnostics, Schemes schemes) {
   static const auto& kSchemes =
-      *new std::vector<std::string>(kStorageSchemes.begin(), kStorageSchemes.end());
+      *new std::vector<std::string>(base::kStorageSchemes.begin(), base::kStorageSchemes.end());
   if (path.empty()) {
     diagnostics.Add(mark, absl::StrCat(what, " is empty; expected a path or a URL"));
     return "";
   }
   const size_t separator = path.find("://");
-  if (separator == absl::string_view::npos) return AbsolutePath(path, working_dir);
+  if (separator == absl::string_view::npos) return base::AbsolutePath(path, working_dir);
   const std::string scheme(path.substr(0, separator));
-  if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
+  const bool supported = !base::StorageSchemeOf(scheme, path.substr(separator + 3)).empty();
+  if (scheme == "dfs" && !supported && schemes == Schemes::kSupported) {
+    diagnostics.Add(mark, absl::StrCat(what, " is ", codec::Quoted(path), "; ", base::kDfsRule));
+    return "";
+  }
+  if (!supported && (schemes == Schemes::kSupported || !IsScheme(scheme))) {
     diagnostics.Add(
         mark, absl::StrCat(what, " has the unknown scheme ", codec::Quoted(scheme),
                            "; expected a path or one of: ", absl::StrJoin(kSchemes, "://, "), "://",
-                           DidYouMean(scheme, kSchemes)));
+                           base::DidYouMean(scheme, kSchemes)));
     return "";
-  }
-  if (scheme == "file" && path.size() > separator + 3) {
-    return AbsolutePath(path.substr(separator + 3), working_dir);
   }
   if (path.size() == separator + 3) {
-    diagnostics.Add(mark, absl::StrCat(what, " names no place in ", codec::Quoted(path),
-                                       "; expected such as gs://bucket/path"));
+    diagnostics.Add(mark, absl::StrCat(what, " is incomplete: ", codec::Quoted(path),
+                                       "; expected a URL such as gs://bucket/path"));
     return "";
   }
-  return std::string(path);
+  if (scheme != "file") return std::string(path);
+  if (absl::StartsWith(path, "file://~")) {
+    diagnostics.Add(
+        mark, absl::StrCat(what, " is ", codec::Quoted(path),
+                           ", in which '~' is not expanded; write ", path.substr(separator + 3)));
+    return "";
+  }
+  return base::AbsolutePath(path.substr(separator + 3), working_dir);
 }
 
 void CheckRoles(const JobSpec& spec, const RolePlaces& places, codec::Diagnostics& diagnostics) {
-  CheckLeaders(spec, places, diagnostics);
+  // The tasks of a rendered cluster are servers, whatever they are called.
+  if (spec.format != JobFormat::kRenderedCluster) CheckLeaders(spec, places, diagnostics);
   CheckCounts(spec, places, diagnostics);
   CheckTemplates(spec, places, diagnostics);
   CheckAddresses(spec, places, diagnostics);
 }
 
-}  // namespace muster
+}  // namespace muster::job

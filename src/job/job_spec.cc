@@ -1,17 +1,20 @@
 #include "job/job_spec.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "job/enum_names.h"
+#include "job/images.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 using Json = nlohmann::json;
 
-// Reading goes through Json::at and Json::get, which throw on a document of another shape; this one
-// joins them. JobSpecFromJson catches both.
+// Thrown for an invalid value. Json::at and Json::get throw their own exceptions for a document of
+// another shape. JobSpecFromJson() catches both.
 struct BadSpec {
   std::string message;
 };
@@ -19,7 +22,7 @@ struct BadSpec {
 Json DurationToJson(absl::Duration duration) { return FormatDuration(duration); }
 
 absl::Duration DurationFromJson(const Json& json) {
-  const absl::StatusOr<absl::Duration> duration = ParseDuration(json.get<std::string>());
+  const absl::StatusOr<absl::Duration> duration = base::ParseDuration(json.get<std::string>());
   if (!duration.ok()) throw BadSpec{std::string(duration.status().message())};
   return *duration;
 }
@@ -28,7 +31,7 @@ template <typename Enum>
 Enum EnumFromJson(const Json& json) {
   const auto name = json.get<std::string>();
   const std::optional<Enum> value = FromName<Enum>(name);
-  if (!value) throw BadSpec{absl::StrCat("unknown word '", name, "'")};
+  if (!value) throw BadSpec{absl::StrCat("unknown value '", name, "'")};
   return *value;
 }
 
@@ -46,6 +49,7 @@ Json RoleToJson(const RoleSpec& role) {
   return {{"name", role.name},
           {"replicas", role.replicas},
           {"command", role.command},
+          {"server", NameOf(role.server)},
           {"env", role.env},
           {"working_dir", role.working_dir},
           {"restart", NameOf(role.restart)},
@@ -65,6 +69,7 @@ RoleSpec RoleFromJson(const Json& json) {
   role.name = json.at("name").get<std::string>();
   role.replicas = json.at("replicas").get<int>();
   role.command = json.at("command").get<std::vector<std::string>>();
+  if (json.contains("server")) role.server = EnumFromJson<Server>(json["server"]);
   role.env = json.at("env").get<std::map<std::string, std::string>>();
   role.working_dir = json.at("working_dir").get<std::string>();
   role.restart = EnumFromJson<RestartPolicy>(json.at("restart"));
@@ -91,9 +96,9 @@ std::optional<StallPolicy> StallFromJson(const Json& json) {
                      .action = EnumFromJson<StallAction>(json.at("action"))};
 }
 
-std::optional<TaskId> ChiefFromJson(const Json& json) {
+std::optional<cluster::TaskId> ChiefFromJson(const Json& json) {
   if (json.is_null()) return std::nullopt;
-  const absl::StatusOr<TaskId> chief = TaskId::Parse(json.get<std::string>());
+  const absl::StatusOr<cluster::TaskId> chief = cluster::TaskId::Parse(json.get<std::string>());
   if (!chief.ok()) throw BadSpec{std::string(chief.status().message())};
   return *chief;
 }
@@ -182,8 +187,8 @@ const RoleSpec* JobSpec::FindRole(absl::string_view role) const {
   return nullptr;
 }
 
-std::vector<TaskId> JobSpec::Tasks() const {
-  std::vector<TaskId> tasks;
+std::vector<cluster::TaskId> JobSpec::Tasks() const {
+  std::vector<cluster::TaskId> tasks;
   for (const RoleSpec& role : roles) {
     for (int index = 0; index < role.replicas; ++index) tasks.push_back({role.name, index});
   }
@@ -194,11 +199,34 @@ bool IsChiefRole(absl::string_view role) { return role == "chief" || role == "ma
 
 bool IsServiceRole(absl::string_view role) { return role == "ps" || role == "evaluator"; }
 
-std::optional<TaskId> ChiefTask(const JobSpec& spec) {
+bool ServesOthers(const JobSpec& spec, absl::string_view role) {
+  return IsServiceRole(role) &&
+         std::any_of(spec.roles.begin(), spec.roles.end(), [](const RoleSpec& other) {
+           return other.replicas > 0 && !IsServiceRole(other.name);
+         });
+}
+
+bool HasEntryPoint(const RoleSpec& role) {
+  return role.command.empty() && role.server == Server::kNone && !role.pod.is_null() &&
+         !IsTrainerImage(role.image);
+}
+
+bool NeedsTrainer(const JobSpec& spec) {
+  return std::any_of(spec.roles.begin(), spec.roles.end(), [](const RoleSpec& role) {
+    return role.command.empty() && role.server != Server::kTensorFlow && !HasEntryPoint(role);
+  });
+}
+
+bool NeedsTfServer(const JobSpec& spec) {
+  return std::any_of(spec.roles.begin(), spec.roles.end(),
+                     [](const RoleSpec& role) { return role.server == Server::kTensorFlow; });
+}
+
+std::optional<cluster::TaskId> ChiefTask(const JobSpec& spec) {
   if (spec.policies.chief) return spec.policies.chief;
   for (const char* name : {"chief", "master", "worker"}) {
     const RoleSpec* role = spec.FindRole(name);
-    if (role != nullptr && role->replicas > 0) return TaskId{name, 0};
+    if (role != nullptr && role->replicas > 0) return cluster::TaskId{name, 0};
   }
   return std::nullopt;
 }
@@ -232,4 +260,4 @@ absl::StatusOr<JobSpec> JobSpecFromJson(const nlohmann::json& json) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 JobSpec FullSpec() {
@@ -14,6 +14,7 @@ JobSpec FullSpec() {
   spec.roles.push_back({.name = "chief",
                         .replicas = 1,
                         .command = {"/bin/sh", "-c", "train {index}"},
+                        .server = Server::kTrainer,
                         .env = {{"B", "x=y"}},
                         .working_dir = "src",
                         .restart = RestartPolicy::kAlways,
@@ -72,7 +73,8 @@ TEST(JobSpecTest, AnotherDocumentIsAnError) {
   EXPECT_FALSE(JobSpecFromJson(json).ok());
   json = JobSpecToJson(FullSpec());
   json["roles"][0]["restart"] = "sometimes";
-  EXPECT_EQ(JobSpecFromJson(json).status().message(), "not a stored job: unknown word 'sometimes'");
+  EXPECT_EQ(JobSpecFromJson(json).status().message(),
+            "not a stored job: unknown value 'sometimes'");
   json.erase("roles");
   EXPECT_FALSE(JobSpecFromJson(json).ok());
   EXPECT_FALSE(JobSpecFromJson(nullptr).ok());
@@ -80,22 +82,46 @@ TEST(JobSpecTest, AnotherDocumentIsAnError) {
 }
 
 TEST(JobSpecTest, TasksComeInTheFilesOrder) {
-  const std::vector<TaskId> expected = {{"chief", 0}, {"worker", 0}, {"worker", 1}, {"worker", 2}};
+  const std::vector<cluster::TaskId> expected = {
+      {"chief", 0}, {"worker", 0}, {"worker", 1}, {"worker", 2}};
   EXPECT_EQ(FullSpec().Tasks(), expected);
   EXPECT_EQ(FullSpec().FindRole("worker")->replicas, 3);
   EXPECT_EQ(FullSpec().FindRole("ps"), nullptr);
 }
 
+TEST(JobSpecTest, ARoleWithoutACommandNeedsTheTrainer) {
+  JobSpec spec{.roles = {{.name = "worker", .command = {"true"}}}};
+  EXPECT_FALSE(NeedsTrainer(spec));
+  spec.roles.push_back({.name = "ps"});
+  EXPECT_TRUE(NeedsTrainer(spec));
+  EXPECT_FALSE(NeedsTfServer(spec));
+  spec.roles[1].server = Server::kTensorFlow;
+  EXPECT_FALSE(NeedsTrainer(spec));
+  EXPECT_TRUE(NeedsTfServer(spec));
+}
+
+TEST(JobSpecTest, AManifestWithoutACommandRunsTheEntryPointOfItsImage) {
+  RoleSpec role{.name = "worker", .image = "tf:1", .pod = nlohmann::json::object()};
+  EXPECT_TRUE(HasEntryPoint(role));
+  EXPECT_FALSE(NeedsTrainer({.roles = {role}}));
+  role.image = "registry/muster-trainer:1";
+  EXPECT_FALSE(HasEntryPoint(role));
+  EXPECT_TRUE(NeedsTrainer({.roles = {role}}));
+  role.image = "tf:1";
+  role.command = {"python"};
+  EXPECT_FALSE(HasEntryPoint(role));
+}
+
 TEST(JobSpecTest, TheChiefLeadsElseTheFirstWorker) {
   JobSpec spec = FullSpec();
-  EXPECT_EQ(ChiefTask(spec), (TaskId{"chief", 0}));
+  EXPECT_EQ(ChiefTask(spec), (cluster::TaskId{"chief", 0}));
   spec.roles[0].replicas = 0;
-  EXPECT_EQ(ChiefTask(spec), (TaskId{"worker", 0}));
+  EXPECT_EQ(ChiefTask(spec), (cluster::TaskId{"worker", 0}));
   spec.roles[0] = {.name = "master"};
-  EXPECT_EQ(ChiefTask(spec), (TaskId{"master", 0}));
+  EXPECT_EQ(ChiefTask(spec), (cluster::TaskId{"master", 0}));
   spec.roles = {{.name = "ps"}, {.name = "actor"}};
   EXPECT_EQ(ChiefTask(spec), std::nullopt);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::job

@@ -1,4 +1,4 @@
-// By what the tasks of a job know each other.
+// The certificates with which the tasks of a job authenticate each other.
 #pragma once
 
 #include <string>
@@ -6,21 +6,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace muster {
+namespace muster::job {
 
-// PEM, the same for all of its tasks: what they trust, and who they are.
+// PEM texts, the same for all tasks of a job.
 struct JobTls {
   std::string authority;
   std::string certificate;  // for kTaskTlsName
   std::string key;
 };
 
-// A new authority, which issues this one certificate and is gone.
+// Creates an authority and one certificate issued by it. The authority's private key is discarded,
+// so no further certificate can be issued.
 absl::StatusOr<JobTls> MakeJobTls(const std::string& job);
 
-// Makes the files ca.crt, tls.crt and tls.key in a folder, for MUSTER_TLS_DIR, readable by their
-// owner alone. Those that are there already stay, so that every task of the job gets the same;
-// FailedPrecondition when they do not fit together or have expired.
+// Creates ca.crt, tls.crt and tls.key in `folder`, for MUSTER_TLS_DIR, readable by their owner
+// only. Keeps existing files, so that every task of the job gets the same. Returns
+// FailedPrecondition if existing files do not match each other or have expired.
 absl::Status EnsureJobTls(const std::string& job, const std::string& folder);
 
-}  // namespace muster
+}  // namespace muster::job

@@ -2,7 +2,7 @@
 
 #include "job/enum_names.h"
 
-namespace muster {
+namespace muster::job {
 
 template <>
 struct EnumNames<JobState> {
@@ -26,6 +26,8 @@ struct EnumNames<TaskState> {
 absl::string_view ToString(JobState state) { return NameOf(state); }
 absl::string_view ToString(TaskState state) { return NameOf(state); }
 
+std::vector<std::string> JobStateNames() { return NamesOf<JobState>(); }
+
 std::optional<JobState> ParseJobState(absl::string_view name) { return FromName<JobState>(name); }
 std::optional<TaskState> ParseTaskState(absl::string_view name) {
   return FromName<TaskState>(name);
@@ -39,4 +41,4 @@ bool IsFinal(TaskState state) {
          state == TaskState::kStopped;
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -2,16 +2,19 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
-namespace muster {
+namespace muster::job {
 
 //   Pending ─> Starting ─> Running ─> Succeeded | Failed | Stopped
 //                 ^            │
 //                 └─ Restarting┘   (Suspended returns to Starting too)
 //
-// Unreachable: the platform does not answer, so nothing is known; never a reason to kill anything.
+// Unreachable: the platform does not respond, so the state is unknown. It is never a reason to end
+// processes.
 enum class JobState {
   kPending,
   kStarting,
@@ -26,22 +29,23 @@ enum class JobState {
 
 enum class TaskState {
   kPending,   // not started yet
-  kStarting,  // its process exists, it is not ready yet
+  kStarting,  // its process exists but is not ready
   kRunning,
-  kRestarting,  // ended, waits for its next attempt
+  kRestarting,  // ended; its next attempt is pending
   kSucceeded,
   kFailed,
-  kStopped,  // ended because Muster ended it
-  kLost,     // its supervisor died; nothing more is known
+  kStopped,  // ended by Muster
+  kLost,     // its supervisor died; the outcome is unknown
 };
 
 absl::string_view ToString(JobState state);
 absl::string_view ToString(TaskState state);
+std::vector<std::string> JobStateNames();
 std::optional<JobState> ParseJobState(absl::string_view name);
 std::optional<TaskState> ParseTaskState(absl::string_view name);
 
-// Succeeded, Failed and Stopped: a state that never changes again.
+// Returns true for Succeeded, Failed and Stopped, which never change again.
 bool IsFinal(JobState state);
 bool IsFinal(TaskState state);
 
-}  // namespace muster
+}  // namespace muster::job

@@ -2,10 +2,10 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
-TEST(StatesTest, NamesReadBack) {
+TEST(StatesTest, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(JobState::kUnreachable); ++i) {
     const auto state = static_cast<JobState>(i);
     EXPECT_EQ(ParseJobState(ToString(state)), state) << ToString(state);
@@ -30,4 +30,4 @@ TEST(StatesTest, OnlyTheLastStatesAreFinal) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::job

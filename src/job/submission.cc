@@ -1,9 +1,14 @@
 #include "job/submission.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace muster {
+namespace muster::job {
+
+bool HasGeneratedSource(const Submission& submission) {
+  return absl::StrContains(submission.source_name, " + ");
+}
 
 nlohmann::json SubmissionToJson(const Submission& submission) {
   nlohmann::json json = {
@@ -19,11 +24,16 @@ nlohmann::json SubmissionToJson(const Submission& submission) {
   };
   if (submission.resume_step.has_value()) json["resume_step"] = *submission.resume_step;
   if (submission.send_home) json["send_home"] = true;
+  if (submission.version != WorkVersion()) {
+    json["version"] = {{"program", submission.version.program},
+                       {"train", submission.version.train}};
+  }
+  if (submission.generation != 0) json["generation"] = submission.generation;
   return json;
 }
 
 absl::StatusOr<Submission> SubmissionFromJson(const nlohmann::json& json) {
-  // Written by this program; a mismatch means a damaged file, and nlohmann says where.
+  // The document was written by SubmissionToJson(), so an exception means that it is damaged.
   try {
     Submission submission;
     MUSTER_ASSIGN_OR_RETURN(submission.spec, JobSpecFromJson(json.at("spec")));
@@ -36,6 +46,11 @@ absl::StatusOr<Submission> SubmissionFromJson(const nlohmann::json& json) {
     submission.resumed_from = json.at("resumed_from").get<std::string>();
     if (json.contains("resume_step")) submission.resume_step = json["resume_step"].get<int64_t>();
     submission.send_home = json.value("send_home", false);
+    if (json.contains("version")) {
+      submission.version = {.program = json["version"].at("program").get<std::string>(),
+                            .train = json["version"].at("train").get<std::string>()};
+    }
+    submission.generation = json.value("generation", 0);
     submission.target = TargetFromJson(json.value("target", nlohmann::json()));
     return submission;
   } catch (const nlohmann::json::exception& error) {
@@ -43,4 +58,4 @@ absl::StatusOr<Submission> SubmissionFromJson(const nlohmann::json& json) {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/json.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 using Json = nlohmann::json;
@@ -16,45 +18,13 @@ constexpr char kKubernetes[] = "kubernetes";
 constexpr char kVertex[] = "vertex";
 constexpr char kPlatform[] = "platform";
 
-std::string Text(const Json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::optional<int64_t> Number(const Json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<int64_t>();
-}
-
-std::optional<int> Count(const Json& json, const char* key) {
-  const auto number = Number(json, key);
+std::optional<int> CountMember(const Json& json, const char* key) {
+  const auto number = base::OptionalIntMember(json, key);
   if (!number) return std::nullopt;
   return static_cast<int>(*number);
 }
 
-bool IsSet(const Json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return found != json.end() && *found == true;
-}
-
-std::vector<std::string> Texts(const Json& json, const char* key) {
-  std::vector<std::string> texts;
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  if (found == json.end() || !found->is_array()) return texts;
-  for (const Json& text : *found) {
-    if (text.is_string()) texts.push_back(text.get<std::string>());
-  }
-  return texts;
-}
-
-const Json& Member(const Json& json, const char* key) {
-  static const auto& kNone = *new Json();
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return found != json.end() ? *found : kNone;
-}
-
-// Empty values are left out, so that InheritTarget() finds what is open.
+// Omits empty values, so that InheritTarget() can distinguish fields that are not set.
 void PutTexts(std::initializer_list<std::pair<const char*, const std::string*>> texts, Json& json) {
   for (const auto& [key, value] : texts) {
     if (!value->empty()) json[key] = *value;
@@ -73,17 +43,17 @@ Json HostToJson(const AssignedHost& host) {
 
 AssignedHost HostFromJson(const Json& json) {
   AssignedHost host;
-  host.spec.name = Text(json, "name");
-  host.spec.address = Text(json, "ssh_address");
-  host.spec.user = Text(json, "user");
-  host.spec.port = Count(json, "port").value_or(0);
-  host.spec.key = Text(json, "key");
-  host.spec.slots = Count(json, "slots");
-  host.spec.roles = Texts(json, "roles");
-  host.address = Text(json, "address");
-  host.folder = Text(json, "folder");
-  host.trainer = Text(json, "trainer");
-  host.cpus = std::max(1, Count(json, "cpus").value_or(1));
+  host.spec.name = base::TextMember(json, "name");
+  host.spec.address = base::TextMember(json, "ssh_address");
+  host.spec.user = base::TextMember(json, "user");
+  host.spec.port = CountMember(json, "port").value_or(0);
+  host.spec.key = base::TextMember(json, "key");
+  host.spec.slots = CountMember(json, "slots");
+  host.spec.roles = base::TextListMember(json, "roles");
+  host.address = base::TextMember(json, "address");
+  host.folder = base::TextMember(json, "folder");
+  host.trainer = base::TextMember(json, "trainer");
+  host.cpus = std::max(1, CountMember(json, "cpus").value_or(1));
   return host;
 }
 
@@ -104,18 +74,18 @@ Json ToJson(const SshTarget& target) {
 }
 
 SshTarget SshFromJson(const Json& json) {
-  SshTarget target{.hosts = Text(json, "hosts")};
-  const Json& made = Member(json, "assignment");
-  target.assignment.agent = Text(made, "agent");
-  target.assignment.tls = IsSet(made, "tls");
-  const Json& hosts = Member(made, "hosts");
+  SshTarget target{.hosts = base::TextMember(json, "hosts")};
+  const Json& made = base::MemberOf(json, "assignment");
+  target.assignment.agent = base::TextMember(made, "agent");
+  target.assignment.tls = base::BoolMember(made, "tls");
+  const Json& hosts = base::MemberOf(made, "hosts");
   if (hosts.is_array()) {
     for (const Json& host : hosts) target.assignment.hosts.push_back(HostFromJson(host));
   }
-  const Json& holders = Member(made, "holder");
+  const Json& holders = base::MemberOf(made, "holder");
   if (!holders.is_object()) return target;
   for (const auto& [name, host] : holders.items()) {
-    const auto task = TaskId::Parse(name);
+    const auto task = cluster::TaskId::Parse(name);
     if (task.ok() && host.is_string()) target.assignment.holder[*task] = host.get<std::string>();
   }
   return target;
@@ -134,11 +104,11 @@ Json ToJson(const KubernetesTarget& target) {
 }
 
 KubernetesTarget KubernetesFromJson(const Json& json) {
-  return {.kubeconfig = Text(json, "kubeconfig"),
-          .context = Text(json, "context"),
-          .ns = Text(json, "namespace"),
-          .trainer_image = Text(json, "trainer_image"),
-          .object = {.name = Text(json, "job"), .uid = Text(json, "uid")}};
+  return {.kubeconfig = base::TextMember(json, "kubeconfig"),
+          .context = base::TextMember(json, "context"),
+          .ns = base::TextMember(json, "namespace"),
+          .trainer_image = base::TextMember(json, "trainer_image"),
+          .object = {.name = base::TextMember(json, "job"), .uid = base::TextMember(json, "uid")}};
 }
 
 Json ToJson(const VertexTarget& target) {
@@ -146,6 +116,7 @@ Json ToJson(const VertexTarget& target) {
   PutTexts({{"project", &target.project},
             {"region", &target.region},
             {"bucket", &target.bucket},
+            {"folder_prefix", &target.folder_prefix},
             {"scale_tier", &target.tier},
             {"master_type", &target.master_type},
             {"worker_type", &target.worker_type},
@@ -167,37 +138,60 @@ Json ToJson(const VertexTarget& target) {
 }
 
 VertexTarget VertexFromJson(const Json& json) {
-  return {.project = Text(json, "project"),
-          .region = Text(json, "region"),
-          .bucket = Text(json, "bucket"),
-          .tier = Text(json, "scale_tier"),
-          .master_type = Text(json, "master_type"),
-          .worker_type = Text(json, "worker_type"),
-          .parameter_server_type = Text(json, "parameter_server_type"),
-          .workers = Count(json, "worker_count"),
-          .parameter_servers = Count(json, "parameter_server_count"),
-          .image = Text(json, "image"),
-          .dataset = Text(json, "dataset"),
-          .rebuild = IsSet(json, "rebuild"),
-          .run = {.packages = Texts(json, "packages"),
-                  .folder = Text(json, "folder"),
-                  .custom_job = Text(json, "custom_job"),
-                  .tries = Texts(json, "tries"),
-                  .run_sha256 = Text(json, "run_sha256"),
-                  .tls_sha256 = Text(json, "tls_sha256"),
-                  .asked_us = Number(json, "asked_us").value_or(0)}};
+  return {.project = base::TextMember(json, "project"),
+          .region = base::TextMember(json, "region"),
+          .bucket = base::TextMember(json, "bucket"),
+          .folder_prefix = base::TextMember(json, "folder_prefix"),
+          .tier = base::TextMember(json, "scale_tier"),
+          .master_type = base::TextMember(json, "master_type"),
+          .worker_type = base::TextMember(json, "worker_type"),
+          .parameter_server_type = base::TextMember(json, "parameter_server_type"),
+          .workers = CountMember(json, "worker_count"),
+          .parameter_servers = CountMember(json, "parameter_server_count"),
+          .image = base::TextMember(json, "image"),
+          .dataset = base::TextMember(json, "dataset"),
+          .rebuild = base::BoolMember(json, "rebuild"),
+          .run = {.packages = base::TextListMember(json, "packages"),
+                  .folder = base::TextMember(json, "folder"),
+                  .custom_job = base::TextMember(json, "custom_job"),
+                  .tries = base::TextListMember(json, "tries"),
+                  .run_sha256 = base::TextMember(json, "run_sha256"),
+                  .tls_sha256 = base::TextMember(json, "tls_sha256"),
+                  .asked_us = base::IntMember(json, "asked_us")}};
+}
+
+std::string Describe(const LocalTarget&) { return "on this machine"; }
+
+std::string Describe(const SshTarget& target) {
+  const std::vector<AssignedHost>& hosts = target.assignment.hosts;
+  if (hosts.empty()) return "on hosts over SSH";
+  return absl::StrCat("on ",
+                      absl::StrJoin(hosts, ", ", [](std::string* out, const AssignedHost& host) {
+                        absl::StrAppend(out, host.spec.name);
+                      }));
+}
+
+std::string Describe(const KubernetesTarget& target) {
+  return absl::StrCat(
+      "in namespace '", target.ns, "' of ",
+      target.context.empty() ? "this cluster" : absl::StrCat("context '", target.context, "'"));
+}
+
+std::string Describe(const VertexTarget& target) {
+  return absl::StrCat("on Vertex AI, in project '", target.project, "', region ", target.region);
 }
 
 }  // namespace
 
-const AssignedHost& HostAssignment::HostOf(const TaskId& task) const {
+const AssignedHost& HostAssignment::HostOf(const cluster::TaskId& task) const {
   const std::string& name = holder.at(task);
   return *std::find_if(hosts.begin(), hosts.end(),
                        [&](const AssignedHost& host) { return host.spec.name == name; });
 }
 
 std::string VertexTarget::FolderOf(const std::string& id) const {
-  return absl::StrCat("gs://", bucket, "/muster_", id);
+  return absl::StrCat("gs://", bucket, "/",
+                      folder_prefix.empty() ? kDefaultFolderPrefix : folder_prefix, id);
 }
 
 absl::string_view PlatformOf(const Target& target) {
@@ -214,6 +208,18 @@ bool IsForeign(const Target& target) {
   return vertex != nullptr && vertex->run.tries.empty() && !vertex->run.custom_job.empty();
 }
 
+Target RequestOf(const Target& target) {
+  Target request = target;
+  if (auto* ssh = std::get_if<SshTarget>(&request)) ssh->assignment = {};
+  if (auto* cluster = std::get_if<KubernetesTarget>(&request)) cluster->object = {};
+  if (auto* vertex = std::get_if<VertexTarget>(&request)) vertex->run = {};
+  return request;
+}
+
+std::string DescribeTarget(const Target& target) {
+  return std::visit([](const auto& one) { return Describe(one); }, target);
+}
+
 Json TargetToJson(const Target& target) {
   Json json = std::visit([](const auto& one) { return ToJson(one); }, target);
   json[kPlatform] = std::string(PlatformOf(target));
@@ -221,7 +227,7 @@ Json TargetToJson(const Target& target) {
 }
 
 Target TargetFromJson(const Json& json) {
-  const std::string platform = Text(json, kPlatform);
+  const std::string platform = base::TextMember(json, kPlatform);
   if (platform == kSsh) return SshFromJson(json);
   if (platform == kKubernetes) return KubernetesFromJson(json);
   if (platform == kVertex) return VertexFromJson(json);
@@ -234,4 +240,4 @@ Target InheritTarget(const Target& previous, const Target& next) {
   return TargetFromJson(merged);
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -1,5 +1,5 @@
-// Where a job runs: one struct per platform. Each holds what the user asked for and, in a member of
-// its own, what became of it there.
+// The platform on which a job runs, one struct per platform. Each has the user's settings and, in a
+// separate member, the state of the job on the platform.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 #include "job/host_spec.h"
 #include "nlohmann/json.hpp"
 
-namespace muster {
+namespace muster::job {
 
 struct LocalTarget {
   bool operator==(const LocalTarget&) const = default;
 };
 
-// A host that holds tasks of a job.
+// A host that runs tasks of a job.
 struct AssignedHost {
   HostSpec spec;
-  std::string address;  // that other hosts reach it by
+  std::string address;  // at which other hosts reach it
   // Set when the host has been provisioned.
-  std::string folder;   // of the job there
-  std::string trainer;  // the program there; "" = none is needed
+  std::string folder;   // of the job on the host
+  std::string trainer;  // path of the program on the host; "" = not needed
   int cpus = 1;
 
   bool operator==(const AssignedHost&) const = default;
 };
 
 struct HostAssignment {
-  std::vector<AssignedHost> hosts;       // in the user's order
-  std::map<TaskId, std::string> holder;  // a task to the name of its host
-  std::string agent;                     // the path of the agent's program on every host
-  bool tls = false;                      // tasks that talk to each other have certificates
+  std::vector<AssignedHost> hosts;                // in the user's order
+  std::map<cluster::TaskId, std::string> holder;  // from task to host name
+  std::string agent;                              // path of the agent program on every host
+  bool tls = false;                               // tasks authenticate each other with certificates
 
   // REQUIRES: every task of the job has a holder.
-  const AssignedHost& HostOf(const TaskId& task) const;
+  const AssignedHost& HostOf(const cluster::TaskId& task) const;
   bool operator==(const HostAssignment&) const = default;
 };
 
@@ -53,7 +53,7 @@ struct SshTarget {
 // The TFJob of a job.
 struct KubernetesObject {
   std::string name;  // "" = the submission's id; only the job of another client has another name
-  std::string uid;   // tells it from a later TFJob of that name; "" = not known yet
+  std::string uid;   // distinguishes it from a later TFJob of that name; "" = unknown
 
   bool operator==(const KubernetesObject&) const = default;
 };
@@ -68,19 +68,20 @@ struct KubernetesTarget {
   bool operator==(const KubernetesTarget&) const = default;
 };
 
-// What became of a job on Vertex AI.
+// The state of a job on Vertex AI.
 struct VertexRun {
-  std::vector<std::string> packages;  // of an earlier run whose files are used again
-  std::string folder;                 // gs://… that checkpoints go to: the first run's
+  std::vector<std::string> packages;  // of an earlier run, whose files are reused
+  std::string folder;                 // gs://… for checkpoints: that of the first run
   std::string custom_job;             // its resource name; "" = none yet
-  // A nonce for each submission of this id from here, so that nobody takes another's job or folder
-  // for its own. The last one is this submission's; those before it never became jobs.
+  // The nonces of all submissions of this id from this machine. They distinguish the job and folder
+  // of one submission from those of another. The last one belongs to this submission; the
+  // submissions before it did not result in jobs.
   std::vector<std::string> tries;
   std::string run_sha256;  // of job.json in the run's folder; "" = not written yet
   std::string tls_sha256;  // of the run's certificates; "" = it has none
-  int64_t asked_us = 0;    // when Vertex AI was asked to create the job; 0 = not yet
+  int64_t asked_us = 0;    // time of the request to create the job; 0 = not sent yet
 
-  // "" = another client has submitted the job.
+  // Returns the nonce of this submission, or "" if another client submitted the job.
   std::string nonce() const { return tries.empty() ? "" : tries.back(); }
   bool operator==(const VertexRun&) const = default;
 };
@@ -89,34 +90,42 @@ struct VertexTarget {
   std::string project;
   std::string region;
   std::string bucket;
+  std::string folder_prefix;  // of the run's folder; "" = kDefaultFolderPrefix
   std::string tier;
   // Machine types as the user gave them; "" = the tier's, or its default.
   std::string master_type, worker_type, parameter_server_type;
-  std::optional<int> workers, parameter_servers;  // instead of the file's replicas
-  std::string image;                              // of every role that names none of its own
-  std::string dataset;                            // instead of the path in the file
-  bool rebuild = false;                           // send again what the bucket has already
+  std::optional<int> workers, parameter_servers;  // override the replicas in the file
+  std::string image;                              // for roles without an image
+  std::string dataset;                            // overrides the path in the file
+  bool rebuild = false;                           // upload packages even if the bucket has them
   VertexRun run;
 
-  // gs://BUCKET/muster_ID, the folder of what a run needs.
+  static constexpr char kDefaultFolderPrefix[] = "muster_";
+  // Returns the folder of the run: gs://BUCKET/muster_ID, or with another prefix.
   std::string FolderOf(const std::string& id) const;
   bool operator==(const VertexTarget&) const = default;
 };
 
 using Target = std::variant<LocalTarget, SshTarget, KubernetesTarget, VertexTarget>;
 
-// The name of the target's platform: "local", "ssh", "kubernetes" or "vertex".
+// Returns the name of the target's platform: "local", "ssh", "kubernetes" or "vertex".
 absl::string_view PlatformOf(const Target& target);
 
-// Whether another client has submitted the job, and it was merely looked at from here.
+// Returns true if another client submitted the job and this machine only observes it.
 bool IsForeign(const Target& target);
 
+// Returns the target as the user requested it, without the state of the job there.
+Target RequestOf(const Target& target);
+
+// Returns the target for display: "on this machine", "in namespace 'ml' of context 'prod'".
+std::string DescribeTarget(const Target& target);
+
 nlohmann::json TargetToJson(const Target& target);
-// Fields that are missing or of another type are left at their defaults.
+// Fields that are absent or of another type keep their defaults.
 Target TargetFromJson(const nlohmann::json& json);
 
-// Returns `next` with every field that it leaves open taken from `previous`.
+// Returns `next`, with every field that is not set taken from `previous`.
 // REQUIRES: both are of the same platform.
 Target InheritTarget(const Target& previous, const Target& next);
 
-}  // namespace muster
+}  // namespace muster::job

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 SshTarget OnHosts() {
@@ -23,6 +23,7 @@ VertexTarget OnVertex() {
   return {.project = "p",
           .region = "us-central1",
           .bucket = "b",
+          .folder_prefix = "lumi_",
           .tier = "CUSTOM",
           .master_type = "m",
           .worker_type = "w",
@@ -81,7 +82,7 @@ TEST(Target, DamagedFieldsAreLeftOut) {
   EXPECT_EQ(TargetFromJson(nlohmann::json(3)), Target(LocalTarget()));
 }
 
-TEST(Target, OpenFieldsAreInherited) {
+TEST(Target, UnsetFieldsAreInherited) {
   const KubernetesTarget previous{
       .context = "c", .ns = "n", .trainer_image = "old", .object = {.uid = "u"}};
   EXPECT_EQ(InheritTarget(previous, KubernetesTarget{.trainer_image = "new"}),
@@ -93,5 +94,25 @@ TEST(Target, OpenFieldsAreInherited) {
   EXPECT_EQ(InheritTarget(OnVertex(), VertexTarget()), Target(OnVertex()));
 }
 
+TEST(Target, TheRequestOmitsTheStateOfTheJob) {
+  const Target vertex = RequestOf(OnVertex());
+  EXPECT_EQ(std::get<VertexTarget>(vertex).run, VertexRun());
+  EXPECT_EQ(std::get<VertexTarget>(vertex).tier, "CUSTOM");
+  const Target ssh = RequestOf(OnHosts());
+  EXPECT_EQ(std::get<SshTarget>(ssh), SshTarget{.hosts = "a:2,b"});
+  const Target cluster = RequestOf(KubernetesTarget{.ns = "n", .object = {.uid = "u"}});
+  EXPECT_EQ(std::get<KubernetesTarget>(cluster), KubernetesTarget{.ns = "n"});
+}
+
+TEST(Target, IsDescribedForPeople) {
+  EXPECT_EQ(DescribeTarget(LocalTarget()), "on this machine");
+  EXPECT_EQ(DescribeTarget(OnHosts()), "on a");
+  EXPECT_EQ(DescribeTarget(SshTarget()), "on hosts over SSH");
+  EXPECT_EQ(DescribeTarget(KubernetesTarget{.context = "c", .ns = "n"}),
+            "in namespace 'n' of context 'c'");
+  EXPECT_EQ(DescribeTarget(KubernetesTarget{.ns = "n"}), "in namespace 'n' of this cluster");
+  EXPECT_EQ(DescribeTarget(OnVertex()), "on Vertex AI, in project 'p', region us-central1");
+}
+
 }  // namespace
-}  // namespace muster
+}  // namespace muster::job

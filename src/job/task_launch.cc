@@ -9,26 +9,27 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "base/files.h"
-#include "base/terminal_text.h"
+#include "base/files/files.h"
+#include "base/text/terminal_text.h"
 #include "cluster/address.h"
 #include "cluster/ranks.h"
 #include "cluster/tf_config.h"
+#include "job/tf_server.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 constexpr char kTaskFlags[] = "task_flags";
 
-// Placeholder -> what it stands for. Only {task_flags} is more than one word.
+// From a placeholder to its value. Only {task_flags} has more than one word.
 using Values = std::map<std::string, std::vector<std::string>>;
 using Environment = std::map<std::string, std::string>;
 
-// One task and all that is known about it, so that the steps below need not pass it piece by piece.
+// The input of all functions below.
 struct Launch {
   const JobSpec& spec;
-  const ClusterSpec& cluster;
-  const TaskId& task;
+  const cluster::ClusterSpec& cluster;
+  const cluster::TaskId& task;
   const LaunchContext& context;
   const RoleSpec& role;
   std::string address;  // host:port
@@ -36,10 +37,9 @@ struct Launch {
   std::string port;
 };
 
-// How a value must be written at one place of a shell line: the line's own quotes are followed, so
-// that
-// "{model_dir}" in quotes and {model_dir} without them both come out as the one value.
-class ShellPlace {
+// Tracks the quotes of a shell line, in order to quote a value at the current position. A
+// placeholder expands to the same value inside and outside of quotes.
+class ShellQuoting {
  public:
   void Advance(char c) {
     if (escaped_) {
@@ -54,38 +54,41 @@ class ShellPlace {
   }
 
   std::string Write(const std::vector<std::string>& words) const {
-    if (quote_ == 0) return ShellJoin(words);
+    if (quote_ == 0) return base::ShellJoin(words);
     const std::string text = absl::StrJoin(words, " ");
     if (quote_ == '\'') return absl::StrReplaceAll(text, {{"'", "'\\''"}});
     return absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}, {"`", "\\`"}});
   }
 
  private:
-  char quote_ = 0;  // the quote that is open
+  char quote_ = 0;  // the open quote; 0 = none
   bool escaped_ = false;
 };
 
-// The placeholder that `text` begins with, or null: every other brace is the user's own.
+// Returns the placeholder at the start of `text`, or null. Other braces are part of the user's
+// text.
 const Values::value_type* PlaceholderAt(absl::string_view text, const Values& values) {
   if (text.empty() || text.front() != '{') return nullptr;
-  constexpr size_t kLongestPlaceholder = 32;  // no further: a text may be full of open braces
-  const size_t end = text.substr(0, kLongestPlaceholder).find('}');
+  constexpr size_t kMaxPlaceholderLength =
+      32;  // bounds the search: a text may have many open braces
+  const size_t end = text.substr(0, kMaxPlaceholderLength).find('}');
   if (end == absl::string_view::npos) return nullptr;
   const auto found = values.find(std::string(text.substr(1, end - 1)));
   return found == values.end() ? nullptr : &*found;
 }
 
-enum class Target { kWord, kShellLine };
+enum class Expansion { kWord, kShellLine };
 
-std::string Expand(absl::string_view text, const Values& values, Target target) {
+std::string Expand(absl::string_view text, const Values& values, Expansion target) {
   std::string result;
-  ShellPlace place;
+  ShellQuoting place;
   while (!text.empty()) {
-    const bool is_variable = !result.empty() && result.back() == '$';  // ${name} is the shell's
+    const bool is_variable =
+        !result.empty() && result.back() == '$';  // ${name} is a shell variable
     const Values::value_type* placeholder = is_variable ? nullptr : PlaceholderAt(text, values);
     if (placeholder != nullptr) {
-      result += target == Target::kShellLine ? place.Write(placeholder->second)
-                                             : absl::StrJoin(placeholder->second, " ");
+      result += target == Expansion::kShellLine ? place.Write(placeholder->second)
+                                                : absl::StrJoin(placeholder->second, " ");
       text.remove_prefix(placeholder->first.size() + 2);
     } else {
       place.Advance(text.front());
@@ -97,8 +100,8 @@ std::string Expand(absl::string_view text, const Values& values, Target target) 
 }
 
 Values PlaceholderValues(const Launch& launch) {
-  const ClusterSpec& cluster = launch.cluster;
-  const std::vector<TaskId> ranked = RankedTasks(cluster);
+  const cluster::ClusterSpec& cluster = launch.cluster;
+  const std::vector<cluster::TaskId> ranked = cluster::RankedTasks(cluster);
   const auto self = std::find(ranked.begin(), ranked.end(), launch.task);
   const std::string rank = self == ranked.end() ? "" : absl::StrCat(self - ranked.begin());
   const std::string chief_hosts = cluster.Hosts("chief");
@@ -118,7 +121,7 @@ Values PlaceholderValues(const Launch& launch) {
       {"world_size", {absl::StrCat(ranked.size())}},
       {"replicas", {absl::StrCat(launch.role.replicas)}},
       {"attempt", {absl::StrCat(launch.context.attempt)}},
-      {kTaskFlags, WriteTaskFlags(cluster, launch.task)},
+      {kTaskFlags, cluster::WriteTaskFlags(cluster, launch.task)},
   };
 }
 
@@ -126,11 +129,27 @@ bool IsShellLine(const std::vector<std::string>& command) {
   return command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
 }
 
+// Returns the argv of a role without a command.
+std::vector<std::string> DefaultArgv(const Launch& launch) {
+  const LaunchContext& context = launch.context;
+  if (HasEntryPoint(launch.role)) return {};
+  switch (launch.role.server) {
+    case Server::kNone:
+      return {context.trainer};
+    case Server::kTrainer:
+      return {context.trainer, "serve"};
+    case Server::kTensorFlow:
+      if (!context.tf_server.empty()) return {context.python, context.tf_server};
+      return {context.python, "-c", std::string(TfServerProgram())};
+  }
+  return {};
+}
+
 std::vector<std::string> BuildArgv(const Launch& launch, const Values& values) {
   const std::vector<std::string>& command = launch.role.command;
-  if (command.empty()) return {launch.context.trainer};
+  if (command.empty()) return DefaultArgv(launch);
   if (IsShellLine(command)) {
-    return {command[0], command[1], Expand(command[2], values, Target::kShellLine)};
+    return {command[0], command[1], Expand(command[2], values, Expansion::kShellLine)};
   }
   std::vector<std::string> argv;
   for (const std::string& word : command) {
@@ -138,40 +157,40 @@ std::vector<std::string> BuildArgv(const Launch& launch, const Values& values) {
       const std::vector<std::string>& flags = values.at(kTaskFlags);
       argv.insert(argv.end(), flags.begin(), flags.end());
     } else {
-      argv.push_back(Expand(word, values, Target::kWord));
+      argv.push_back(Expand(word, values, Expansion::kWord));
     }
   }
   return argv;
 }
 
-// nullopt when the job's format gives this task none.
+// Returns nullopt if a task of this format gets no TF_CONFIG.
 std::optional<std::string> BuildTfConfig(const Launch& launch) {
   const bool is_tfjob =
       launch.spec.format == JobFormat::kTfJobV1 || launch.spec.format == JobFormat::kTfJobV1Alpha1;
   const bool distributed = launch.cluster.size() > 1;
   if (is_tfjob && !distributed) return std::nullopt;
 
-  TfConfig config;
+  cluster::TfConfig config;
   config.cluster = is_tfjob ? launch.cluster : launch.cluster.Without("evaluator");
   config.sparse = launch.spec.dynamic_workers;
   if (config.sparse) config.cluster = config.cluster.SparseViewOf(launch.task);
   config.task = launch.task;
   config.model_dir = launch.spec.model_dir;
   config.environment = distributed ? "cloud" : "local";
-  return WriteTfConfig(config);
+  return cluster::WriteTfConfig(config);
 }
 
-// What trainers of other makers look for; the user's own values win over these.
+// Returns the variables that common training frameworks read. Variables of the user override them.
 Environment ConventionalVariables(const Launch& launch) {
   const LaunchContext& context = launch.context;
-  Environment env = CollectiveVariables(launch.cluster, launch.task);
+  Environment env = cluster::CollectiveVariables(launch.cluster, launch.task);
   if (std::optional<std::string> tf_config = BuildTfConfig(launch)) {
     env["TF_CONFIG"] = *std::move(tf_config);
   }
   env["TORCHELASTIC_RESTART_COUNT"] = absl::StrCat(context.restart_count);
   env["TORCHELASTIC_MAX_RESTARTS"] = absl::StrCat(launch.spec.policies.max_restarts);
   env["TORCHELASTIC_RUN_ID"] = context.job_id;
-  env["TORCHELASTIC_ERROR_FILE"] = JoinPath(context.run_dir, "error.json");
+  env["TORCHELASTIC_ERROR_FILE"] = base::JoinPath(context.run_dir, "error.json");
   env["PYTHONUNBUFFERED"] = "1";
   if (!context.user_set_omp) {
     env["OMP_NUM_THREADS"] =
@@ -196,10 +215,10 @@ Environment MusterVariables(const Launch& launch) {
       {"MUSTER_ATTEMPT", absl::StrCat(context.attempt)},
       {"MUSTER_PORT", launch.port},
       {"MUSTER_ADDRESS", launch.address},
-      {"MUSTER_PROGRESS_FILE", JoinPath(context.run_dir, "progress")},
+      {"MUSTER_PROGRESS_FILE", base::JoinPath(context.run_dir, "progress")},
       {"MUSTER_EVALUATORS", absl::StrCat(Evaluators(launch.spec))},
   };
-  // Whole seconds, and not the nought that would mean no wait at all.
+  // Rounded up to whole seconds, because 0 would disable the wait.
   env["MUSTER_START_TIMEOUT"] = absl::StrCat(std::max<int64_t>(
       1, absl::ToInt64Seconds(absl::Ceil(launch.spec.policies.start_timeout, absl::Seconds(1)))));
   if (!context.socket_dir.empty()) env["MUSTER_SOCKET_DIR"] = context.socket_dir;
@@ -211,10 +230,11 @@ Environment MusterVariables(const Launch& launch) {
   return env;
 }
 
+// Later assignments win: conventional variables, then the user's, then Muster's own.
 Environment BuildEnvironment(const Launch& launch, const Values& values) {
   Environment env = ConventionalVariables(launch);
   for (const Environment* users : {&launch.spec.env, &launch.role.env}) {
-    for (const auto& [name, value] : *users) env[name] = Expand(value, values, Target::kWord);
+    for (const auto& [name, value] : *users) env[name] = Expand(value, values, Expansion::kWord);
   }
   for (auto& [name, value] : MusterVariables(launch)) env[name] = value;
   return env;
@@ -222,8 +242,9 @@ Environment BuildEnvironment(const Launch& launch, const Values& values) {
 
 }  // namespace
 
-absl::StatusOr<TaskLaunch> BuildTaskLaunch(const JobSpec& spec, const ClusterSpec& cluster,
-                                           const TaskId& task, const LaunchContext& context) {
+absl::StatusOr<TaskLaunch> BuildTaskLaunch(const JobSpec& spec, const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task,
+                                           const LaunchContext& context) {
   const RoleSpec* role = spec.FindRole(task.role);
   if (role == nullptr) {
     return absl::InvalidArgumentError(
@@ -234,7 +255,7 @@ absl::StatusOr<TaskLaunch> BuildTaskLaunch(const JobSpec& spec, const ClusterSpe
     return absl::InvalidArgumentError(
         absl::StrCat(task.ToString(), ": the cluster has no address for it"));
   }
-  const std::optional<Address> parsed = ParseAddress(address);
+  const std::optional<cluster::Address> parsed = cluster::ParseAddress(address);
   if (!parsed) {
     return absl::InvalidArgumentError(
         absl::StrCat(task.ToString(), ": its address must be host:port, got '", address, "'"));
@@ -245,7 +266,12 @@ absl::StatusOr<TaskLaunch> BuildTaskLaunch(const JobSpec& spec, const ClusterSpe
                       parsed->host, absl::StrCat(parsed->port)};
   const Values values = PlaceholderValues(launch);
   return TaskLaunch{BuildArgv(launch, values), BuildEnvironment(launch, values),
-                    AbsolutePath(role->working_dir, context.working_dir)};
+                    base::AbsolutePath(role->working_dir, context.working_dir)};
+}
+
+std::string DescribeCommand(const RoleSpec& role, const TaskLaunch& launch) {
+  if (!launch.argv.empty()) return base::ShellJoin(launch.argv);
+  return absl::StrCat("the entry point of ", role.image);
 }
 
 const std::vector<std::string>& CommandPlaceholders() {
@@ -256,4 +282,4 @@ const std::vector<std::string>& CommandPlaceholders() {
   return kNames;
 }
 
-}  // namespace muster
+}  // namespace muster::job

@@ -1,4 +1,4 @@
-// From a job to one process of it: argv, environment and working directory, the same on every
+// Computes argv, environment and working directory of one task. The result is the same on every
 // platform. Pure.
 #pragma once
 
@@ -12,18 +12,20 @@
 #include "cluster/cluster_spec.h"
 #include "job/job_spec.h"
 
-namespace muster {
+namespace muster::job {
 
-// What the platform knows and the job file does not.
+// The input from the platform, in addition to the job file.
 struct LaunchContext {
   std::string job_id;
-  std::string working_dir;   // absolute
-  std::string trainer;       // path of muster-trainer, for roles without a command
+  std::string working_dir;         // absolute
+  std::string trainer;             // path of muster-trainer, for roles without a command
+  std::string python = "python3";  // for a TensorFlow server
+  std::string tf_server;     // path of its program (job/tf_server.h); "": the text is an argument
   std::string train_config;  // path of the file that holds the job's train section
-  std::string run_dir;       // private folder of the attempt, for MUSTER_PROGRESS_FILE and the like
-  // Private folder for Unix sockets of the job's tasks; "" when they are not all on one machine.
+  std::string run_dir;  // private folder of the attempt, for files such as MUSTER_PROGRESS_FILE
+  // Private folder for Unix sockets of the job's tasks; "" if they run on several machines.
   std::string socket_dir;
-  std::string tls_dir;  // the job's certificates; "" when its tasks are not asked for any
+  std::string tls_dir;  // the job's certificates; "" if its tasks do not use TLS
   int attempt = 0;
   int restart_count = 0;
   int cpus = 1;  // of this task's host
@@ -33,23 +35,27 @@ struct LaunchContext {
   std::optional<int64_t> resume_step;
 };
 
-// Two launches of a task compare equal when nothing about the job changed between them and both
-// were built for the same attempt: only `attempt`, `restart_count` and `run_dir` of the context
-// differ from one attempt to the next, and show in {attempt}, MUSTER_ATTEMPT,
-// TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_ERROR_FILE and MUSTER_PROGRESS_FILE alone.
+// Two launches of a task compare equal if the job is unchanged and both were built for the same
+// attempt. Only `attempt`, `restart_count` and `run_dir` of the context differ between attempts.
+// They affect only {attempt}, MUSTER_ATTEMPT, TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_ERROR_FILE
+// and MUSTER_PROGRESS_FILE.
 struct TaskLaunch {
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;           // empty: the entry point of the image
   std::map<std::string, std::string> env;  // in addition to the inherited environment
   std::string working_dir;                 // absolute
   bool operator==(const TaskLaunch&) const = default;
 };
 
-// `cluster` holds every task of the job, the evaluator too. InvalidArgument for a task that is not
-// in it.
-absl::StatusOr<TaskLaunch> BuildTaskLaunch(const JobSpec& spec, const ClusterSpec& cluster,
-                                           const TaskId& task, const LaunchContext& context);
+// Returns the launch of `task`, or InvalidArgument if the task is not in `cluster`. REQUIRES:
+// `cluster` contains every task of the job, including the evaluator.
+absl::StatusOr<TaskLaunch> BuildTaskLaunch(const JobSpec& spec, const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task,
+                                           const LaunchContext& context);
 
-// The placeholders that a command may use, for messages and for `muster help`.
+// Returns the argv as a shell line, or a description if the image decides.
+std::string DescribeCommand(const RoleSpec& role, const TaskLaunch& launch);
+
+// Returns the names of the placeholders that a command may use.
 const std::vector<std::string>& CommandPlaceholders();
 
-}  // namespace muster
+}  // namespace muster::job

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::job {
 namespace {
 
 using testing::Contains;
@@ -53,19 +53,19 @@ class TaskLaunchTest : public testing::Test {
   }
 
   void KeepOnly(const std::string& name) {
-    for (const TaskId& task : spec_.Tasks()) {
+    for (const cluster::TaskId& task : spec_.Tasks()) {
       if (task.role != name) cluster_ = cluster_.Without(task.role);
     }
     spec_.roles = {Role(name)};
   }
 
-  TaskLaunch Build(const TaskId& task = {"worker", 1}) {
+  TaskLaunch Build(const cluster::TaskId& task = {"worker", 1}) {
     absl::StatusOr<TaskLaunch> launch = BuildTaskLaunch(spec_, cluster_, task, context_);
     EXPECT_TRUE(launch.ok()) << launch.status();
     return launch.ok() ? *std::move(launch) : TaskLaunch();
   }
 
-  // The one word that a shell line's placeholder becomes, as a real shell sees it.
+  // Returns the word that a real shell receives for the placeholder of a line.
   std::string ShellSees(const std::string& line) {
     Role("worker").command = {"/bin/sh", "-c", line};
     const TaskLaunch launch = Build();
@@ -77,7 +77,7 @@ class TaskLaunchTest : public testing::Test {
   }
 
   JobSpec spec_;
-  ClusterSpec cluster_;
+  cluster::ClusterSpec cluster_;
   LaunchContext context_;
 };
 
@@ -103,7 +103,24 @@ TEST_F(TaskLaunchTest, FillsEveryPlaceholder) {
                                         "mnist/mnist-1a2b", "2", "3", "2", "--a=2"));
 }
 
-TEST_F(TaskLaunchTest, KnowsThePlaceholdersItNames) {
+TEST_F(TaskLaunchTest, RolesWithoutACommand) {
+  RoleSpec& role = Role("worker");
+  role.command.clear();
+  EXPECT_THAT(Build().argv, ElementsAre("/usr/bin/muster-trainer"));
+  role.server = Server::kTrainer;
+  EXPECT_THAT(Build().argv, ElementsAre("/usr/bin/muster-trainer", "serve"));
+  role.server = Server::kTensorFlow;
+  EXPECT_THAT(Build().argv, ElementsAre("python3", "-c", HasSubstr("train.Server(")));
+  context_.tf_server = "/jobs/mnist-1a2b/tf_server.py";
+  EXPECT_THAT(Build().argv, ElementsAre("python3", "/jobs/mnist-1a2b/tf_server.py"));
+  role.server = Server::kNone;
+  role.image = "tf:1";
+  role.pod = nlohmann::json::object();
+  EXPECT_THAT(Build().argv, testing::IsEmpty());
+  EXPECT_EQ(DescribeCommand(role, Build()), "the entry point of tf:1");
+}
+
+TEST_F(TaskLaunchTest, ExpandsEveryListedPlaceholder) {
   EXPECT_EQ(CommandPlaceholders().size(), 16u);
   for (const std::string& name : CommandPlaceholders()) {
     Role("worker").command = {absl::StrCat("x{", name, "}")};
@@ -211,7 +228,7 @@ TEST_F(TaskLaunchTest, OneTaskIsLocal) {
   EXPECT_THAT(Build({"chief", 0}).env, Not(Contains(Key("TF_CONFIG"))));
 }
 
-TEST_F(TaskLaunchTest, TellsTheTaskWhoItIs) {
+TEST_F(TaskLaunchTest, SetsTheVariablesOfTheTask) {
   context_.attempt = 3;
   context_.restart_count = 2;
   const TaskLaunch launch = Build();
@@ -244,7 +261,7 @@ TEST_F(TaskLaunchTest, TellsTheTaskWhoItIs) {
   }
 }
 
-TEST_F(TaskLaunchTest, AJobWithoutAnEvaluatorSaysSo) {
+TEST_F(TaskLaunchTest, AJobWithoutAnEvaluatorHasZeroEvaluators) {
   cluster_ = cluster_.Without("evaluator");
   Role("evaluator").replicas = 0;
   EXPECT_THAT(Build().env, Contains(Pair("MUSTER_EVALUATORS", "0")));
@@ -257,14 +274,14 @@ TEST_F(TaskLaunchTest, TasksOnSeveralMachinesShareNoSockets) {
   EXPECT_THAT(Build().env, Not(Contains(Key("MUSTER_SOCKET_DIR"))));
 }
 
-TEST_F(TaskLaunchTest, ResumeIsAnnounced) {
+TEST_F(TaskLaunchTest, SetsTheResumeVariables) {
   context_.resumed = true;
   EXPECT_THAT(Build().env, Contains(Pair("MUSTER_RESUME", "1")));
   context_.resume_step = 500;
   EXPECT_THAT(Build().env, Contains(Pair("MUSTER_RESUME_STEP", "500")));
 }
 
-TEST_F(TaskLaunchTest, ThreadsAreSharedUnlessTheUserSaysOtherwise) {
+TEST_F(TaskLaunchTest, ThreadsAreDividedUnlessTheUserSetsThem) {
   context_.tasks_on_host = 100;
   EXPECT_EQ(Build().env["OMP_NUM_THREADS"], "1");
   spec_.env["OMP_NUM_THREADS"] = "5";
@@ -274,7 +291,7 @@ TEST_F(TaskLaunchTest, ThreadsAreSharedUnlessTheUserSaysOtherwise) {
   EXPECT_THAT(Build().env, Not(Contains(Key("OMP_NUM_THREADS"))));
 }
 
-TEST_F(TaskLaunchTest, UsersEnvironmentWinsButForMustersOwn) {
+TEST_F(TaskLaunchTest, UserVariablesOverrideAllButMustersOwn) {
   spec_.env = {{"A", "job"}, {"B", "job"}, {"RANK", "7"}, {"PYTHONUNBUFFERED", ""}};
   Role("worker").env = {{"B", "{role}-{index}"}, {"MUSTER_TASK", "mine"}, {"MUSTER_X", "mine"}};
   const TaskLaunch launch = Build();
@@ -316,7 +333,7 @@ TEST_F(TaskLaunchTest, OnlyTheNamedValuesDependOnTheAttempt) {
 }
 
 TEST_F(TaskLaunchTest, TaskOutsideTheJobIsAnError) {
-  for (const TaskId& task : {TaskId{"worker", 2}, TaskId{"boss", 0}}) {
+  for (const cluster::TaskId& task : {cluster::TaskId{"worker", 2}, cluster::TaskId{"boss", 0}}) {
     const absl::Status status = BuildTaskLaunch(spec_, cluster_, task, context_).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(task.ToString()));
@@ -326,4 +343,4 @@ TEST_F(TaskLaunchTest, TaskOutsideTheJobIsAnError) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::job

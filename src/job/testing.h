@@ -1,16 +1,21 @@
-// What the tests of job files share.
+// Shared by the tests of job files.
 #pragma once
 
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
-#include "job/parse.h"
+#include "job/format/parse.h"
 
-namespace muster {
+namespace muster::job {
 
 inline ParseJobOptions TestOptions() {
-  return {.file_name = "job.yaml", .working_dir = "/home/me"};
+  return {.file_name = "job.yaml",
+          .working_dir = "/home/me",
+          .variables = [](const std::string& name) -> std::string {
+            if (name == "HOME") return "/home/me";
+            return name == "DATA" ? "/mnt/data" : "";
+          }};
 }
 
 inline JobSpec MustParse(absl::string_view text) {
@@ -19,9 +24,9 @@ inline JobSpec MustParse(absl::string_view text) {
   return job.ok() ? *job : JobSpec{};
 }
 
-// "" when the text is right.
+// Returns the mistakes in the text, or "" if it is valid.
 inline std::string MistakesOf(absl::string_view text) {
   return std::string(ParseJob(text, TestOptions()).status().message());
 }
 
-}  // namespace muster
+}  // namespace muster::job

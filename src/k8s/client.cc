@@ -120,7 +120,8 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
     if (next.empty()) return list;
     if (next == before) break;  // a broken server
   }
-  return absl::DataLossError(absl::StrCat("the list of ", kind.plural, " does not end"));
+  return absl::DataLossError(
+      absl::StrCat("the server returned the same page of ", kind.plural, " twice"));
 }
 
 absl::StatusOr<ObjectList> Client::List(const ResourceKind& kind, const ListOptions& options) {

@@ -117,7 +117,7 @@ TEST_F(ClientTest, ConvertsErrors) {
               {{"causes", {{{"field", "spec.x"}, {"message", "Required value"}}}}});
   EXPECT_TRUE(IsInvalid(invalid));
   ASSERT_THAT(ApiErrorOf(invalid)->causes, SizeIs(1));
-  EXPECT_EQ(ApiErrorOf(Annotate(invalid, "job"))->causes[0].field, "spec.x");
+  EXPECT_EQ(ApiErrorOf(base::Annotate(invalid, "job"))->causes[0].field, "spec.x");
   const absl::Status unknown =
       Refusal(404, "NotFound", "the server could not find the requested resource");
   EXPECT_TRUE(IsUnknownResource(unknown));

@@ -182,25 +182,26 @@ TEST_F(ClusterTest, WarningsOfTheServer) {
 TEST_F(ClusterTest, AnInformerFollowsChanges) {
   ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("a")).ok());
   absl::Mutex mutex;
-  std::vector<std::string> told;
-  const auto tell = [&](const std::string& text) {
+  std::vector<std::string> events;
+  const auto record = [&](const std::string& text) {
     absl::MutexLock lock(&mutex);
-    told.push_back(text);
+    events.push_back(text);
   };
   Informer informer(
       *client_, {.kind = kConfigMaps, .selection = {.ns = space_, .labels = "app=test"}},
-      {.added = [&](const Object& object) { tell("added " + NameOf(*object)); },
-       .updated = [&](const Object&, const Object& object) { tell("updated " + NameOf(*object)); },
-       .deleted = [&](const Object& object) { tell("deleted " + NameOf(*object)); }});
+      {.added = [&](const Object& object) { record("added " + NameOf(*object)); },
+       .updated = [&](const Object&,
+                      const Object& object) { record("updated " + NameOf(*object)); },
+       .deleted = [&](const Object& object) { record("deleted " + NameOf(*object)); }});
   informer.Start();
   ASSERT_TRUE(informer.WaitUntilSynced(absl::Seconds(30)));
   ASSERT_TRUE(client_->Create(kConfigMaps, ConfigMap("b")).ok());
   ASSERT_TRUE(client_->Patch(kConfigMaps, Key("b"), {{"data", {{"x", "2"}}}}).ok());
   ASSERT_TRUE(client_->Delete(kConfigMaps, Key("a")).ok());
-  const auto all = [&] { return told.size() == 4; };
+  const auto all = [&] { return events.size() == 4; };
   absl::MutexLock lock(&mutex);
   EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&all), absl::Seconds(30)));
-  EXPECT_THAT(told, testing::ElementsAre("added a", "added b", "updated b", "deleted a"));
+  EXPECT_THAT(events, testing::ElementsAre("added a", "added b", "updated b", "deleted a"));
 }
 
 TEST_F(ClusterTest, ReadsMetadataOnly) {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "codec/map_reader.h"
 #include "codec/yaml.h"
 #include "net/http.h"
@@ -25,7 +25,7 @@ using codec::Diagnostics;
 using codec::MapReader;
 using codec::Node;
 
-constexpr int64_t kMaxFile = 4 << 20;
+constexpr int64_t kMaxConfigBytes = 4 << 20;
 constexpr char kExecExtension[] = "client.authentication.k8s.io/exec";
 
 struct File {
@@ -44,18 +44,18 @@ struct Section {
 
 bool LooksLikePem(absl::string_view text) { return absl::StrContains(text, "-----BEGIN "); }
 
-std::vector<std::string> PathsOf(const Variables& variables) {
+std::vector<std::string> PathsOf(const base::Variables& variables) {
   const std::string listed = variables("KUBECONFIG");
   if (!listed.empty()) return absl::StrSplit(listed, ':', absl::SkipEmpty());
   const std::string home = variables("HOME");
   if (home.empty()) return {};
-  return {JoinPath(home, ".kube/config")};
+  return {base::JoinPath(home, ".kube/config")};
 }
 
 absl::StatusOr<File> ReadKubeconfig(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFile));
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxConfigBytes));
   Diagnostics diagnostics(path);
-  std::vector<Node> documents = codec::ParseYaml(text, {.bytes = kMaxFile}, diagnostics);
+  std::vector<Node> documents = codec::ParseYaml(text, {.bytes = kMaxConfigBytes}, diagnostics);
   if (diagnostics.empty() && documents.size() > 1) {
     diagnostics.Add(documents[1].mark, "a kubeconfig file must be one document");
   }
@@ -67,7 +67,7 @@ absl::StatusOr<File> ReadKubeconfig(const std::string& path) {
 }
 
 // Reads the files that exist. Returns NotFound if none does.
-absl::StatusOr<std::vector<File>> ReadKubeconfigs(const Variables& variables) {
+absl::StatusOr<std::vector<File>> ReadKubeconfigs(const base::Variables& variables) {
   std::vector<File> files;
   const std::vector<std::string> paths = PathsOf(variables);
   for (const std::string& path : paths) {
@@ -119,10 +119,10 @@ class Kubeconfig {
     });
     if (section.value != nullptr) return section;
     const std::vector<std::string> names = Names(noun);
-    const std::string near = DidYouMean(name, names);
+    const std::string near = base::DidYouMean(name, names);
     std::string hint = near;
     if (near.empty() && !names.empty()) {
-      hint = absl::StrCat("; there are: ", absl::StrJoin(names, ", "));
+      hint = absl::StrCat("; available: ", absl::StrJoin(names, ", "));
     }
     return absl::NotFoundError(absl::StrCat(origin, ": there is no ", section.what, hint));
   }
@@ -158,7 +158,7 @@ class SectionReader {
   // Resolves a path relative to the file that contains it.
   std::string Path(const char* key) {
     const std::string path = Text(key);
-    return path.empty() ? "" : AbsolutePath(path, section_.file->folder());
+    return path.empty() ? "" : base::AbsolutePath(path, section_.file->folder());
   }
 
   // Returns the data of `key`-data, which is base64, or else the file that `key` names.
@@ -194,8 +194,8 @@ class SectionReader {
 absl::Status ReadPemFile(const std::string& what, const DataOrFile& material, std::string& pem) {
   pem = material.data;
   if (material.file.empty()) return absl::OkStatus();
-  auto content = ReadFile(material.file, kMaxFile);
-  if (!content.ok()) return Annotate(content.status(), what);
+  auto content = base::ReadFile(material.file, kMaxConfigBytes);
+  if (!content.ok()) return base::Annotate(content.status(), what);
   if (!LooksLikePem(*content)) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": ", material.file, " is not PEM"));
   }
@@ -249,7 +249,7 @@ ExecPlugin ReadExec(const Section& user, const Node& node, Diagnostics& diagnost
   (void)reader.Require("command", "a program");
   plugin.command = reader.String("command").value_or("");
   if (absl::StrContains(plugin.command, '/')) {
-    plugin.command = AbsolutePath(plugin.command, user.file->folder());
+    plugin.command = base::AbsolutePath(plugin.command, user.file->folder());
   }
   if (node.Find("args") != nullptr && node.Find("args")->kind != Node::Kind::kNull) {
     plugin.args = reader.StringList("args");
@@ -302,7 +302,7 @@ absl::Status ReadUser(const Section& section, ClusterConfig& config) {
 
 }  // namespace
 
-std::string KubeconfigFiles(const Variables& variables) {
+std::string KubeconfigFiles(const base::Variables& variables) {
   std::vector<std::string> files;
   std::error_code error;
   for (const std::string& path : PathsOf(variables)) {
@@ -312,7 +312,7 @@ std::string KubeconfigFiles(const Variables& variables) {
   return absl::StrJoin(files, ":");
 }
 
-absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
+absl::StatusOr<ClusterConfig> LoadKubeconfig(const base::Variables& variables,
                                              const std::string& context) {
   MUSTER_ASSIGN_OR_RETURN(std::vector<File> files, ReadKubeconfigs(variables));
   const Kubeconfig kubeconfig(std::move(files));
@@ -322,7 +322,7 @@ absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
     return absl::NotFoundError(
         absl::StrCat(first,
                      ": no current context; choose one with --context or `kubectl config "
-                     "use-context`; there are: ",
+                     "use-context`; available: ",
                      absl::StrJoin(kubeconfig.Names("context"), ", ")));
   }
   ClusterConfig config;
@@ -344,7 +344,7 @@ absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
   return config;
 }
 
-absl::StatusOr<ClusterConfig> InClusterConfig(const Variables& variables,
+absl::StatusOr<ClusterConfig> InClusterConfig(const base::Variables& variables,
                                               const std::string& folder) {
   const std::string host = variables("KUBERNETES_SERVICE_HOST");
   const std::string port = variables("KUBERNETES_SERVICE_PORT");
@@ -357,21 +357,21 @@ absl::StatusOr<ClusterConfig> InClusterConfig(const Variables& variables,
   config.server =
       absl::StrCat("https://", bare_v6 ? absl::StrCat("[", host, "]") : host, ":", port);
   config.user.name = "the pod's service account";
-  config.user.token.file = JoinPath(folder, "token");
+  config.user.token.file = base::JoinPath(folder, "token");
   const absl::Status read =
-      ReadPemFile(config.origin, {.file = JoinPath(folder, "ca.crt")}, config.authorities);
+      ReadPemFile(config.origin, {.file = base::JoinPath(folder, "ca.crt")}, config.authorities);
   if (absl::IsNotFound(read)) {
     return absl::FailedPreconditionError(
         absl::StrCat(read.message(), "; the pod needs automountServiceAccountToken: true"));
   }
   MUSTER_RETURN_IF_ERROR(read);
-  const auto ns = ReadFile(JoinPath(folder, "namespace"), kMaxFile);
+  const auto ns = base::ReadFile(base::JoinPath(folder, "namespace"), kMaxConfigBytes);
   if (ns.ok()) config.ns = std::string(absl::StripAsciiWhitespace(*ns));
   return config;
 }
 
-absl::StatusOr<ClusterConfig> FindCluster(const Variables& variables, const std::string& context,
-                                          const std::string& folder) {
+absl::StatusOr<ClusterConfig> FindCluster(const base::Variables& variables,
+                                          const std::string& context, const std::string& folder) {
   const bool in_pod = !variables("KUBERNETES_SERVICE_HOST").empty();
   if (in_pod && context.empty() && absl::IsNotFound(ReadKubeconfigs(variables).status())) {
     return InClusterConfig(variables, folder);

@@ -61,22 +61,22 @@ inline constexpr char kServiceAccountFolder[] = "/var/run/secrets/kubernetes.io/
 
 // Returns the absolute paths of the existing kubeconfig files, separated by colons as in
 // KUBECONFIG, or "".
-std::string KubeconfigFiles(const Variables& variables);
+std::string KubeconfigFiles(const base::Variables& variables);
 
 // Reads the context of that name ("": the current one) from the files in KUBECONFIG, or from
 // ~/.kube/config. The first file that defines an entry wins, as for kubectl. Returns NotFound if
 // there is no such file or context, and InvalidArgument with the position of every mistake in the
 // sections that the context names. Messages contain no secrets.
-absl::StatusOr<ClusterConfig> LoadKubeconfig(const Variables& variables,
+absl::StatusOr<ClusterConfig> LoadKubeconfig(const base::Variables& variables,
                                              const std::string& context = "");
 
 // Returns the cluster that this pod runs in, with the pod's service account. NotFound if this
 // process does not run in a pod.
-absl::StatusOr<ClusterConfig> InClusterConfig(const Variables& variables,
+absl::StatusOr<ClusterConfig> InClusterConfig(const base::Variables& variables,
                                               const std::string& folder = kServiceAccountFolder);
 
 // Uses a kubeconfig file if there is one or `context` is given, else InClusterConfig().
-absl::StatusOr<ClusterConfig> FindCluster(const Variables& variables,
+absl::StatusOr<ClusterConfig> FindCluster(const base::Variables& variables,
                                           const std::string& context = "",
                                           const std::string& folder = kServiceAccountFolder);
 

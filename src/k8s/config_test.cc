@@ -6,7 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,9 +26,9 @@ class ConfigTest : public testing::Test {
   ConfigTest() { variables_["HOME"] = home_.path(); }
 
   std::string Put(const std::string& name, const std::string& text) {
-    const std::string path = JoinPath(home_.path(), name);
-    EXPECT_TRUE(MakeDirectories(path.substr(0, path.rfind('/'))).ok());
-    EXPECT_TRUE(ReplaceFile(path, text).ok());
+    const std::string path = base::JoinPath(home_.path(), name);
+    EXPECT_TRUE(base::MakeDirectories(path.substr(0, path.rfind('/'))).ok());
+    EXPECT_TRUE(base::ReplaceFile(path, text).ok());
     return path;
   }
   // Writes a file with one context, `dev`.
@@ -40,7 +40,7 @@ class ConfigTest : public testing::Test {
                             "}\nclusters:\n- name: c\n  cluster: {", cluster,
                             "}\nusers:\n- name: u\n  user: {", user, "}\n"));
   }
-  Variables variables() const {
+  base::Variables variables() const {
     return [this](const std::string& name) {
       const auto found = variables_.find(name);
       return found == variables_.end() ? "" : found->second;
@@ -57,7 +57,7 @@ class ConfigTest : public testing::Test {
     return std::string(config.status().message());
   }
 
-  const TempDir home_;
+  const base::TempDir home_;
   std::map<std::string, std::string> variables_;
 };
 
@@ -90,9 +90,9 @@ TEST_F(ConfigTest, PathsAreRelativeToTheirFile) {
   const auto config = Load();
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->authorities, kPem);
-  EXPECT_EQ(config->user.certificate.file, JoinPath(home_.path(), ".kube/me.crt"));
+  EXPECT_EQ(config->user.certificate.file, base::JoinPath(home_.path(), ".kube/me.crt"));
   EXPECT_EQ(config->user.key.file, "/keys/me.key");
-  EXPECT_EQ(config->user.token.file, JoinPath(home_.path(), "token"));
+  EXPECT_EQ(config->user.token.file, base::JoinPath(home_.path(), "token"));
 }
 
 TEST_F(ConfigTest, MergesSeveralFiles) {
@@ -123,7 +123,7 @@ TEST_F(ConfigTest, ReadsAPlugin) {
   const auto config = Load();
   ASSERT_TRUE(config.ok()) << config.status();
   const ExecPlugin& plugin = *config->user.exec;
-  EXPECT_EQ(plugin.command, JoinPath(home_.path(), ".kube/sign-in"));
+  EXPECT_EQ(plugin.command, base::JoinPath(home_.path(), ".kube/sign-in"));
   EXPECT_THAT(plugin.args, ElementsAre("a", "5"));
   EXPECT_EQ(plugin.env.at("N"), "V");
   EXPECT_EQ(plugin.install_hint, "get it");
@@ -140,7 +140,7 @@ TEST_F(ConfigTest, ContextsThatDoNotExist) {
   EXPECT_TRUE(absl::IsNotFound(near.status()));
   EXPECT_THAT(near.status().message(), AllOf(HasSubstr(".kube/config: there is no context 'dve'"),
                                              HasSubstr("did you mean 'dev'?")));
-  EXPECT_THAT(Load("production").status().message(), HasSubstr("there are: dev"));
+  EXPECT_THAT(Load("production").status().message(), HasSubstr("available: dev"));
   Put(".kube/config", "contexts: [{name: a, context: {cluster: c}}]");
   EXPECT_THAT(Load().status().message(),
               AllOf(HasSubstr("no current context"), HasSubstr("--context"), HasSubstr(": a")));
@@ -212,7 +212,7 @@ class InClusterTest : public ConfigTest {
     Put("account/token", "t\n");
     Put("account/namespace", "team\n");
   }
-  const std::string folder_ = JoinPath(home_.path(), "account");
+  const std::string folder_ = base::JoinPath(home_.path(), "account");
 };
 
 TEST_F(InClusterTest, UsesTheServiceAccount) {
@@ -221,7 +221,7 @@ TEST_F(InClusterTest, UsesTheServiceAccount) {
   EXPECT_EQ(config->server, "https://[fd00::1]:443");
   EXPECT_EQ(config->authorities, kPem);
   EXPECT_EQ(config->ns, "team");
-  EXPECT_EQ(config->user.token.file, JoinPath(folder_, "token"));
+  EXPECT_EQ(config->user.token.file, base::JoinPath(folder_, "token"));
 }
 
 TEST_F(InClusterTest, AKubeconfigFileComesFirst) {

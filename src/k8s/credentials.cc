@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "k8s/exec_plugin.h"
 #include "net/http.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::Duration kRefreshBeforeExpiry = absl::Seconds(10);
 constexpr absl::Duration kFileRefresh = absl::Minutes(1);
-constexpr int64_t kMaxFile = 1 << 20;
+constexpr int64_t kMaxCredentialBytes = 1 << 20;
 
 struct Deleter {
   void operator()(BIO* bio) const { BIO_free(bio); }
@@ -30,7 +30,8 @@ struct Deleter {
 
 absl::StatusOr<std::string> Read(const DataOrFile& material) {
   if (material.file.empty()) return material.data;
-  MUSTER_ASSIGN_OR_RETURN(const std::string content, ReadFile(material.file, kMaxFile));
+  MUSTER_ASSIGN_OR_RETURN(const std::string content,
+                          base::ReadFile(material.file, kMaxCredentialBytes));
   return std::string(absl::StripAsciiWhitespace(content));
 }
 
@@ -49,7 +50,7 @@ absl::StatusOr<absl::Time> ExpiryOf(const std::string& certificate) {
   return absl::FromTM(time, absl::UTCTimeZone());
 }
 
-Credentials::Credentials(const ClusterConfig& config, const Clock& clock,
+Credentials::Credentials(const ClusterConfig& config, const base::Clock& clock,
                          absl::Duration plugin_timeout)
     : config_(config),
       clock_(clock),
@@ -65,7 +66,7 @@ absl::StatusOr<Credential> Credentials::Load() const {
   if (absl::IsNotFound(found.status())) {  // callers take NotFound for a missing object
     return absl::UnauthenticatedError(absl::StrCat(who, ": ", found.status().message()));
   }
-  if (!found.ok()) return Annotate(found.status(), who);
+  if (!found.ok()) return base::Annotate(found.status(), who);
   if (!net::FitsHeader(found->authorization.substr(found->authorization.find(' ') + 1))) {
     return absl::UnauthenticatedError(
         absl::StrCat(who, ": the token contains a space or a newline"));

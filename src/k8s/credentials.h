@@ -31,7 +31,7 @@ class Credentials {
   // Limit for a plugin. An interactive one has more time.
   static constexpr absl::Duration kPluginTimeout = absl::Minutes(1);
 
-  Credentials(const ClusterConfig& config, const Clock& clock,
+  Credentials(const ClusterConfig& config, const base::Clock& clock,
               absl::Duration plugin_timeout = kPluginTimeout);
 
   // Returns Unauthenticated, or the error of the file or the plugin. The message names it and the
@@ -45,9 +45,9 @@ class Credentials {
   absl::StatusOr<Credential> FromUser() const;
 
   const ClusterConfig config_;
-  const Clock& clock_;
+  const base::Clock& clock_;
   const absl::Duration plugin_timeout_;
-  ExpiringCache<Credential> cache_;
+  base::ExpiringCache<Credential> cache_;
 };
 
 // Returns when the first certificate of a PEM text expires, or InvalidArgument.

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,8 +28,8 @@ class CredentialsTest : public testing::Test {
   CredentialsTest() { config_.origin = "context 'dev' of /config"; }
 
   std::string Put(const std::string& name, const std::string& text) {
-    const std::string path = JoinPath(home_.path(), name);
-    EXPECT_TRUE(ReplaceFile(path, text).ok());
+    const std::string path = base::JoinPath(home_.path(), name);
+    EXPECT_TRUE(base::ReplaceFile(path, text).ok());
     return path;
   }
   // Uses this shell script as the plugin. It may count its runs in $COUNT.
@@ -37,13 +37,15 @@ class CredentialsTest : public testing::Test {
     const std::string path = Put("plugin", "#!/bin/sh\n" + script);
     ::chmod(path.c_str(), 0700);
     config_.user.exec = ExecPlugin{.api_version = kVersion, .command = path};
-    config_.user.exec->env["COUNT"] = JoinPath(home_.path(), "count");
+    config_.user.exec->env["COUNT"] = base::JoinPath(home_.path(), "count");
   }
   static std::string Print(const std::string& status) {
     return absl::StrCat("echo x >>$COUNT\ncat <<END\n{\"apiVersion\": \"", kVersion,
                         "\", \"kind\": \"ExecCredential\", \"status\": {", status, "}}\nEND\n");
   }
-  size_t Runs() const { return ReadFile(JoinPath(home_.path(), "count")).value_or("").size() / 2; }
+  size_t Runs() const {
+    return base::ReadFile(base::JoinPath(home_.path(), "count")).value_or("").size() / 2;
+  }
   absl::StatusOr<Credential> Get() { return Credentials(config_, clock_).Get(); }
   std::string Refused(absl::StatusCode code = absl::StatusCode::kUnauthenticated) {
     const auto credential = Get();
@@ -52,8 +54,8 @@ class CredentialsTest : public testing::Test {
     return std::string(credential.status().message());
   }
 
-  const TempDir home_;
-  FakeClock clock_{absl::Now()};
+  const base::TempDir home_;
+  base::FakeClock clock_{absl::Now()};
   ClusterConfig config_;
 };
 
@@ -111,18 +113,19 @@ TEST_F(CredentialsTest, PassesExecInfoToAPlugin) {
   UsePlugin(Print("\"token\": \"$(echo \"$KUBERNETES_EXEC_INFO\" | base64 -w0)\""));
   config_.server = "https://x";
   config_.authorities = "PEM";
-  const auto told = [&] {
+  const auto exec_info = [&] {
     std::string text;
     EXPECT_TRUE(absl::Base64Unescape(Get()->authorization.substr(7), &text));
     return Json::parse(text);
   };
-  EXPECT_EQ(told()["apiVersion"], kVersion);
-  EXPECT_FALSE(told()["spec"].contains("cluster"));
+  EXPECT_EQ(exec_info()["apiVersion"], kVersion);
+  EXPECT_FALSE(exec_info()["spec"].contains("cluster"));
   config_.user.exec->provide_cluster_info = true;
   config_.user.exec->cluster_config = {{"a", 1}};
-  EXPECT_EQ(told()["spec"]["cluster"]["server"], "https://x");
-  EXPECT_EQ(told()["spec"]["cluster"]["certificate-authority-data"], absl::Base64Escape("PEM"));
-  EXPECT_EQ(told()["spec"]["cluster"]["config"]["a"], 1);
+  EXPECT_EQ(exec_info()["spec"]["cluster"]["server"], "https://x");
+  EXPECT_EQ(exec_info()["spec"]["cluster"]["certificate-authority-data"],
+            absl::Base64Escape("PEM"));
+  EXPECT_EQ(exec_info()["spec"]["cluster"]["config"]["a"], 1);
 }
 
 TEST_F(CredentialsTest, APluginWithACertificate) {
@@ -168,15 +171,15 @@ TEST_F(CredentialsTest, APluginThatHangsIsKilled) {
   UsePlugin("sleep 1000 & echo $! >$COUNT; wait");
   Credentials credentials(config_, clock_, absl::Milliseconds(500));
   EXPECT_TRUE(absl::IsDeadlineExceeded(credentials.Get().status()));
-  const std::string child = ReadFile(JoinPath(home_.path(), "count")).value_or("");
+  const std::string child = base::ReadFile(base::JoinPath(home_.path(), "count")).value_or("");
   int pid = 0;
   if (absl::SimpleAtoi(child, &pid)) {
     const std::string path = absl::StrCat("/proc/", pid, "/cmdline");
     const absl::Time end = absl::Now() + absl::Seconds(30);
-    while (!ReadFile(path).value_or("").empty() && absl::Now() < end) {
+    while (!base::ReadFile(path).value_or("").empty() && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(10));
     }
-    EXPECT_EQ(ReadFile(path).value_or(""), "");
+    EXPECT_EQ(base::ReadFile(path).value_or(""), "");
   }
 }
 

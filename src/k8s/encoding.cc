@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "base/json.h"
+#include "base/bytes/wire_reader.h"
 #include "base/status_macros.h"
-#include "base/wire_reader.h"
+#include "base/text/json.h"
 
 namespace muster::k8s {
 namespace {
@@ -93,28 +93,17 @@ constexpr Field kStatus[] = {{2, "status"},
                              {5, "details", FieldType::kMessage, kDetails},
                              {6, "code", FieldType::kOptionalNumber}};
 
-constexpr std::pair<absl::string_view, Fields> kKinds[] = {
+constexpr std::pair<absl::string_view, Fields> kEncodedKinds[] = {
     {"Pod", kPod},
     {"PodList", kPodList},
     {"PartialObjectMetadata", kPartial},
     {"PartialObjectMetadataList", kPartialList},
     {"Status", kStatus}};
 
-// Calls visit(reader, field, type) for each field, which must read or skip it.
-template <typename Visit>
-bool VisitFields(absl::string_view message, Visit visit) {
-  WireReader reader(message);
-  uint32_t field = 0, type = 0;
-  while (!reader.done()) {
-    if (!reader.Tag(field, type) || !visit(reader, field, type)) return false;
-  }
-  return true;
-}
-
 // Reads a message of two strings, such as a map entry or an apiVersion and kind.
 bool ReadPair(absl::string_view message, absl::string_view& first, absl::string_view& second) {
-  return VisitFields(message, [&](WireReader& reader, uint32_t field, uint32_t type) {
-    if (type != kLengthDelimited || field > 2) return reader.Skip(type);
+  return base::VisitFields(message, [&](base::WireReader& reader, uint32_t field, uint32_t type) {
+    if (type != base::kLengthDelimited || field > 2) return reader.Skip(type);
     return reader.Bytes(field == 1 ? first : second);
   });
 }
@@ -122,9 +111,10 @@ bool ReadPair(absl::string_view message, absl::string_view& first, absl::string_
 // Leaves `time` null if the message is the zero time.
 bool ReadTime(absl::string_view message, Json& time) {
   uint64_t seconds = 0;
-  const bool read = VisitFields(message, [&](WireReader& reader, uint32_t field, uint32_t type) {
-    return field == 1 && type == kVarint ? reader.Varint(seconds) : reader.Skip(type);
-  });
+  const bool read =
+      base::VisitFields(message, [&](base::WireReader& reader, uint32_t field, uint32_t type) {
+        return field == 1 && type == base::kVarint ? reader.Varint(seconds) : reader.Skip(type);
+      });
   if (read && !message.empty()) {
     time = Timestamp(absl::FromUnixSeconds(static_cast<int64_t>(seconds)));
   }
@@ -165,7 +155,7 @@ bool ReadBytes(const Field& field, absl::string_view bytes, Json& object) {
 
 // Decodes a message into `object`. The recursion is bounded by the depth of `fields`.
 bool ReadMessage(absl::string_view message, Fields fields, Json& object) {
-  return VisitFields(message, [&](WireReader& reader, uint32_t number, uint32_t type) {
+  return base::VisitFields(message, [&](base::WireReader& reader, uint32_t number, uint32_t type) {
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const Field& one) { return one.number == number; });
     if (field == fields.end()) return reader.Skip(type);
@@ -173,17 +163,18 @@ bool ReadMessage(absl::string_view message, Fields fields, Json& object) {
     absl::string_view bytes;
     switch (field->type) {
       case FieldType::kFlag:
-        if (type != kVarint || !reader.Varint(value)) return false;
+        if (type != base::kVarint || !reader.Varint(value)) return false;
         object[field->name] = value != 0;
         return true;
       case FieldType::kNumber:
       case FieldType::kOptionalNumber:
-        if (type != kVarint || !reader.Varint(value)) return false;
+        if (type != base::kVarint || !reader.Varint(value)) return false;
         if (value == 0 && field->type == FieldType::kOptionalNumber) return true;
         object[field->name] = static_cast<int64_t>(value);
         return true;
       default:
-        return type == kLengthDelimited && reader.Bytes(bytes) && ReadBytes(*field, bytes, object);
+        return type == base::kLengthDelimited && reader.Bytes(bytes) &&
+               ReadBytes(*field, bytes, object);
     }
   });
 }
@@ -194,10 +185,11 @@ Json Discarded() { return Json(Json::value_t::discarded); }
 Json ReadObject(absl::string_view bytes) {
   absl::string_view meta, raw, api_version, kind;
   if (!ReadPair(bytes, meta, raw) || !ReadPair(meta, api_version, kind)) return Discarded();
-  const auto* known = std::find_if(std::begin(kKinds), std::end(kKinds),
+  const auto* known = std::find_if(std::begin(kEncodedKinds), std::end(kEncodedKinds),
                                    [&](const auto& one) { return one.first == kind; });
   Json object = {{"apiVersion", std::string(api_version)}, {"kind", std::string(kind)}};
-  if (known == std::end(kKinds) || !ReadMessage(raw, known->second, object)) return Discarded();
+  if (known == std::end(kEncodedKinds) || !ReadMessage(raw, known->second, object))
+    return Discarded();
   return object;
 }
 
@@ -206,7 +198,7 @@ Json ReadObject(absl::string_view bytes) {
 bool IsShallow(int depth, Json::parse_event_t event, const Json& /*parsed*/) {
   const bool begins =
       event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-  return !begins || depth < kMaxJsonDepth;
+  return !begins || depth < base::kMaxJsonDepth;
 }
 
 Json ParseJsonEvent(absl::string_view text) {
@@ -224,7 +216,7 @@ Json ParseJsonEvent(absl::string_view text) {
 Json ParseObject(absl::string_view bytes) {
   if (absl::ConsumePrefix(&bytes, kMagic)) return ReadObject(bytes);
   const Json::parser_callback_t keep =
-      NestsDeeperThan(bytes, kMaxJsonDepth) ? IsShallow : Json::parser_callback_t();
+      base::NestsDeeperThan(bytes, base::kMaxJsonDepth) ? IsShallow : Json::parser_callback_t();
   return Json::parse(bytes.begin(), bytes.end(), keep, /*allow_exceptions=*/false);
 }
 
@@ -268,7 +260,7 @@ absl::Status EventSplitter::Feed(absl::string_view bytes,
   absl::string_view rest = buffer_;
   for (;;) {
     // Frames are shorter than 16 MiB, so the first byte of the length is zero. No JSON line starts
-    // so.
+    // with that byte.
     const bool is_frame = absl::StartsWith(rest, absl::string_view("\0", 1));
     const Extent event = is_frame ? FrameIn(rest) : LineIn(rest);
     if (event.length > max_event_) {

@@ -5,8 +5,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
-#include "base/terminal_text.h"
+#include "base/text/json.h"
+#include "base/text/terminal_text.h"
 #include "k8s/encoding.h"
 
 namespace muster::k8s {
@@ -114,8 +114,9 @@ ApiError Read(int code, const Json& status) {
 
 absl::Status MakeStatus(const ApiRequest& request, const ApiError& error,
                         absl::string_view message) {
-  const std::string words = message.empty() ? absl::StrCat("the server returned HTTP ", error.code)
-                                            : Ellipsize(Printable(message), kMaxMessageLength);
+  const std::string words = message.empty()
+                                ? absl::StrCat("the server returned HTTP ", error.code)
+                                : base::Ellipsize(base::Printable(message), kMaxMessageLength);
   absl::Status status(
       CodeOf(error.code, error.reason),
       absl::StrCat("cannot ", request.Describe(), ": ", words, AdviceOf(request, error, message)));
@@ -129,7 +130,7 @@ absl::Status MakeStatus(const ApiRequest& request, const ApiError& error,
 std::optional<ApiError> ApiErrorOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload.has_value()) return std::nullopt;
-  const Json json = ParseJson(std::string(*payload));
+  const Json json = base::ParseJson(std::string(*payload));
   if (!json.is_object()) return std::nullopt;
   ApiError error{.code = json.value("code", 0), .reason = json.value("reason", "")};
   for (const Json& cause : json["causes"]) error.causes.push_back({cause[0], cause[1]});

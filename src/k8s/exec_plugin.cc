@@ -17,10 +17,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
+#include "base/text/json.h"
 #include "k8s/resource.h"
 #include "net/http.h"
 #include "process/exit_status.h"
@@ -43,7 +43,7 @@ bool Drain(int fd, std::string& into, bool tee) {
     if (n < 0) return errno == EAGAIN;
     if (n == 0) return false;
     const absl::string_view bytes(buffer.data(), static_cast<size_t>(n));
-    if (tee) (void)WriteAll(STDERR_FILENO, bytes);
+    if (tee) (void)base::WriteAll(STDERR_FILENO, bytes);
     absl::StrAppend(&into, bytes);
     if (into.size() > kMaxOutput) return false;
   }
@@ -62,12 +62,12 @@ class Running {
     ::kill(grouped_ ? -pid_ : pid_, SIGKILL);
     (void)Wait();
   }
-  ExitStatus Wait() {
+  process::ExitStatus Wait() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     reaped_ = true;
-    return ExitStatus::FromWait(status);
+    return process::ExitStatus::FromWait(status);
   }
 
  private:
@@ -83,8 +83,9 @@ struct Output {
 
 // Reads the output until the process exits. It does not wait for the end of the pipes, which
 // children of the plugin may keep open. Returns false on a timeout or too much output.
-bool Collect(pid_t pid, const Pipe& out, const Pipe& error, absl::Time end, Output& output) {
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+bool Collect(pid_t pid, const process::Pipe& out, const process::Pipe& error, absl::Time end,
+             Output& output) {
+  const base::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   const bool tee = ::isatty(STDERR_FILENO) == 1;
   std::array<pollfd, 3> waits = {pollfd{process.get(), POLLIN, 0},
                                  pollfd{out.read.get(), POLLIN, 0},
@@ -119,7 +120,7 @@ std::string ExecInfo(const ExecPlugin& plugin, const ClusterConfig& cluster, boo
 }
 
 absl::StatusOr<Credential> Parse(const std::string& text, const std::string& api_version) {
-  const Json json = ParseJson(text);
+  const Json json = base::ParseJson(text);
   if (TextAt(json, "/kind") != "ExecCredential") {
     return absl::UnauthenticatedError("printed no ExecCredential in JSON");
   }
@@ -161,10 +162,10 @@ absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cl
   if (plugin.interactive_mode == "Always" && !interactive) {
     return absl::FailedPreconditionError("requires a terminal");
   }
-  MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  MUSTER_ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  for (const Pipe* pipe : {&out, &error}) ::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK);
-  SpawnOptions options{.argv = plugin.args, .env = CurrentEnvironment()};
+  MUSTER_ASSIGN_OR_RETURN(process::Pipe out, process::MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(process::Pipe error, process::MakePipe());
+  for (const process::Pipe* pipe : {&out, &error}) ::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK);
+  process::SpawnOptions options{.argv = plugin.args, .env = process::CurrentEnvironment()};
   options.argv.insert(options.argv.begin(), plugin.command);
   for (const auto& [name, value] : plugin.env) options.env[name] = value;
   options.env["KUBERNETES_EXEC_INFO"] = ExecInfo(plugin, cluster, interactive);
@@ -172,7 +173,7 @@ absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cl
   options.output_fd = out.write.get();
   options.error_fd = error.write.get();
   options.new_group = !interactive;  // a background group must not read the terminal
-  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
+  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(options));
   Running running(pid, options.new_group);
   out.write.Reset();
   error.write.Reset();
@@ -183,7 +184,7 @@ absl::StatusOr<Credential> Run(const ExecPlugin& plugin, const ClusterConfig& cl
         absl::StrCat("did not exit within ", absl::FormatDuration(limit), ", or printed too much",
                      StderrTail(output.error)));
   }
-  if (const ExitStatus status = running.Wait(); !status.ok()) {
+  if (const process::ExitStatus status = running.Wait(); !status.ok()) {
     return absl::UnauthenticatedError(
         absl::StrCat("failed (", status.Describe(), ")", StderrTail(output.error)));
   }
@@ -197,7 +198,7 @@ absl::StatusOr<Credential> RunExecPlugin(const ExecPlugin& plugin, const Cluster
   auto credential = Run(plugin, cluster, timeout);
   if (credential.ok()) return credential;
   const std::string name = absl::StrCat("the plugin '", plugin.command, "'");
-  if (!absl::IsNotFound(credential.status())) return Annotate(credential.status(), name);
+  if (!absl::IsNotFound(credential.status())) return base::Annotate(credential.status(), name);
   return absl::FailedPreconditionError(absl::StrCat(name, ": ", credential.status().message(),
                                                     plugin.install_hint.empty() ? "" : "\n",
                                                     plugin.install_hint));

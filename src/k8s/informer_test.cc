@@ -24,7 +24,7 @@ class InformerTest : public testing::Test {
     options_.first_delay = absl::Milliseconds(1);
     options_.watch.first_delay = absl::Milliseconds(1);
     options_.on_error = [this](const absl::Status& status) {
-      Tell(absl::StrCat("error ", status.message()));
+      Record(absl::StrCat("error ", status.message()));
     };
   }
 
@@ -32,36 +32,36 @@ class InformerTest : public testing::Test {
     informer_ = std::make_unique<Informer>(
         *client_, options_,
         InformerHandler{
-            .added = [this](const Object& object) { Tell("added " + NameOf(*object)); },
+            .added = [this](const Object& object) { Record("added " + NameOf(*object)); },
             .updated =
                 [this](const Object& before, const Object& after) {
                   EXPECT_NE(ResourceVersionOf(*before), ResourceVersionOf(*after));
-                  Tell("updated " + NameOf(*after));
+                  Record("updated " + NameOf(*after));
                 },
-            .deleted = [this](const Object& last) { Tell("deleted " + NameOf(*last)); }});
+            .deleted = [this](const Object& last) { Record("deleted " + NameOf(*last)); }});
     informer_->Start();
   }
-  void Tell(const std::string& text) {
+  void Record(const std::string& text) {
     absl::MutexLock lock(&mutex_);
-    told_.push_back(text);
+    received_.push_back(text);
   }
   // Waits until the handler has been called `count` times. Returns false after a timeout.
-  bool Told(const std::string& text, int count = 1) {
+  bool Received(const std::string& text, int count = 1) {
     const auto enough = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return std::count(told_.begin(), told_.end(), text) >= count;
+      return std::count(received_.begin(), received_.end(), text) >= count;
     };
     absl::MutexLock lock(&mutex_);
     return mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Seconds(30));
   }
-  std::vector<std::string> told() {
+  std::vector<std::string> received() {
     absl::MutexLock lock(&mutex_);
-    return told_;
+    return received_;
   }
 
   ApiServer server_;
   std::unique_ptr<Client> client_ = server_.NewClient();
   absl::Mutex mutex_;
-  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> received_ ABSL_GUARDED_BY(mutex_);
   InformerOptions options_;
   std::unique_ptr<Informer> informer_;
 };
@@ -76,20 +76,20 @@ TEST_F(InformerTest, FollowsChanges) {
   server_.Put(kPods, pod);
   Start();
   ASSERT_TRUE(informer_->WaitUntilSynced(absl::Seconds(30)));
-  EXPECT_TRUE(Told("added a"));
+  EXPECT_TRUE(Received("added a"));
   EXPECT_THAT(informer_->cache().Indexed("j"), SizeIs(1));
   EXPECT_EQ(Find(*informer_->cache().Get({"default", "a"}), "/metadata/managedFields"), nullptr);
   pod["metadata"]["labels"] = {{"job", "k"}};
   server_.Put(kPods, pod);
-  EXPECT_TRUE(Told("updated a"));
+  EXPECT_TRUE(Received("updated a"));
   EXPECT_THAT(informer_->cache().Indexed("j"), SizeIs(0));
   EXPECT_THAT(informer_->cache().Indexed("k"), SizeIs(1));
   EXPECT_EQ(Find(*informer_->cache().Get({"default", "a"}), "/metadata/managedFields"), nullptr);
   server_.Put(kPods, MakePod("b"));
-  EXPECT_TRUE(Told("added b"));
+  EXPECT_TRUE(Received("added b"));
   EXPECT_THAT(informer_->cache().All(), SizeIs(2));
   server_.Remove(kPods, {"default", "a"});
-  EXPECT_TRUE(Told("deleted a"));
+  EXPECT_TRUE(Received("deleted a"));
   EXPECT_EQ(informer_->cache().Get({"default", "a"}), nullptr);
   EXPECT_THAT(informer_->cache().Indexed("k"), SizeIs(0));
   EXPECT_EQ(server_.Count("labelSelector=app%3Dx"), static_cast<int>(server_.requests().size()));
@@ -102,10 +102,10 @@ TEST_F(InformerTest, NoEventIsLostOrRepeatedWhenTheWatchIsCut) {
   for (int i = 0; i < 5; ++i) {
     server_.CutWatches();
     server_.Put(kPods, MakePod(absl::StrCat("new", i)));
-    EXPECT_TRUE(Told(absl::StrCat("added new", i)));
+    EXPECT_TRUE(Received(absl::StrCat("added new", i)));
   }
   informer_->Stop();
-  EXPECT_THAT(told(), SizeIs(6));
+  EXPECT_THAT(received(), SizeIs(6));
   EXPECT_EQ(server_.Count("limit=500"), 1);  // listed once
 }
 
@@ -135,14 +135,14 @@ TEST_F(InformerTest, ListsAgainAfterAGap) {
     absl::MutexLock lock(&gate);
     open = true;
   }
-  EXPECT_TRUE(Told("updated changed"));
-  EXPECT_TRUE(Told("added new"));
-  EXPECT_TRUE(Told("deleted removed"));
-  EXPECT_TRUE(Told("deleted replaced"));
-  EXPECT_TRUE(Told("added replaced", 2));
+  EXPECT_TRUE(Received("updated changed"));
+  EXPECT_TRUE(Received("added new"));
+  EXPECT_TRUE(Received("deleted removed"));
+  EXPECT_TRUE(Received("deleted replaced"));
+  EXPECT_TRUE(Received("added replaced", 2));
   ASSERT_TRUE(server_.WaitForWatches(1));
   informer_->Stop();
-  const auto all = told();
+  const auto all = received();
   EXPECT_EQ(std::count(all.begin(), all.end(), "added kept"), 1);
   EXPECT_EQ(std::count(all.begin(), all.end(), "updated kept"), 0);
   EXPECT_THAT(informer_->cache().All(), SizeIs(4));
@@ -158,10 +158,10 @@ TEST_F(InformerTest, ReportsErrorsAndRetries) {
     return true;
   });
   Start();
-  EXPECT_TRUE(Told("added a"));
+  EXPECT_TRUE(Received("added a"));
   informer_->Stop();
-  EXPECT_THAT(told()[0], HasSubstr("error cannot list pods"));
-  EXPECT_THAT(told()[0], HasSubstr("ClusterRole"));
+  EXPECT_THAT(received()[0], HasSubstr("error cannot list pods"));
+  EXPECT_THAT(received()[0], HasSubstr("ClusterRole"));
 }
 
 TEST_F(InformerTest, StopsInEveryState) {

@@ -45,13 +45,13 @@ std::string LeaderElector::leader() const {
   return leader_;
 }
 
-void LeaderElector::Won(const Json& lease, absl::Time when) {
+void LeaderElector::RecordRenewal(const Json& lease, absl::Time when) {
   Observe(lease);
   absl::MutexLock lock(&mutex_);
   renewed_ = when;
 }
 
-void LeaderElector::Lost() {
+void LeaderElector::EndLeadership() {
   absl::MutexLock lock(&mutex_);
   renewed_ = absl::InfinitePast();
 }
@@ -98,7 +98,7 @@ absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
   if (!lease.ok()) return lease.status();
   Observe(*lease);
   if (IsHeldByAnother(*lease)) {
-    Lost();
+    EndLeadership();
     return false;
   }
   return Acquire(*std::move(lease), call);
@@ -121,7 +121,7 @@ absl::StatusOr<bool> LeaderElector::Acquire(Json lease, const CallOptions& call)
   const auto written =
       exists ? client_.Update(kLeases, lease, call) : client_.Create(kLeases, lease, call);
   if (written.ok()) {
-    Won(*written, now);
+    RecordRenewal(*written, now);
     return true;
   }
   // Another process was faster. The next step observes its lease.
@@ -131,7 +131,7 @@ absl::StatusOr<bool> LeaderElector::Acquire(Json lease, const CallOptions& call)
 
 void LeaderElector::Release() {
   if (!leading()) return;
-  Lost();
+  EndLeadership();
   Json lease = observed_lease_;
   lease["spec"]["holderIdentity"] = "";
   lease["spec"]["leaseDurationSeconds"] = 1;

@@ -24,7 +24,7 @@ struct ElectionOptions {
   absl::Duration retry_period = absl::Seconds(2);
   // Called with errors of the lease requests; an error that repeats is reported once.
   std::function<void(const std::string&)> on_error = {};
-  const Clock* clock = &Clock::Real();
+  const base::Clock* clock = &base::Clock::Real();
 };
 
 //            Step(): the lease is free, ours, or was not renewed in time
@@ -47,7 +47,8 @@ class LeaderElector {
   // When `stop` is requested, it renews until `is_idle` returns true, so that the work of the
   // leader can finish, releases the lease and returns OK. Returns Aborted if it has lost the lease:
   // the caller must stop all work of a leader, preferably by exiting. While it waits, it returns
-  // errors that time does not fix: a missing permission, rejected credentials, an untrusted server.
+  // errors that a retry does not fix: a missing permission, rejected credentials, an untrusted
+  // server.
   absl::Status Run(
       const std::stop_token& stop, const std::function<void()>& elected,
       const std::function<bool()>& is_idle = [] { return true; });
@@ -67,8 +68,8 @@ class LeaderElector {
   // Waits until is_idle() or until a renewal is due, and renews.
   absl::Status Drain(const std::function<bool()>& is_idle);
   absl::StatusOr<bool> Acquire(Json lease, const CallOptions& call);
-  void Won(const Json& lease, absl::Time when);
-  void Lost();
+  void RecordRenewal(const Json& lease, absl::Time when);
+  void EndLeadership();
   // Records the lease, and the time if it has changed.
   void Observe(const Json& lease);
   bool IsHeldByAnother(const Json& lease) const;

@@ -26,7 +26,7 @@ class LeaderElectorTest : public testing::Test {
   }
   Json Lease() { return server_.Get(kLeases, kKey); }
 
-  FakeClock clock_;
+  base::FakeClock clock_;
   ApiServer server_;
   std::unique_ptr<Client> client_ = server_.NewClient();
   LeaderElector a_{*client_, Options("a")};
@@ -77,7 +77,7 @@ TEST_F(LeaderElectorTest, ALeaseCountsFromItsObservation) {
   EXPECT_TRUE(*a_.Step());
 }
 
-TEST_F(LeaderElectorTest, TheVersionDecidesBetweenTwoAtOnce) {
+TEST_F(LeaderElectorTest, TheResourceVersionDecidesBetweenTwoCandidates) {
   EXPECT_TRUE(*a_.Step());
   clock_.Advance(absl::Seconds(1));
   std::atomic<bool> raced = false;
@@ -196,7 +196,7 @@ TEST_F(ElectionTest, KeepsTheLeaseUntilTheWorkHasEnded) {
   EXPECT_EQ(b.Result(), absl::OkStatus());
 }
 
-TEST_F(ElectionTest, NeverTwoAtOnce) {
+TEST_F(ElectionTest, NeverTwoLeaders) {
   Candidate a(server_, "a");
   ASSERT_TRUE(a.elected.WaitForNotificationWithTimeout(absl::Seconds(30)));
   Candidate b(server_, "b");

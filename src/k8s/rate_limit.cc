@@ -12,7 +12,7 @@ bool SleepUnlessStopped(absl::Duration duration, const std::stop_token& stop) {
   return !stopped.WaitForNotificationWithTimeout(duration);
 }
 
-RateLimit::RateLimit(double per_second, int burst, const Clock& clock)
+RateLimit::RateLimit(double per_second, int burst, const base::Clock& clock)
     : per_second_(per_second),
       burst_(std::max(burst, 1)),
       clock_(clock),
@@ -29,7 +29,7 @@ absl::Duration RateLimit::Take() {
   return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
 }
 
-void RateLimit::GiveBack() {
+void RateLimit::ReturnToken() {
   absl::MutexLock lock(&mutex_);
   tokens_ += 1;
 }
@@ -38,11 +38,11 @@ absl::Status RateLimit::Wait(absl::Duration timeout, const std::stop_token& stop
   const absl::Duration delay = Take();
   if (delay <= absl::ZeroDuration()) return absl::OkStatus();
   if (delay > timeout) {
-    GiveBack();
+    ReturnToken();
     return absl::UnavailableError("client-side rate limit exceeded: too many requests are waiting");
   }
   if (SleepUnlessStopped(delay, stop)) return absl::OkStatus();
-  GiveBack();
+  ReturnToken();
   return absl::CancelledError("interrupted");
 }
 

@@ -17,7 +17,7 @@ bool SleepUnlessStopped(absl::Duration duration, const std::stop_token& stop);
 class RateLimit {
  public:
   // There is no limit if `per_second` is not positive.
-  RateLimit(double per_second, int burst, const Clock& clock = Clock::Real());
+  RateLimit(double per_second, int burst, const base::Clock& clock = base::Clock::Real());
 
   // Reserves a token and returns how long the caller must wait for it.
   absl::Duration Take();
@@ -26,11 +26,11 @@ class RateLimit {
   absl::Status Wait(absl::Duration timeout, const std::stop_token& stop);
 
  private:
-  void GiveBack();
+  void ReturnToken();
 
   const double per_second_;
   const double burst_;
-  const Clock& clock_;
+  const base::Clock& clock_;
   absl::Mutex mutex_;
   double tokens_ ABSL_GUARDED_BY(mutex_);
   absl::Time counted_ ABSL_GUARDED_BY(mutex_);

@@ -9,7 +9,7 @@ namespace muster::k8s {
 namespace {
 
 TEST(RateLimitTest, ABurstThenAtTheRate) {
-  FakeClock clock;
+  base::FakeClock clock;
   RateLimit limit(10, 3, clock);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limit.Take(), absl::ZeroDuration());
   EXPECT_EQ(limit.Take(), absl::Milliseconds(100));

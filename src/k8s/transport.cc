@@ -21,8 +21,8 @@ std::string MethodOf(absl::string_view verb) {
   return "GET";
 }
 
-// Returns the Accept header. It prefers protobuf for what encoding.h decodes; servers without it,
-// such as those of custom resources, send JSON.
+// Returns the Accept header. It prefers protobuf for the objects that encoding.h decodes; servers
+// without protobuf, such as those of custom resources, send JSON.
 std::string AcceptOf(const ApiRequest& request) {
   constexpr char kJson[] = "application/json", kProtobuf[] = "application/vnd.kubernetes.protobuf";
   if (request.detail == Detail::kMetadata) {
@@ -70,7 +70,7 @@ absl::StatusOr<net::Response> Transport::Send(const ApiRequest& request) {
 
 absl::StatusOr<net::Response> Transport::SendTo(const std::string& path,
                                                 const ApiRequest& request) {
-  const Clock& clock = *options_.http.clock;
+  const base::Clock& clock = *options_.http.clock;
   const absl::Time end = clock.Now() + request.call.timeout;
   if (const auto waited = limit_.Wait(request.call.timeout, request.call.stop); !waited.ok()) {
     return AddAdvice(request, waited);
@@ -133,7 +133,7 @@ void Transport::Warn(const net::Response& response) const {
 
 absl::Status Transport::AddAdvice(const ApiRequest& request, const absl::Status& status) const {
   const absl::Status what =
-      Annotate(status, absl::StrCat("cannot ", request.Describe(), ": ", config_.server));
+      base::Annotate(status, absl::StrCat("cannot ", request.Describe(), ": ", config_.server));
   if (absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "expired")) {
     return WithSuffix(
         what,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxEvent = 16 << 20;
 // A connection that lasted at least this long was healthy, even without an event.
-constexpr absl::Duration kMinHealthyDuration = absl::Seconds(10);
+constexpr absl::Duration kMinHealthyWatch = absl::Seconds(10);
 
 std::optional<WatchEvent::Type> TypeOf(const std::string& word) {
   if (word == "ADDED") return WatchEvent::Type::kAdded;
@@ -36,7 +36,7 @@ class EventSink final : public net::BodySink {
   absl::Status Write(absl::string_view bytes) override {
     status_ = events_.Feed(bytes, [this](absl::string_view event) { return HandleEvent(event); });
     if (absl::IsResourceExhausted(status_) && !ApiErrorOf(status_)) {
-      status_ = Annotate(status_, absl::StrCat("cannot ", request_.Describe()));
+      status_ = base::Annotate(status_, absl::StrCat("cannot ", request_.Describe()));
     }
     return status_;
   }
@@ -124,7 +124,7 @@ absl::Status Watch(Client& client, const ResourceKind& kind, const WatchOptions&
     if (!sink.status().ok()) return sink.status();
     if (options.stop.stop_requested()) return absl::CancelledError("interrupted");
     if (!status.ok() && !IsTransient(status)) return status;
-    failures = sink.received_any() || absl::Now() - begin > kMinHealthyDuration ? 0 : failures + 1;
+    failures = sink.received_any() || absl::Now() - begin > kMinHealthyWatch ? 0 : failures + 1;
     if (failures >= options.tries) {
       return status.ok() ? absl::UnavailableError(
                                absl::StrCat("cannot ", request.Describe(),

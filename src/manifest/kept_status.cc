@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
-#include "job/tfjob_format.h"
+#include "base/text/json.h"
+#include "job/format/tfjob_format.h"
 
 namespace muster::manifest {
 namespace {
@@ -49,9 +49,9 @@ std::string LimitedText(Json kept) {
 Json KeptStatus(const Json& job) {
   const Json* found = k8s::Find(job, "/status");
   Json status = found != nullptr && found->is_object() ? *found : Json::object();
-  const std::string text = k8s::AnnotationOf(job, kStatusAnnotation);
+  const std::string text = k8s::AnnotationOf(job, job::kStatusAnnotation);
   if (text.empty()) return status;
-  const Json kept = ParseJson(text);
+  const Json kept = base::ParseJson(text);
   // A copied manifest carries the annotation of another job, which has another uid.
   if (!kept.is_object() || k8s::TextAt(kept, "/uid") != k8s::UidOf(job)) return status;
   for (const char* field : kFields) {
@@ -71,10 +71,10 @@ Json PatchForPruned(const Json& written, const Json& status) {
     kept["uid"] = k8s::UidOf(written);
     text = LimitedText(std::move(kept));
   }
-  if (text == k8s::AnnotationOf(written, kStatusAnnotation)) return nullptr;
+  if (text == k8s::AnnotationOf(written, job::kStatusAnnotation)) return nullptr;
   const Json value = text.empty() ? Json() : Json(text);
-  return {
-      {"metadata", {{"uid", k8s::UidOf(written)}, {"annotations", {{kStatusAnnotation, value}}}}}};
+  return {{"metadata",
+           {{"uid", k8s::UidOf(written)}, {"annotations", {{job::kStatusAnnotation, value}}}}}};
 }
 
 }  // namespace muster::manifest

@@ -39,7 +39,7 @@ TEST(KeptStatusTest, ACrdThatKeepsItNeedsNoAnnotation) {
   EXPECT_FALSE(job["metadata"]["annotations"].contains(kAnnotation));
 }
 
-TEST(KeptStatusTest, LossesGoBeforeItIsTooLong) {
+TEST(KeptStatusTest, DropsLossRecordsFirstWhenTooLong) {
   Json status = {{"restarts", {{"worker:0", {{"count", 1}}}, {"job", {{"count", 0}}}}}};
   for (int i = 1; i < 4096; ++i) {
     status["restarts"][absl::StrCat("worker:", i)] = {
@@ -65,7 +65,7 @@ TEST(KeptStatusTest, CountsOfManyTasksFit) {
   EXPECT_EQ(KeptStatus(job)["restarts"]["worker:4095"], (Json{{"count", 1}}));
 }
 
-TEST(KeptStatusTest, TheSmallestCountsGoFirst) {
+TEST(KeptStatusTest, DropsTheSmallestCountsFirst) {
   Json status = {{"restarts", {{"job", {{"count", 1}}}}}};
   for (int i = 0; i < 10'000; ++i) {
     status["restarts"][absl::StrCat("worker:", i)] = {{"count", i < 5'000 ? 1 : 2'000'000'000}};
@@ -82,7 +82,7 @@ TEST(KeptStatusTest, TheSmallestCountsGoFirst) {
 }
 
 // The annotation is user input and may contain anything.
-TEST(KeptStatusTest, WhatCannotBeShortenedIsLeftToTheApiServer) {
+TEST(KeptStatusTest, AStatusThatCannotBeShortenedIsWrittenInFull) {
   Json status = {{"restarts", {{"job", {{"count", 1}}}, {"worker:0", {{"count", 2'000'000'000}}}}},
                  {"succeeded", {std::string(250'000, 'x')}}};
   const Json patch = PatchForPruned(JobWith(Json::object()), status);

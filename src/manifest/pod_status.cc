@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "job/pod_template.h"
+#include "job/format/pod_template.h"
 
 namespace muster::manifest {
 namespace {
@@ -14,7 +14,7 @@ const Json* FindContainer(const Json& pod) {
   const Json* all = k8s::Find(pod, "/status/containerStatuses");
   if (all == nullptr || !all->is_array()) return nullptr;
   for (const Json& container : *all) {
-    if (k8s::TextAt(container, "/name") == kTensorflowContainer) return &container;
+    if (k8s::TextAt(container, "/name") == job::kTensorflowContainer) return &container;
   }
   return nullptr;
 }
@@ -46,8 +46,8 @@ bool IsReasonOfLoss(absl::string_view reason) {
 
 }  // namespace
 
-std::optional<TaskId> TaskOf(const Json& pod) {
-  TaskId task{k8s::LabelOf(pod, kReplicaTypeLabel), 0};
+std::optional<cluster::TaskId> TaskOf(const Json& pod) {
+  cluster::TaskId task{k8s::LabelOf(pod, kReplicaTypeLabel), 0};
   const std::string index = k8s::LabelOf(pod, kReplicaIndexLabel);
   if (task.role.empty() || !absl::SimpleAtoi(index, &task.index) || task.index < 0) {
     return std::nullopt;
@@ -79,7 +79,7 @@ ContainerStatus StatusOf(const Json& pod) {
   return status;
 }
 
-bool IsJudged(const Json& pod) {
+bool OutcomeCounts(const Json& pod) {
   if (!k8s::IsBeingDeleted(pod)) return true;
   // Every container must have finished: a sidecar killed by the deletion would fail the pod.
   const absl::Time limit = DeletionRequested(pod) - kClockSkew;

@@ -21,7 +21,7 @@ inline constexpr char kReplicaIndexLabel[] = "training.kubeflow.org/replica-inde
 inline constexpr char kDisruptionTarget[] = "DisruptionTarget";
 
 // Returns the task of a pod by its labels, or nullopt if they are missing or invalid.
-std::optional<TaskId> TaskOf(const Json& pod);
+std::optional<cluster::TaskId> TaskOf(const Json& pod);
 
 // Status of the container whose exit code counts.
 struct ContainerStatus {
@@ -42,9 +42,9 @@ struct ContainerStatus {
 ContainerStatus StatusOf(const Json& pod);
 
 // Returns true if the pod's end reflects its program. A pod that is being deleted is killed
-// whatever its program does, so exit code 0 is no success and 143 no failure. The exception is a
-// pod whose containers had all finished well before the deletion was requested.
-bool IsJudged(const Json& pod);
+// whatever its program does, so exit code 0 is not a success, and 143 is not a failure. The
+// exception is a pod whose containers had all finished well before the deletion was requested.
+bool OutcomeCounts(const Json& pod);
 
 // Returns why a failed pod was lost: the cluster evicted it or its node is gone, and its exit code,
 // if any, is that of a kill. Returns nullopt if the pod has not failed, or if its program failed.

@@ -36,26 +36,26 @@ TEST(WhyLostTest, NamesTheReason) {
   EXPECT_FALSE(WhyLost(pod));
 }
 
-TEST(IsJudgedTest, NotWhileItIsBeingDeleted) {
+TEST(OutcomeCountsTest, NotWhileThePodIsBeingDeleted) {
   Json pod = Failed("", 143);
-  EXPECT_TRUE(IsJudged(pod));
+  EXPECT_TRUE(OutcomeCounts(pod));
   pod["metadata"]["deletionTimestamp"] = "2026-05-01T12:00:30Z";
   pod["metadata"]["deletionGracePeriodSeconds"] = 30;
-  EXPECT_FALSE(IsJudged(pod));
+  EXPECT_FALSE(OutcomeCounts(pod));
   Json& ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"];
   ended = "2026-05-01T12:00:02Z";
-  EXPECT_FALSE(IsJudged(pod));
+  EXPECT_FALSE(OutcomeCounts(pod));
   ended = "2026-05-01T11:59:55Z";  // within the clock skew
-  EXPECT_FALSE(IsJudged(pod));
+  EXPECT_FALSE(OutcomeCounts(pod));
   ended = "2026-05-01T11:59:50Z";
-  EXPECT_TRUE(IsJudged(pod));
+  EXPECT_TRUE(OutcomeCounts(pod));
   Json& containers = pod["status"]["containerStatuses"];
   containers.push_back(
       {{"name", "sidecar"},
        {"state", {{"terminated", {{"exitCode", 143}, {"finishedAt", "2026-05-01T12:00:02Z"}}}}}});
-  EXPECT_FALSE(IsJudged(pod));
+  EXPECT_FALSE(OutcomeCounts(pod));
   containers[1]["state"]["terminated"]["finishedAt"] = "2026-05-01T11:59:50Z";
-  EXPECT_TRUE(IsJudged(pod));
+  EXPECT_TRUE(OutcomeCounts(pod));
 }
 
 }  // namespace

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
-#include "job/pod_template.h"
+#include "base/storage_schemes.h"
+#include "job/format/pod_template.h"
 #include "manifest/names.h"
+#include "manifest/tf_server.h"
 
 namespace muster::manifest {
 namespace {
@@ -55,13 +57,22 @@ std::string MemoryQuantity(int64_t bytes) {
   return absl::StrCat(bytes, kUnits.at(unit));
 }
 
-Object ResourceList(const Resources& resources) {
+Object ResourceList(const job::Resources& resources) {
   Object limits = Object::object();
   if (resources.cpus) limits["cpu"] = CpuQuantity(*resources.cpus);
   if (resources.memory_bytes) limits["memory"] = MemoryQuantity(*resources.memory_bytes);
   if (resources.gpus) limits["nvidia.com/gpu"] = absl::StrCat(*resources.gpus);
   if (limits.empty()) return nullptr;
   return {{"requests", limits}, {"limits", limits}};
+}
+
+// Returns true for a pod of Muster's that runs as an unprivileged user on a read-only file system.
+// An image of the user's in a rendered cluster keeps its user and its file system.
+bool IsRestricted(const job::JobSpec& spec, const job::RoleSpec& role) {
+  if (!role.pod.is_null()) return false;
+  if (spec.format != job::JobFormat::kRenderedCluster) return true;
+  const bool asked = spec.kubernetes.is_object() && spec.kubernetes.value("restricted", false);
+  return asked || role.server == job::Server::kTrainer;
 }
 
 // The user has no home in the image, and the image's file system is read-only.
@@ -71,35 +82,38 @@ void AddFolders(std::map<std::string, std::string>& env) {
 }
 
 // Returns the launch of a role as written, before values of a task are filled in.
-TaskLaunch RoleLaunch(const JobSpec& spec, const RoleSpec& role) {
-  TaskLaunch launch{.argv = role.command, .env = spec.env, .working_dir = role.working_dir};
+job::TaskLaunch RoleLaunch(const job::JobSpec& spec, const job::RoleSpec& role) {
+  job::TaskLaunch launch{.argv = role.command, .env = spec.env, .working_dir = role.working_dir};
+  if (MountsTfServer(spec, role)) launch.argv = TfServerCommand();
   if (launch.argv.empty()) launch.argv = {kTrainer};
   for (const auto& [name, value] : role.env) launch.env[name] = value;
   if (!spec.train.is_null()) launch.env["MUSTER_TRAIN_CONFIG"] = kTrainPath;
   if (HasTls(spec)) launch.env["MUSTER_TLS_DIR"] = kTlsFolder;
-  AddFolders(launch.env);
+  if (IsRestricted(spec, role)) AddFolders(launch.env);
   return launch;
 }
 
-absl::StatusOr<std::string> ImageOf(const JobSpec& spec, const RoleSpec& role,
+absl::StatusOr<std::string> ImageOf(const job::JobSpec& spec, const job::RoleSpec& role,
                                     const PodOptions& options) {
   if (!role.image.empty()) return role.image;
-  // The only role of a v1alpha1 job without a template is a default PS, which runs the trainer.
-  const bool is_trainer =
-      role.command.empty() && (!spec.train.is_null() || spec.format == JobFormat::kTfJobV1Alpha1);
-  if (is_trainer || spec.format == JobFormat::kRenderedCluster) return options.trainer_image;
+  if (role.command.empty() &&
+      (!spec.train.is_null() || spec.format == job::JobFormat::kRenderedCluster)) {
+    return options.trainer_image;
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("role '", role.name, "' has no image; set 'image' for it or for the whole job"));
 }
 
 // The image is the user's choice; these settings protect the node.
-Object ContainerSecurity() {
+Object ContainerSecurity(bool restricted) {
+  if (!restricted) return {{"allowPrivilegeEscalation", false}};
   Object security = {{"allowPrivilegeEscalation", false}, {"readOnlyRootFilesystem", true}};
   security.update(RestrictedContainer());
   return security;
 }
 
-Object PodSecurity() {
+Object PodSecurity(bool restricted) {
+  if (!restricted) return {{"seccompProfile", {{"type", "RuntimeDefault"}}}};
   Object security = {{"runAsNonRoot", true}};
   for (const char* who : {"runAsUser", "runAsGroup", "fsGroup"}) security[who] = kUser;
   security.update(RestrictedPod());
@@ -127,7 +141,7 @@ void MergeFragment(Object& target, const nlohmann::json& fragments, const char* 
 }
 
 // Rejects paths of this machine, which do not exist in a pod unless a volume is mounted there.
-absl::Status CheckPaths(const JobSpec& spec, const Object& container) {
+absl::Status CheckPaths(const job::JobSpec& spec, const Object& container) {
   if (spec.train.is_null()) return absl::OkStatus();
   std::vector<std::pair<std::string, std::string>> paths = {{"model_dir", spec.model_dir}};
   const auto data = spec.train.value("data", nlohmann::json::object());
@@ -149,11 +163,20 @@ absl::Status CheckPaths(const JobSpec& spec, const Object& container) {
       return path == at || absl::StartsWith(path, absl::StrCat(at, "/"));
     });
     if (mounted) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " is ", path, ", a path of this machine, which pods do not see; use a ",
-                     "URL (gs://, s3://, hdfs://), or mount a volume there (docs/kubernetes.md)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " is ", path, ", a path of this machine, which pods do not see; use a ", "URL (",
+        base::RemoteSchemes(), "), or mount a volume there (docs/kubernetes.md)"));
   }
   return absl::OkStatus();
+}
+
+// Adds the variables from which the server in the image of a rendered cluster derives its task.
+void AddPodIdentity(Object& env) {
+  const std::pair<const char*, const char*> fields[] = {{"POD_NAME", "metadata.name"},
+                                                        {"POD_NAMESPACE", "metadata.namespace"}};
+  for (const auto& [name, path] : fields) {
+    env.push_back({{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}});
+  }
 }
 
 // Names within a pod, and how text is escaped.
@@ -163,23 +186,29 @@ struct Form {
   Writing write;
 };
 
-absl::StatusOr<Object> OwnContainer(const JobSpec& spec, const RoleSpec& role,
-                                    const TaskLaunch& launch, const PodOptions& options,
+absl::StatusOr<Object> OwnContainer(const job::JobSpec& spec, const job::RoleSpec& role,
+                                    const job::TaskLaunch& launch, const PodOptions& options,
                                     const Form& form) {
   MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(spec, role, options));
   Object container = {{"name", form.container}, {"image", image}};
-  // The image of a rendered cluster has its own entry point.
-  const bool runs_itself = spec.format == JobFormat::kRenderedCluster && role.command.empty();
-  if (!runs_itself) container["command"] = WordList(launch.argv, form.write);
+  const bool own_server = role.server == job::Server::kTensorFlow && !MountsTfServer(spec, role);
+  if (own_server) {
+    container["args"] = {"--job-config", form.write(JobConfigLiteral(spec))};
+  } else {
+    container["command"] = WordList(launch.argv, form.write);
+  }
   if (!role.working_dir.empty()) container["workingDir"] = launch.working_dir;
   container["env"] = EnvList(launch.env, form.write);
+  if (spec.format == job::JobFormat::kRenderedCluster) AddPodIdentity(container["env"]);
   container["ports"] = {{{"name", form.port}, {"containerPort", PortOf(role)}}};
   if (Object resources = ResourceList(role.resources); !resources.is_null()) {
     container["resources"] = std::move(resources);
   }
-  container["securityContext"] = ContainerSecurity();
-  container["volumeMounts"] = {{{"name", "run"}, {"mountPath", kRunFolder}},
-                               {{"name", "scratch"}, {"mountPath", kScratchFolder}}};
+  container["securityContext"] = ContainerSecurity(IsRestricted(spec, role));
+  container["volumeMounts"] = {{{"name", "run"}, {"mountPath", kRunFolder}}};
+  if (IsRestricted(spec, role)) {
+    container["volumeMounts"].push_back({{"name", "scratch"}, {"mountPath", kScratchFolder}});
+  }
   if (!spec.train.is_null()) {
     container["volumeMounts"].push_back(
         {{"name", "config"}, {"mountPath", kConfigFolder}, {"readOnly", true}});
@@ -194,17 +223,19 @@ absl::StatusOr<Object> OwnContainer(const JobSpec& spec, const RoleSpec& role,
   return container;
 }
 
-absl::StatusOr<Object> OwnTemplate(const JobSpec& spec, const RoleSpec& role,
-                                   const TaskLaunch& launch, const PodOptions& options,
+absl::StatusOr<Object> OwnTemplate(const job::JobSpec& spec, const job::RoleSpec& role,
+                                   const job::TaskLaunch& launch, const PodOptions& options,
                                    const Form& form) {
   MUSTER_ASSIGN_OR_RETURN(Object container, OwnContainer(spec, role, launch, options, form));
   Object pod = {{"containers", Object::array()},
                 {"automountServiceAccountToken", false},
                 {"enableServiceLinks", false},
-                {"securityContext", PodSecurity()},
-                {"volumes",
-                 {{{"name", "run"}, {"emptyDir", Object::object()}},
-                  {{"name", "scratch"}, {"emptyDir", Object::object()}}}}};
+                {"securityContext", PodSecurity(IsRestricted(spec, role))},
+                {"volumes", {{{"name", "run"}, {"emptyDir", Object::object()}}}}};
+  if (IsRestricted(spec, role)) {
+    pod["volumes"].push_back({{"name", "scratch"}, {"emptyDir", Object::object()}});
+  }
+  if (MountsTfServer(spec, role)) AddTfServer(spec, pod, container);
   pod["containers"].push_back(std::move(container));
   if (!spec.train.is_null()) {
     pod["volumes"].push_back({{"name", "config"}, {"configMap", {{"name", ConfigName(spec)}}}});
@@ -226,7 +257,7 @@ bool HasNamed(const Object& list, absl::string_view name) {
 
 // Sets every variable of the launch and a command without placeholders in a native job's container.
 // Preserves the other variables of the template.
-void FillIn(const TaskLaunch& launch, Object& container) {
+void FillIn(const job::TaskLaunch& launch, Object& container) {
   Object env = EnvList(launch.env, Literal);
   for (const Object& entry : container.value("env", Object::array())) {
     if (!launch.env.contains(entry.value("name", ""))) env.push_back(entry);
@@ -236,7 +267,7 @@ void FillIn(const TaskLaunch& launch, Object& container) {
   container.erase("args");
 }
 
-void AddTfConfig(const TaskLaunch& launch, Object& container) {
+void AddTfConfig(const job::TaskLaunch& launch, Object& container) {
   const auto tf_config = launch.env.find("TF_CONFIG");
   if (tf_config == launch.env.end()) return;
   Object& env = container["env"];
@@ -246,15 +277,17 @@ void AddTfConfig(const TaskLaunch& launch, Object& container) {
 }
 
 // Adds the missing variables and the port to the container to which TFJob's rules apply.
-Object ManifestTemplate(const JobSpec& spec, const RoleSpec& role, const TaskLaunch& launch) {
+Object ManifestTemplate(const job::JobSpec& spec, const job::RoleSpec& role,
+                        const job::TaskLaunch& launch) {
   Object pod = Object(role.pod);
   for (Object& container : pod["spec"]["containers"]) {
-    if (container.value("name", "") != kTensorflowContainer) continue;
-    if (spec.format == JobFormat::kNative) {
+    if (container.value("name", "") != job::kTensorflowContainer) continue;
+    if (spec.format == job::JobFormat::kNative) {
       FillIn(launch, container);
     } else {
       AddTfConfig(launch, container);
     }
+    if (MountsTfServer(spec, role)) AddTfServer(spec, pod["spec"], container);
     Object& ports = container["ports"];
     if (!ports.is_array()) ports = Object::array();
     if (!HasNamed(ports, PortName(spec))) {
@@ -275,38 +308,49 @@ Object RestrictedContainer() {
   return {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
 }
 
-std::string ConfigName(const JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
-std::string TlsName(const JobSpec& spec) { return absl::StrCat(spec.name, "-tls"); }
-bool HasTls(const JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
+std::string ConfigName(const job::JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
+std::string TlsName(const job::JobSpec& spec) { return absl::StrCat(spec.name, "-tls"); }
 
-absl::StatusOr<TaskLaunch> PodLaunch(const JobSpec& spec, const ClusterSpec& cluster,
-                                     const TaskId& task, const PodOptions& options) {
-  const RoleSpec& role = *spec.FindRole(task.role);
-  LaunchContext context{.job_id = options.job_id,
-                        .working_dir = "/",
-                        .trainer = kTrainer,
-                        .train_config = kTrainPath,
-                        .run_dir = kRunFolder,
-                        .tls_dir = HasTls(spec) ? kTlsFolder : ""};
+bool HasTls(const job::JobSpec& spec) {
+  const bool trains =
+      !spec.train.is_null() ||
+      std::any_of(spec.roles.begin(), spec.roles.end(),
+                  [](const job::RoleSpec& role) { return role.server == job::Server::kTrainer; });
+  return trains && spec.Tasks().size() > 1;
+}
+
+absl::StatusOr<job::TaskLaunch> PodLaunch(const job::JobSpec& spec,
+                                          const cluster::ClusterSpec& cluster,
+                                          const cluster::TaskId& task, const PodOptions& options) {
+  const job::RoleSpec& role = *spec.FindRole(task.role);
+  job::LaunchContext context{.job_id = options.job_id,
+                             .working_dir = "/",
+                             .trainer = kTrainer,
+                             .python = TfServerCommand().front(),
+                             .tf_server = TfServerPath(),
+                             .train_config = kTrainPath,
+                             .run_dir = kRunFolder,
+                             .tls_dir = HasTls(spec) ? kTlsFolder : ""};
   if (role.resources.cpus) {
     context.cpus = std::max(1, static_cast<int>(std::floor(*role.resources.cpus)));
   } else {
     context.user_set_omp = true;  // the node, and its number of processors, is not known yet
   }
-  auto launch = BuildTaskLaunch(spec, cluster, task, context);
-  if (launch.ok() && role.pod.is_null()) AddFolders(launch->env);
+  auto launch = job::BuildTaskLaunch(spec, cluster, task, context);
+  if (launch.ok() && IsRestricted(spec, role)) AddFolders(launch->env);
   return launch;
 }
 
-absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& cluster,
-                                   const TaskId& task, const PodOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const TaskLaunch launch, PodLaunch(spec, cluster, task, options));
-  const RoleSpec& role = *spec.FindRole(task.role);
+absl::StatusOr<Object> PodTemplate(const job::JobSpec& spec, const cluster::ClusterSpec& cluster,
+                                   const cluster::TaskId& task, const PodOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const job::TaskLaunch launch, PodLaunch(spec, cluster, task, options));
+  const job::RoleSpec& role = *spec.FindRole(task.role);
   Object pod;
   if (role.pod.is_null()) {
-    const Form form{.container = spec.format == JobFormat::kNative ? "task" : kTensorflowContainer,
-                    .port = std::string(PortName(spec)),
-                    .write = Literal};
+    const Form form{
+        .container = spec.format == job::JobFormat::kNative ? "task" : job::kTensorflowContainer,
+        .port = std::string(PortName(spec)),
+        .write = Literal};
     MUSTER_ASSIGN_OR_RETURN(pod, OwnTemplate(spec, role, launch, options, form));
   } else {
     pod = ManifestTemplate(spec, role, launch);
@@ -317,14 +361,20 @@ absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& clust
   return pod;
 }
 
-absl::StatusOr<Object> RoleTemplate(const JobSpec& spec, const RoleSpec& role,
+absl::StatusOr<Object> RoleTemplate(const job::JobSpec& spec, const job::RoleSpec& role,
                                     const PodOptions& options) {
   Object pod = Object(role.pod);
   if (pod.is_null()) {
-    MUSTER_ASSIGN_OR_RETURN(
-        pod,
-        OwnTemplate(spec, role, RoleLaunch(spec, role), options,
-                    {.container = kTensorflowContainer, .port = kTfJobPortName, .write = AsItIs}));
+    MUSTER_ASSIGN_OR_RETURN(pod, OwnTemplate(spec, role, RoleLaunch(spec, role), options,
+                                             {.container = job::kTensorflowContainer,
+                                              .port = job::kTfJobPortName,
+                                              .write = AsItIs}));
+  }
+  if (!role.pod.is_null() && MountsTfServer(spec, role)) {
+    for (Object& container : pod["spec"]["containers"]) {
+      if (container.value("name", "") != job::kTensorflowContainer) continue;
+      AddTfServer(spec, pod["spec"], container);
+    }
   }
   if (role.pod.is_null()) {
     pod["spec"]["terminationGracePeriodSeconds"] =

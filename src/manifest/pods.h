@@ -18,13 +18,13 @@ inline constexpr char kConfigFolder[] = "/etc/muster";
 inline constexpr char kTrainFile[] = "train.json";
 
 // Returns the name of that ConfigMap.
-std::string ConfigName(const JobSpec& spec);
+std::string ConfigName(const job::JobSpec& spec);
 
 // Returns the name of the Secret that contains the job's certificates.
-std::string TlsName(const JobSpec& spec);
+std::string TlsName(const job::JobSpec& spec);
 // Returns true if the tasks communicate over TLS: they run the built-in trainer, and there are
 // several.
-bool HasTls(const JobSpec& spec);
+bool HasTls(const job::JobSpec& spec);
 
 // Security contexts that the Pod Security Standard `restricted` requires of a pod and of each
 // container.
@@ -37,18 +37,19 @@ struct PodOptions {
 };
 
 // Returns the command, environment and directory of a task's container.
-absl::StatusOr<TaskLaunch> PodLaunch(const JobSpec& spec, const ClusterSpec& cluster,
-                                     const TaskId& task, const PodOptions& options);
+absl::StatusOr<job::TaskLaunch> PodLaunch(const job::JobSpec& spec,
+                                          const cluster::ClusterSpec& cluster,
+                                          const cluster::TaskId& task, const PodOptions& options);
 
 // Returns {metadata, spec}, from which a Deployment, a Job or an operator creates the task's pod. A
 // manifest's own template is preserved; labels, TF_CONFIG and the port are added to it. Returns
 // InvalidArgument if the task cannot run in a pod, for example because its role has no image.
-absl::StatusOr<Object> PodTemplate(const JobSpec& spec, const ClusterSpec& cluster,
-                                   const TaskId& task, const PodOptions& options);
+absl::StatusOr<Object> PodTemplate(const job::JobSpec& spec, const cluster::ClusterSpec& cluster,
+                                   const cluster::TaskId& task, const PodOptions& options);
 
 // Returns the pod template of a role in a TFJob, shared by all of its tasks. Leaves placeholders
 // and variables to the operator, which calls PodTemplate() with it.
-absl::StatusOr<Object> RoleTemplate(const JobSpec& spec, const RoleSpec& role,
+absl::StatusOr<Object> RoleTemplate(const job::JobSpec& spec, const job::RoleSpec& role,
                                     const PodOptions& options);
 
 }  // namespace muster::manifest

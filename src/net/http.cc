@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/terminal_text.h"
+#include "base/text/terminal_text.h"
 
 namespace muster::net {
 namespace {
@@ -82,7 +82,9 @@ bool FitsHeader(absl::string_view secret) {
   });
 }
 
-std::string ServerMessage(absl::string_view text) { return Ellipsize(Printable(text), 200); }
+std::string ServerMessage(absl::string_view text) {
+  return base::Ellipsize(base::Printable(text), 200);
+}
 
 std::string PercentEncode(absl::string_view text, bool keep_slash) {
   constexpr char kDigits[] = "0123456789ABCDEF";

@@ -37,7 +37,7 @@ class BodySink {
   virtual ~BodySink() = default;
   // An error ends the transfer and becomes the result of the request.
   virtual absl::Status Write(absl::string_view bytes) = 0;
-  // Discards what was written: the connection was lost, and the request is retried.
+  // Discards the bytes written so far: the connection was lost, and the request is retried.
   virtual absl::Status Rewind() = 0;
 };
 

@@ -36,7 +36,7 @@ struct HttpOptions {
   std::string ca_file;    // "": the system's
   std::string ca_folder;  // "": the system's
   std::string proxy;      // a URL; "": from the environment
-  const Clock* clock = &Clock::Real();
+  const base::Clock* clock = &base::Clock::Real();
   std::function<void(absl::Duration)> sleep;  // empty: absl::SleepFor
 
   // Returns options with the trust roots named by CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR.

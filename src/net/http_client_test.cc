@@ -41,7 +41,7 @@ class HttpClientTest : public testing::Test {
     return client_->Do(request);
   }
 
-  FakeClock clock_;
+  base::FakeClock clock_;
   std::vector<absl::Duration> waits_;
   std::unique_ptr<HttpClient> client_;
 };
@@ -240,16 +240,16 @@ TEST_F(HttpClientTest, IdleTimeoutEndsAStream) {
 }
 
 TEST_F(HttpClientTest, StopTokenCancelsImmediately) {
-  absl::Notification heard;
+  absl::Notification received;
   TestServer server([&](Exchange& exchange) {
-    heard.Notify();
+    received.Notify();
     exchange.Stall();
   });
   client_ = *HttpClient::Create({});
   std::stop_source source;
   absl::Time asked;
   std::jthread stopper([&] {
-    heard.WaitForNotification();
+    received.WaitForNotification();
     asked = absl::Now();
     source.request_stop();
   });

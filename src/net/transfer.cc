@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace muster::net {
 namespace {
@@ -73,7 +73,7 @@ size_t OnData(char* data, size_t size, size_t count, void* user) {
   const int64_t limit = transfer.request->max_response_bytes;
   if (static_cast<int64_t>(body.size() + bytes.size()) > limit) {
     transfer.status = absl::OutOfRangeError(
-        absl::StrCat("the response is larger than the limit of ", FormatBytes(limit)));
+        absl::StrCat("the response is larger than the limit of ", base::FormatBytes(limit)));
     return 0;
   }
   absl::StrAppend(&body, bytes);

@@ -1,5 +1,5 @@
-// Shared by the platforms that are observed (Platform::is_observed): turns one observation of a job
-// into changes of its records. Pure.
+// Shared by the platforms whose state is polled (StateSource): turns one observation of a job into
+// changes of its records. Pure.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 #include "job/failure.h"
 #include "job/submission.h"
 
-namespace muster {
+namespace muster::platform {
 
 // The local records of a job.
 struct KnownJob {
-  const JobRecord& job;
-  const std::vector<TaskRecord>& tasks;
-  const Submission& submission;
+  const job::JobRecord& job;
+  const std::vector<job::TaskRecord>& tasks;
+  const job::Submission& submission;
   // Returns the last lines of a task's output, for a failure report.
-  std::function<std::vector<std::string>(const TaskId&)> last_lines;
+  std::function<std::vector<std::string>(const cluster::TaskId&)> last_lines;
 };
 
 // Collects the differences between one observation and the known records. Not thread-safe.
@@ -28,27 +28,42 @@ class Observer {
  public:
   // `known` must outlive this. Clears the supervisor of the record: the platform now owns the job.
   Observer(const KnownJob& known, absl::Time now);
+  virtual ~Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  // Returns the changes, or nullopt if nothing has changed. Call once. `deleted` is the reason
+  // recorded for a job that is absent from the platform.
+  std::optional<job::StateChange> Run(const std::string& deleted);
 
  protected:
-  // Appends an event.
-  void Tell(std::string kind, std::string subject, std::string message);
-  // Returns the known record of a task, or a new one.
-  TaskRecord Before(const TaskId& task) const;
-  // Sets the new record of a task. Call once for each task that still exists.
-  void After(const TaskRecord& task);
-  // Concludes a job that is absent from the platform: Failed if its submitter died before creating
-  // it, otherwise Stopped with `reason`.
-  void Vanished(const std::string& reason);
-  // Returns, as JSON, the report of the failed tasks in order of time and of the tasks stopped with
-  // them. REQUIRES: After() was called for every task.
-  std::string Failure(const std::function<TaskFailure(const TaskRecord&)>& describe) const;
-  // Appends an event if the job is final. Returns nullopt if nothing has changed.
-  std::optional<StateChange> Finish();
+  // Reads the state of the job into change_. Returns false if it is absent from the platform.
+  virtual bool ReadJob() = 0;
+  // Calls SetTask() once for each task that still exists.
+  virtual void ReadTasks() = 0;
+  // Describes a task that has failed.
+  virtual job::TaskFailure FailureOf(const job::TaskRecord& task) const = 0;
 
+  // Appends an event.
+  void RecordEvent(std::string kind, std::string subject, std::string message);
+  // Returns the known record of a task, or a new one.
+  job::TaskRecord KnownTask(const cluster::TaskId& task) const;
+  // Sets the new record of a task.
+  void SetTask(const job::TaskRecord& task);
   const KnownJob& known_;
   const absl::Time now_;
-  StateChange change_;
-  std::vector<TaskRecord> tasks_;  // all current tasks
+  job::StateChange change_;
+  std::vector<job::TaskRecord> tasks_;  // all current tasks
+
+ private:
+  // Concludes a job that is absent from the platform: Failed if its submitter died before creating
+  // it, otherwise Stopped with `reason`.
+  void ConcludeAbsent(const std::string& reason);
+  // Returns, as JSON, the report of the failed tasks in order of time and of the tasks stopped with
+  // them. REQUIRES: ReadTasks() was called.
+  std::string Failure() const;
+  // Appends an event if the job is final. Returns nullopt if nothing has changed.
+  std::optional<job::StateChange> Finish();
 };
 
-}  // namespace muster
+}  // namespace muster::platform

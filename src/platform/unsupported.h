@@ -1,5 +1,5 @@
 // The fields of a job that a platform ignores or rejects. `muster explain` prints this list and
-// `muster run` obeys it.
+// `muster run` applies it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "job/job_spec.h"
 
-namespace muster {
+namespace muster::platform {
 
 struct Limit {
   std::string what;    // one line: the field and what happens instead
@@ -16,19 +16,22 @@ struct Limit {
 };
 
 // Formats the limit of a role: "role 'worker': resources: the machine decides".
-std::string NotOfRole(const RoleSpec& role, absl::string_view field, absl::string_view instead);
+std::string RoleLimit(const job::RoleSpec& role, absl::string_view field,
+                      absl::string_view instead);
 
 // Adds the fields of the job and its policies that apply to Kubernetes only, except
 // `role.kubernetes` and `role.pod`. Fields of a manifest are listed by their own keys.
-void AddKubernetesLimits(const JobSpec& spec, std::vector<Limit>& limits);
+void AddKubernetesLimits(const job::JobSpec& spec, std::vector<Limit>& limits);
+// Adds the roles that run the entry point of their image, for platforms that need a command.
+void AddEntryPointLimits(const job::JobSpec& spec, std::vector<Limit>& limits);
 // Adds the fields that apply to `--on ssh` only.
-void AddHostLimits(const JobSpec& spec, std::vector<Limit>& limits);
+void AddHostLimits(const job::JobSpec& spec, std::vector<Limit>& limits);
 // Adds `policies.backoff` and `policies.max_backoff` if they differ from the defaults, for
 // platforms where Muster does not time the restarts of single tasks.
-void AddBackoffLimit(const JobSpec& spec, absl::string_view instead, std::vector<Limit>& limits);
+void AddBackoffLimit(const job::JobSpec& spec, absl::string_view instead,
+                     std::vector<Limit>& limits);
 
-inline constexpr char kForKubernetesAlone[] = "it is for Kubernetes alone";
-inline constexpr char kOnlyContainer[] =
-    "of a pod only the container's command and variables are taken";
+inline constexpr char kForKubernetesAlone[] = "used only on Kubernetes";
+inline constexpr char kOnlyContainer[] = "only the command and variables of the container are used";
 
-}  // namespace muster
+}  // namespace muster::platform

@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 
-namespace muster {
+namespace muster::process {
 
 absl::StatusOr<std::unique_ptr<EventLoop>> EventLoop::Create() {
-  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  base::UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
   return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll)));
 }
@@ -36,7 +36,7 @@ void EventLoop::RemoveFd(int fd) {
 void EventLoop::PauseFd(int fd, absl::Duration duration) {
   epoll_event none{.events = 0, .data = {.fd = fd}};
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &none);
-  paused_[fd] = Clock::Real().Now() + duration;
+  paused_[fd] = base::Clock::Real().Now() + duration;
 }
 
 void EventLoop::ResumeFds(absl::Time now) {
@@ -56,7 +56,7 @@ absl::Status EventLoop::HandleSignals(const std::vector<int>& signals, SignalHan
   ::sigemptyset(&set);
   for (const int signal : signals) ::sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  signals_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = base::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.valid()) return absl::ErrnoToStatus(errno, "signalfd");
   return AddFd(signals_.get(), EPOLLIN, [this, handler = std::move(handler)](uint32_t) {
     signalfd_siginfo info{};
@@ -67,7 +67,7 @@ absl::Status EventLoop::HandleSignals(const std::vector<int>& signals, SignalHan
 }
 
 absl::Status EventLoop::Wait(absl::Duration timeout) {
-  const absl::Time now = Clock::Real().Now();
+  const absl::Time now = base::Clock::Real().Now();
   ResumeFds(now);
   for (const auto& [fd, until] : paused_) timeout = std::min(timeout, until - now);
   // Rounded up, so that a timer due in 0.4 ms does not make the loop spin.
@@ -92,4 +92,4 @@ absl::Status EventLoop::Wait(absl::Duration timeout) {
   return absl::OkStatus();
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 
 // Not thread-safe. Handlers may add and remove descriptors, including their own. The caller owns
 // the descriptors and must remove them before closing them.
@@ -40,10 +40,10 @@ class EventLoop {
   absl::Status Wait(absl::Duration timeout);
 
  private:
-  explicit EventLoop(UniqueFd epoll) : epoll_(std::move(epoll)) {}
+  explicit EventLoop(base::UniqueFd epoll) : epoll_(std::move(epoll)) {}
 
-  UniqueFd epoll_;
-  UniqueFd signals_;
+  base::UniqueFd epoll_;
+  base::UniqueFd signals_;
   void ResumeFds(absl::Time now);
 
   struct Registration {
@@ -54,4 +54,4 @@ class EventLoop {
   std::map<int, absl::Time> paused_;  // fd -> end of its pause
 };
 
-}  // namespace muster
+}  // namespace muster::process

@@ -6,10 +6,10 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
-TEST(EventLoopTest, HandsOverDescriptorsAndSignals) {
+TEST(EventLoopTest, DispatchesDescriptorsAndSignals) {
   auto loop = *EventLoop::Create();
   int fds[2];
   ASSERT_EQ(::pipe(fds), 0);
@@ -67,4 +67,4 @@ TEST(EventLoopTest, WaitsAtLeastTheTimeout) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

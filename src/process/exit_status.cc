@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace muster {
+namespace muster::process {
 
 ExitStatus ExitStatus::FromWait(int wait_status) {
   if (WIFSIGNALED(wait_status)) return Signaled(WTERMSIG(wait_status));
@@ -25,4 +25,4 @@ std::string ExitStatus::Describe() const {
   return absl::StrCat("exit code ", code_);
 }
 
-}  // namespace muster
+}  // namespace muster::process

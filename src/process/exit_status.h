@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace muster {
+namespace muster::process {
 
 class ExitStatus {
  public:
@@ -27,4 +27,4 @@ class ExitStatus {
 // Returns "SIGTERM", or "signal 77" for a signal without a name.
 std::string SignalName(int signal);
 
-}  // namespace muster
+}  // namespace muster::process

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 TEST(ExitStatusTest, UsesShellConventions) {
@@ -22,4 +22,4 @@ TEST(ExitStatusTest, Describes) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

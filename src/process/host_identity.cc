@@ -9,14 +9,14 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "process/tree.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 std::string ReadLine(const std::string& path) {
-  const std::string text = ReadFile(path).value_or("");
+  const std::string text = base::ReadFile(path).value_or("");
   return std::string(absl::StripSuffix(text, "\n"));
 }
 
@@ -80,4 +80,4 @@ Existence FindProcessFrom(absl::string_view host, const ProcessIdentity& identit
   return is_it ? Existence::kAlive : Existence::kEnded;
 }
 
-}  // namespace muster
+}  // namespace muster::process

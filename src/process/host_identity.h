@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "process/identity.h"
 
-namespace muster {
+namespace muster::process {
 
 // Returns "<machine id>/<boot id>/<pid namespace>/<host name>". Parts that this host lacks are
 // empty: minimal containers have no machine id.
@@ -15,4 +15,4 @@ std::string ThisHost();
 // As FindProcess(), from the point of view of `host`. Exposed for tests.
 Existence FindProcessFrom(absl::string_view host, const ProcessIdentity& identity);
 
-}  // namespace muster
+}  // namespace muster::process

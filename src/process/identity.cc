@@ -5,7 +5,7 @@
 #include "process/host_identity.h"
 #include "process/tree.h"
 
-namespace muster {
+namespace muster::process {
 
 absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid) {
   MUSTER_ASSIGN_OR_RETURN(const ProcessInfo info, ReadProcess(pid));
@@ -17,4 +17,4 @@ Existence FindProcess(const ProcessIdentity& identity) {
   return FindProcessFrom(ThisHost(), identity);
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -8,10 +8,10 @@
 
 #include "absl/status/statusor.h"
 
-namespace muster {
+namespace muster::process {
 
 // Pids are reused, and differ between machines and containers. A pid with its start time and its
-// host identifies one process for all time.
+// host identifies one process uniquely.
 struct ProcessIdentity {
   int pid = 0;
   uint64_t start_ticks = 0;  // field 22 of /proc/<pid>/stat
@@ -30,4 +30,4 @@ enum class Existence {
 // Returns the state of the process as far as this host can observe it.
 Existence FindProcess(const ProcessIdentity& identity);
 
-}  // namespace muster
+}  // namespace muster::process

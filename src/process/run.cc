@@ -16,18 +16,18 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 constexpr size_t kMaxReads = 256;  // so that endless output cannot defer the deadline
 
 int MillisecondsUntil(absl::Time deadline) {
-  const int64_t left = absl::ToInt64Milliseconds(deadline - Clock::Real().Now());
+  const int64_t left = absl::ToInt64Milliseconds(deadline - base::Clock::Real().Now());
   return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
 }
 
-UniqueFd OpenPidFd(pid_t pid) {
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+base::UniqueFd OpenPidFd(pid_t pid) {
+  return base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
 ExitStatus Reap(pid_t pid) {
@@ -55,15 +55,15 @@ bool Drain(int fd, size_t max_bytes, std::string& kept) {
 absl::StatusOr<Pipe> MakePipe() {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
-  return Pipe{.read = UniqueFd(ends[0]), .write = UniqueFd(ends[1])};
+  return Pipe{.read = base::UniqueFd(ends[0]), .write = base::UniqueFd(ends[1])};
 }
 
 ExitStatus WaitOrKill(pid_t pid, absl::Duration timeout) {
-  const UniqueFd process = OpenPidFd(pid);
-  const absl::Time deadline = Clock::Real().Now() + timeout;
+  const base::UniqueFd process = OpenPidFd(pid);
+  const absl::Time deadline = base::Clock::Real().Now() + timeout;
   pollfd ended{process.get(), POLLIN, 0};
   while (::poll(&ended, 1, MillisecondsUntil(deadline)) <= 0) {
-    if (Clock::Real().Now() < deadline) continue;
+    if (base::Clock::Real().Now() < deadline) continue;
     ::kill(pid, SIGKILL);
     break;
   }
@@ -77,13 +77,13 @@ absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout, size
   options.new_group = true;
   MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn(options));
   pipe.write.Reset();
-  const UniqueFd process = OpenPidFd(pid);
-  const absl::Time deadline = Clock::Real().Now() + timeout;
+  const base::UniqueFd process = OpenPidFd(pid);
+  const absl::Time deadline = base::Clock::Real().Now() + timeout;
   std::string output;
   std::array<pollfd, 2> waits = {pollfd{process.get(), POLLIN, 0},
                                  pollfd{pipe.read.get(), POLLIN, 0}};
   do {
-    if (Clock::Real().Now() >= deadline) {
+    if (base::Clock::Real().Now() >= deadline) {
       ::kill(-pid, SIGKILL);  // the whole group
       Reap(pid);
       return absl::DeadlineExceededError(
@@ -96,4 +96,4 @@ absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout, size
   return RunResult{std::move(output), Reap(pid)};
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -6,15 +6,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
 
-namespace muster {
+namespace muster::process {
 
 struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
+  base::UniqueFd read;
+  base::UniqueFd write;
 };
 // Creates a pipe whose ends are close-on-exec.
 absl::StatusOr<Pipe> MakePipe();
@@ -33,4 +33,4 @@ struct RunResult {
 absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout,
                               size_t max_bytes = 64 << 10);
 
-}  // namespace muster
+}  // namespace muster::process

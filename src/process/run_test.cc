@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 absl::StatusOr<RunResult> Shell(const std::string& script, absl::Duration timeout,
@@ -47,7 +47,7 @@ TEST(RunTest, KillsOnTimeout) {
 
 TEST(RunTest, MissingProgramIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(
-      muster::Run({.argv = {"/no/such/program"}, .env = {}}, absl::Seconds(1)).status()));
+      process::Run({.argv = {"/no/such/program"}, .env = {}}, absl::Seconds(1)).status()));
 }
 
 TEST(WaitOrKillTest, KillsOnTimeout) {
@@ -60,4 +60,4 @@ TEST(WaitOrKillTest, KillsOnTimeout) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

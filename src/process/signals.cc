@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-namespace muster {
+namespace muster::process {
 
 void ResetSignals() {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
@@ -11,4 +11,4 @@ void ResetSignals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-}  // namespace muster
+}  // namespace muster::process

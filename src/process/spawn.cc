@@ -12,14 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 #include "process/signals.h"
 
 extern char** environ;
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
@@ -31,7 +31,7 @@ struct Prepared {
   std::vector<char*> argv;
   std::vector<std::string> env_entries;
   std::vector<char*> envp;
-  UniqueFd dev_null;
+  base::UniqueFd dev_null;
 };
 
 enum class Stage : int { kSetUp, kWorkingDir, kExec };
@@ -104,7 +104,7 @@ absl::StatusOr<Prepared> Prepare(const SpawnOptions& options) {
     prepared.envp.push_back(prepared.env_entries.back().data());
   }
   prepared.envp.push_back(nullptr);
-  prepared.dev_null = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  prepared.dev_null = base::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!prepared.dev_null.valid()) return absl::ErrnoToStatus(errno, "/dev/null");
   return prepared;
 }
@@ -161,15 +161,15 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
   bool exists = false;
   std::string searched;  // the path or PATH, then the message
   if (program.find('/') != std::string::npos) {
-    searched = working_dir.empty() ? program : AbsolutePath(program, working_dir);
+    searched = working_dir.empty() ? program : base::AbsolutePath(program, working_dir);
     if (IsRegularExecutable(searched, exists)) return searched;
     searched = absl::StrCat("'", searched, "' does not exist");
   } else {
     const auto path = env.find("PATH");
     searched = path == env.end() ? kDefaultPath : path->second;
     for (const absl::string_view directory : absl::StrSplit(searched, ':', absl::SkipEmpty())) {
-      std::string candidate = JoinPath(directory, program);
-      if (!working_dir.empty()) candidate = AbsolutePath(candidate, working_dir);
+      std::string candidate = base::JoinPath(directory, program);
+      if (!working_dir.empty()) candidate = base::AbsolutePath(candidate, working_dir);
       if (IsRegularExecutable(candidate, exists)) return candidate;
     }
     searched = absl::StrCat("'", program, "' is not in PATH (", searched, ")");
@@ -198,4 +198,4 @@ absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   return Explain(error, options, prepared);
 }
 
-}  // namespace muster
+}  // namespace muster::process

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace muster {
+namespace muster::process {
 
 struct SpawnOptions {
   std::vector<std::string> argv;
@@ -40,4 +40,4 @@ absl::StatusOr<std::string> FindProgram(const std::string& program,
 // Returns the environment of this process.
 std::map<std::string, std::string> CurrentEnvironment();
 
-}  // namespace muster
+}  // namespace muster::process

@@ -8,13 +8,13 @@
 
 #include <filesystem>
 
-#include "base/files.h"
-#include "base/unique_fd.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "gmock/gmock.h"
 #include "process/exit_status.h"
 #include "process/tree.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 using testing::HasSubstr;
@@ -27,18 +27,18 @@ struct Result {
 Result RunToEnd(SpawnOptions options) {
   int fds[2];
   EXPECT_EQ(::pipe2(fds, O_CLOEXEC), 0);
-  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  base::UniqueFd read_end(fds[0]), write_end(fds[1]);
   options.output_fd = write_end.get();
   auto pid = Spawn(options);
   EXPECT_TRUE(pid.ok()) << pid.status();
   write_end.Reset();
-  auto output = ReadAll(read_end.get());
+  auto output = base::ReadAll(read_end.get());
   int status = 0;
   ::waitpid(*pid, &status, 0);
   return {ExitStatus::FromWait(status), *output};
 }
 
-TEST(SpawnTest, GivesArgumentsEnvironmentDirectoryAndEmptyInput) {
+TEST(SpawnTest, PassesArgumentsEnvironmentDirectoryAndEmptyInput) {
   const Result result = RunToEnd({
       .argv = {"/bin/sh", "-c", "echo \"$1|$X\"; pwd; cat; echo err >&2; exit 3", "sh", "a b"},
       .env = {{"X", "y z"}, {"PATH", "/usr/bin:/bin"}},
@@ -51,12 +51,12 @@ TEST(SpawnTest, GivesArgumentsEnvironmentDirectoryAndEmptyInput) {
 TEST(SpawnTest, StderrCanBeRedirectedSeparately) {
   int fds[2];
   ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
-  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  base::UniqueFd read_end(fds[0]), write_end(fds[1]);
   const Result result =
       RunToEnd({.argv = {"/bin/sh", "-c", "echo out; echo err >&2"}, .error_fd = write_end.get()});
   write_end.Reset();
   EXPECT_EQ(result.output, "out\n");
-  EXPECT_EQ(*ReadAll(read_end.get()), "err\n");
+  EXPECT_EQ(*base::ReadAll(read_end.get()), "err\n");
 }
 
 TEST(SpawnTest, FindsProgramsByTheChildsPath) {
@@ -79,11 +79,11 @@ TEST(SpawnTest, ReportsWhyAProgramCannotStart) {
   EXPECT_EQ(status({}).code(), absl::StatusCode::kInvalidArgument);
 
   const std::string file = testing::TempDir() + "muster-not-executable";
-  ASSERT_TRUE(WriteFileAtomically(file, "echo hi").ok());
+  ASSERT_TRUE(base::WriteFileAtomically(file, "echo hi").ok());
   EXPECT_THAT(std::string(status({file}).message()), HasSubstr("chmod +x"));
   ASSERT_EQ(::chmod(file.c_str(), 0700), 0);
   EXPECT_THAT(std::string(status({file}).message()), HasSubstr("#!/bin/sh"));
-  ASSERT_TRUE(WriteFileAtomically(file, "#!/no/such/interpreter\n", 0700).ok());
+  ASSERT_TRUE(base::WriteFileAtomically(file, "#!/no/such/interpreter\n", 0700).ok());
   EXPECT_THAT(std::string(status({file}).message()), HasSubstr("interpreter"));
   std::filesystem::remove(file);
   EXPECT_TRUE(OwnChildren().empty());  // nothing is left behind
@@ -91,7 +91,7 @@ TEST(SpawnTest, ReportsWhyAProgramCannotStart) {
 
 TEST(SpawnTest, ChildHasDefaultSignalsAndNoStrayDescriptors) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
-  UniqueFd leaked(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  base::UniqueFd leaked(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const Result result = RunToEnd({
       .argv = {"/bin/sh", "-c", "grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l"},
       .env = {{"PATH", "/usr/bin:/bin"}},
@@ -143,4 +143,4 @@ TEST(TreeTest, ChildDiesWithItsParent) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -13,11 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 std::vector<pid_t> AllPids() {
@@ -42,7 +42,8 @@ std::vector<ProcessInfo> AllProcesses() {
 }  // namespace
 
 absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string stat, ReadFile(absl::StrCat("/proc/", pid, "/stat")));
+  MUSTER_ASSIGN_OR_RETURN(const std::string stat,
+                          base::ReadFile(absl::StrCat("/proc/", pid, "/stat")));
   // The second field is the program name in parentheses, which may itself contain parentheses.
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return absl::InternalError("unreadable /proc/<pid>/stat");
@@ -62,7 +63,7 @@ absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid) {
 std::vector<pid_t> OwnChildren() {
   const pid_t self = ::getpid();
   std::vector<pid_t> children;
-  const auto listed = ReadFile(absl::StrCat("/proc/self/task/", self, "/children"));
+  const auto listed = base::ReadFile(absl::StrCat("/proc/self/task/", self, "/children"));
   if (listed.ok()) {
     for (const absl::string_view word : absl::StrSplit(*listed, ' ', absl::SkipWhitespace())) {
       pid_t pid = 0;
@@ -92,7 +93,7 @@ std::vector<ProcessInfo> ProcessSnapshot::Descendants(pid_t root) const {
 }
 
 bool HasEnvironment(pid_t pid, absl::string_view entry) {
-  const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+  const auto environment = base::ReadFile(absl::StrCat("/proc/", pid, "/environ"));
   if (!environment.ok()) return false;
   for (const absl::string_view candidate : absl::StrSplit(*environment, '\0')) {
     if (candidate == entry) return true;
@@ -110,7 +111,7 @@ std::vector<ProcessInfo> ProcessesWithEnvironment(absl::string_view entry) {
 }
 
 void SignalProcess(const ProcessInfo& process, int signal) {
-  const UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  const base::UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!fd.valid()) return;
   // The descriptor pins the pid from here on. Check that it pinned the intended process.
   const auto now = ReadProcess(process.pid);
@@ -120,8 +121,8 @@ void SignalProcess(const ProcessInfo& process, int signal) {
 
 std::vector<pid_t> KillAllDescendants(absl::Duration timeout) {
   const absl::Time give_up = absl::Now() + timeout;
-  // Orphans of a killed child are reparented to this process, so there may be more while there is
-  // any child.
+  // Orphans of a killed child are reparented to this process, so more may appear as long as any
+  // child exists.
   while (!OwnChildren().empty()) {
     if (absl::Now() > give_up) return OwnChildren();
     for (const ProcessInfo& process : ProcessSnapshot().Descendants(::getpid())) {
@@ -134,4 +135,4 @@ std::vector<pid_t> KillAllDescendants(absl::Duration timeout) {
   return {};
 }
 
-}  // namespace muster
+}  // namespace muster::process

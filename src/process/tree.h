@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace muster {
+namespace muster::process {
 
 struct ProcessInfo {
   pid_t pid = 0;
@@ -53,4 +53,4 @@ void SignalProcess(const ProcessInfo& process, int signal);
 // that remain after `timeout`: owned by another user (a setuid program) or stuck in the kernel.
 std::vector<pid_t> KillAllDescendants(absl::Duration timeout = absl::Seconds(10));
 
-}  // namespace muster
+}  // namespace muster::process

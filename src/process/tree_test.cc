@@ -8,7 +8,7 @@
 #include "process/host_identity.h"
 #include "process/identity.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 TEST(IdentityTest, DistinguishesProcessesWithTheSamePid) {
@@ -90,4 +90,4 @@ TEST(ProcessInfoTest, SeesZombies) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

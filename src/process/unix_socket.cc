@@ -12,26 +12,26 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 constexpr absl::Duration kAcceptRetry = absl::Seconds(1);
 
 // A socket path is limited to 107 characters, which a job's folder may exceed. A path through a
 // descriptor of the folder is always short enough.
-sockaddr_un AddressIn(const UniqueFd& folder, const std::string& name) {
+sockaddr_un AddressIn(const base::UniqueFd& folder, const std::string& name) {
   sockaddr_un address{.sun_family = AF_UNIX};
   const std::string path = absl::StrCat("/proc/self/fd/", folder.get(), "/", name);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
 }
 
-absl::StatusOr<UniqueFd> OpenFolder(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+absl::StatusOr<base::UniqueFd> OpenFolder(const std::string& path) {
+  base::UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
   return fd;
 }
@@ -47,12 +47,12 @@ bool IsTrustedPeer(int fd) {
 
 absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Serve(
     const std::string& folder, const std::string& name, EventLoop& loop,
-    std::function<void(UniqueFd)> accepted) {
-  MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenFolder(folder));
+    std::function<void(base::UniqueFd)> accepted) {
+  MUSTER_ASSIGN_OR_RETURN(const base::UniqueFd directory, OpenFolder(folder));
   const sockaddr_un address = AddressIn(directory, name);
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "socket");
-  const std::string path = JoinPath(folder, name);
+  const std::string path = base::JoinPath(folder, name);
   ::unlink(path.c_str());
   struct stat info {};
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
@@ -77,7 +77,7 @@ UnixListener::~UnixListener() {
 }
 
 void UnixListener::Accept() {
-  UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  base::UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (fd.valid()) {
     exhausted_ = false;
     if (IsTrustedPeer(fd.get())) accepted_(std::move(fd));
@@ -86,21 +86,21 @@ void UnixListener::Accept() {
   if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
   if (!std::exchange(exhausted_, true)) {
     std::fprintf(stderr, "%s: cannot accept a connection: %s; retrying every %s\n", path_.c_str(),
-                 std::strerror(errno), DurationToString(kAcceptRetry).c_str());
+                 std::strerror(errno), base::DurationToString(kAcceptRetry).c_str());
   }
   loop_.PauseFd(fd_.get(), kAcceptRetry);
 }
 
-absl::StatusOr<UniqueFd> ConnectTo(const std::string& folder, const std::string& name) {
-  MUSTER_ASSIGN_OR_RETURN(const UniqueFd directory, OpenFolder(folder));
+absl::StatusOr<base::UniqueFd> ConnectTo(const std::string& folder, const std::string& name) {
+  MUSTER_ASSIGN_OR_RETURN(const base::UniqueFd directory, OpenFolder(folder));
   const sockaddr_un address = AddressIn(directory, name);
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "socket");
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return absl::UnavailableError(
-        absl::StrCat("no process is listening on ", JoinPath(folder, name)));
+        absl::StrCat("no process is listening on ", base::JoinPath(folder, name)));
   }
   return fd;
 }
 
-}  // namespace muster
+}  // namespace muster::process

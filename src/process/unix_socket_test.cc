@@ -5,41 +5,41 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gtest/gtest.h"
 
-namespace muster {
+namespace muster::process {
 namespace {
 
 class UnixSocketTest : public testing::Test {
  protected:
   std::unique_ptr<UnixListener> Serve() {
     auto listener = UnixListener::Serve(
-        home_, "sock", *loop_, [this](UniqueFd fd) { accepted_.push_back(std::move(fd)); });
+        home_, "sock", *loop_, [this](base::UniqueFd fd) { accepted_.push_back(std::move(fd)); });
     EXPECT_TRUE(listener.ok()) << listener.status();
     return *std::move(listener);
   }
 
   void AcceptUntil(size_t count) {
-    const absl::Time give_up = Clock::Real().Now() + absl::Seconds(30);
-    while (accepted_.size() < count && Clock::Real().Now() < give_up) {
+    const absl::Time give_up = base::Clock::Real().Now() + absl::Seconds(30);
+    while (accepted_.size() < count && base::Clock::Real().Now() < give_up) {
       ASSERT_TRUE(loop_->Wait(absl::Seconds(1)).ok());
     }
     ASSERT_EQ(accepted_.size(), count);
   }
 
-  const TempDir temp_;
+  const base::TempDir temp_;
   const std::string home_ = temp_.path();
   std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
-  std::vector<UniqueFd> accepted_;
+  std::vector<base::UniqueFd> accepted_;
 };
 
 TEST_F(UnixSocketTest, DestructorRemovesTheSocketFile) {
   auto listener = Serve();
   EXPECT_TRUE(ConnectTo(home_, "sock").ok());
   listener.reset();
-  EXPECT_EQ(::access(JoinPath(home_, "sock").c_str(), F_OK), -1);
+  EXPECT_EQ(::access(base::JoinPath(home_, "sock").c_str(), F_OK), -1);
   EXPECT_EQ(ConnectTo(home_, "sock").status().code(), absl::StatusCode::kUnavailable);
 }
 
@@ -60,10 +60,10 @@ TEST_F(UnixSocketTest, ConnectionsWaitWithoutSpinningWhenOutOfDescriptors) {
   ASSERT_TRUE(client.ok()) << client.status();
   int turns = 0;
   {
-    const NoDescriptors none;
-    const absl::Time end = Clock::Real().Now() + absl::Milliseconds(300);
-    for (; Clock::Real().Now() < end; ++turns) {
-      ASSERT_TRUE(loop_->Wait(end - Clock::Real().Now()).ok());
+    const base::NoDescriptors none;
+    const absl::Time end = base::Clock::Real().Now() + absl::Milliseconds(300);
+    for (; base::Clock::Real().Now() < end; ++turns) {
+      ASSERT_TRUE(loop_->Wait(end - base::Clock::Real().Now()).ok());
     }
   }
   EXPECT_EQ(accepted_.size(), 1u);
@@ -72,4 +72,4 @@ TEST_F(UnixSocketTest, ConnectionsWaitWithoutSpinningWhenOutOfDescriptors) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::process

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/status_macros.h"
 #include "storage/read_ahead.h"
 
@@ -72,7 +72,7 @@ class Copying {
     MUSTER_ASSIGN_OR_RETURN(const FileInfo info, files.Stat(url));
     if (!info.md5.empty()) return info.md5;
     MUSTER_ASSIGN_OR_RETURN(const auto reader, files.OpenForReading(url));
-    Md5 hash;
+    base::Md5 hash;
     MUSTER_RETURN_IF_ERROR(Stream(*reader, url, [&](absl::string_view bytes) {
       hash.Update(bytes);
       return absl::OkStatus();
@@ -103,7 +103,7 @@ class Copying {
     MUSTER_ASSIGN_OR_RETURN(const FileInfo info, from->Stat(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(const auto reader, from->OpenForReading(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(const auto writer, to->OpenForWriting(pair.to, IfExists::kReplace));
-    Md5 hash;
+    base::Md5 hash;
     MUSTER_RETURN_IF_ERROR(Stream(*reader, pair.from.url, [&](absl::string_view bytes) {
       if (!info.md5.empty()) hash.Update(bytes);
       bytes_ += static_cast<int64_t>(bytes.size());

@@ -20,7 +20,7 @@ class CopyTest : public testing::Test {
   FileSystem& files_;
 };
 
-TEST_F(CopyTest, ManyFilesAndThenNoneAgain) {
+TEST_F(CopyTest, CopiesManyFilesAndSkipsThemTheNextTime) {
   std::vector<CopyPair> pairs;
   int64_t bytes = 0;
   for (int i = 0; i < 50; ++i) {
@@ -42,7 +42,7 @@ TEST_F(CopyTest, ManyFilesAndThenNoneAgain) {
   EXPECT_EQ(*ReadWhole(files_, At("b/7")), std::string(7000, 'x'));
 }
 
-TEST_F(CopyTest, OneThatFailsStopsNoOther) {
+TEST_F(CopyTest, AFailureDoesNotStopOtherFiles) {
   ASSERT_TRUE(WriteWhole(files_, At("a"), "x").ok());
   const CopyResult result = CopyAll(storage_, {Pair("absent", "c"), Pair("a", "b")}, {});
   EXPECT_EQ(result.copied, 1);
@@ -50,7 +50,7 @@ TEST_F(CopyTest, OneThatFailsStopsNoOther) {
   EXPECT_TRUE(absl::IsNotFound(result.failures[0]));
 }
 
-TEST_F(CopyTest, StoppingLeavesNothingHalfDone) {
+TEST_F(CopyTest, StoppingLeavesNoPartialFile) {
   ASSERT_TRUE(WriteWhole(files_, At("a"), std::string(64 << 20, 'x')).ok());
   const CopyResult result =
       CopyAll(storage_, {Pair("a", "b")}, {.progress = [](int64_t, int) { return false; }});

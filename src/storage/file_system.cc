@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace muster::storage {
 namespace {
@@ -21,7 +21,7 @@ absl::StatusOr<std::string> ReadWhole(FileSystem& files, const Url& url, int64_t
     MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, files.OpenForReading(url));
     if (reader->size() > max_bytes) {
       return absl::OutOfRangeError(
-          absl::StrCat(url.ToString(), ": is larger than ", FormatBytes(max_bytes)));
+          absl::StrCat(url.ToString(), ": is larger than ", base::FormatBytes(max_bytes)));
     }
     std::string content(static_cast<size_t>(reader->size()), '\0');
     const auto read = reader->Read(0, absl::MakeSpan(content));

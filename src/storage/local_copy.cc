@@ -11,12 +11,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/cache_folder.h"
-#include "base/digest.h"
-#include "base/file_lock.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/cache_folder.h"
+#include "base/files/file_lock.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "base/variables.h"
 #include "storage/copy.h"
 
@@ -35,7 +35,7 @@ struct Found {
 };
 
 std::string PathOf(const Url& url, const std::string& folder) {
-  return JoinPath(folder, std::string(absl::StripPrefix(url.name, "/")));
+  return base::JoinPath(folder, std::string(absl::StripPrefix(url.name, "/")));
 }
 
 // Finds a file of exactly that name, else files that match the pattern, else a folder.
@@ -57,15 +57,15 @@ absl::StatusOr<Found> Find(FileSystem& there, const Url& url, const std::string&
   if (below.ok()) found.files = *std::move(below);
   if (!found.files.empty()) return found;
   return absl::NotFoundError(absl::StrCat(url.ToString(),
-                                          IsGlob(url) ? ": no file matches" : ": there is nothing",
-                                          "; look with `muster storage ls`"));
+                                          IsGlob(url) ? ": no file matches" : ": does not exist",
+                                          "; `muster storage ls` lists the files"));
 }
 
 absl::Status CheckNames(const Found& found, const std::string& folder) {
   for (const FileInfo& info : found.files) {
     if (StaysBelow(absl::StripPrefix(info.url.name, "/"))) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(info.url.ToString(), ": its name would lead out of ", folder, "; rename it"));
+        absl::StrCat(info.url.ToString(), ": its name points outside ", folder, "; rename it"));
   }
   return absl::OkStatus();
 }
@@ -94,8 +94,8 @@ absl::Status CheckSpace(const Url& url, int64_t bytes, const std::string& folder
   const fs::space_info space = fs::space(folder, error);
   if (error || static_cast<int64_t>(space.available) >= bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      url.ToString(), ": copying ", FormatBytes(bytes), " to ", folder,
-      " needs more space than the ", FormatBytes(static_cast<int64_t>(space.available)),
+      url.ToString(), ": copying ", base::FormatBytes(bytes), " to ", folder,
+      " needs more space than the ", base::FormatBytes(static_cast<int64_t>(space.available)),
       " available; set MUSTER_CACHE to a folder on a larger disk"));
 }
 
@@ -116,31 +116,32 @@ absl::Status RemoveStale(Storage& storage, const Url& url, const Found& found,
 }
 
 // Ensures that one process at a time copies the files of a URL.
-absl::StatusOr<FileLock> Lock(const Url& url, const std::string& folder,
-                              const std::function<void(const std::string&)>& log) {
-  const std::string path = absl::StrCat(folder, "-", Sha256Hex(url.name).substr(0, 16), ".lock");
-  MUSTER_ASSIGN_OR_RETURN(std::optional<FileLock> lock, FileLock::Try(path));
+absl::StatusOr<base::FileLock> Lock(const Url& url, const std::string& folder,
+                                    const std::function<void(const std::string&)>& log) {
+  const std::string path =
+      absl::StrCat(folder, "-", base::Sha256Hex(url.name).substr(0, 16), ".lock");
+  MUSTER_ASSIGN_OR_RETURN(std::optional<base::FileLock> lock, base::FileLock::Try(path));
   if (lock.has_value()) return *std::move(lock);
   log(absl::StrCat("waiting for another process to copy ", url.ToString()));
-  return FileLock::Acquire(path, kLockTimeout);
+  return base::FileLock::Acquire(path, kLockTimeout);
 }
 
 }  // namespace
 
 std::string CacheFolder() {
   if (const char* own = std::getenv("MUSTER_CACHE"); own != nullptr && *own != '\0') return own;
-  return UserCacheFolder(ProcessVariables());
+  return base::UserCacheFolder(base::ProcessVariables());
 }
 
 std::string CacheFolderOf(const Url& url, const std::string& cache) {
-  return JoinPath(JoinPath(cache, url.scheme), url.place);
+  return base::JoinPath(base::JoinPath(cache, url.scheme), url.place);
 }
 
 absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,
                                       const std::function<void(const std::string&)>& log) {
   const std::string folder = CacheFolderOf(url, cache);
-  MUSTER_RETURN_IF_ERROR(MakeTrustedFolder(folder));
-  MUSTER_ASSIGN_OR_RETURN(const FileLock lock, Lock(url, folder, log));
+  MUSTER_RETURN_IF_ERROR(base::MakeTrustedFolder(folder));
+  MUSTER_ASSIGN_OR_RETURN(const base::FileLock lock, Lock(url, folder, log));
   MUSTER_ASSIGN_OR_RETURN(FileSystem * there, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const Found found, Find(*there, url, folder));
   MUSTER_RETURN_IF_ERROR(CheckNames(found, folder));
@@ -155,8 +156,8 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   }
   if (pairs.empty()) return found.path;
   MUSTER_RETURN_IF_ERROR(CheckSpace(url, bytes, folder));
-  log(absl::StrCat("copying ", Plural(static_cast<int64_t>(pairs.size()), "file"), ", ",
-                   FormatBytes(bytes), ", of ", url.ToString(), " to ", folder));
+  log(absl::StrCat("copying ", base::Plural(static_cast<int64_t>(pairs.size()), "file"), ", ",
+                   base::FormatBytes(bytes), ", of ", url.ToString(), " to ", folder));
   MUSTER_RETURN_IF_ERROR(CopyFiles(storage, pairs, {.parallel = kParallel, .compare = false}));
   for (const CopyPair& pair : pairs) {
     MUSTER_RETURN_IF_ERROR(SetTime(pair.to.name, pair.from.modified));
@@ -164,8 +165,8 @@ absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const st
   return found.path;
 }
 
-absl::StatusOr<std::string> BringHere(const std::string& location,
-                                      const std::function<void(const std::string&)>& log) {
+absl::StatusOr<std::string> FetchToLocal(const std::string& location,
+                                         const std::function<void(const std::string&)>& log) {
   if (!IsRemote(location)) return LocalPath(location);
   Storage storage;
   MUSTER_ASSIGN_OR_RETURN(const Url url, ParseUrl(location));

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,19 +34,19 @@ class LocalCopyTest : public testing::Test {
   }
 
   Storage storage_;
-  TempDir cache_;
+  base::TempDir cache_;
   std::vector<std::string> said_;
 };
 
-TEST_F(LocalCopyTest, OnlyWhatChangedIsCopiedAgain) {
+TEST_F(LocalCopyTest, OnlyChangedFilesAreCopiedAgain) {
   Write("d/a.txt", "one");
   const auto path = Copy("d/a.txt");
   ASSERT_TRUE(path.ok()) << path.status();
-  EXPECT_EQ(*ReadFile(*path), "one");
+  EXPECT_EQ(*base::ReadFile(*path), "one");
   ASSERT_THAT(said_, SizeIs(1));
   EXPECT_THAT(said_[0], HasSubstr("copying 1 file, 3B, of memory://d/a.txt"));
   Write("d/a.txt", "two");  // same size, and same second
-  EXPECT_EQ(*ReadFile(*Copy("d/a.txt")), "two");
+  EXPECT_EQ(*base::ReadFile(*Copy("d/a.txt")), "two");
   EXPECT_THAT(said_, SizeIs(2));
   absl::SleepFor(absl::Milliseconds(2100));  // beyond the resolution of times
   ASSERT_TRUE(Copy("d/a.txt").ok());
@@ -54,9 +54,9 @@ TEST_F(LocalCopyTest, OnlyWhatChangedIsCopiedAgain) {
   EXPECT_THAT(said_, SizeIs(3));
 }
 
-TEST_F(LocalCopyTest, NamesThatLeadOutAreRefused) {
+TEST_F(LocalCopyTest, NamesThatLeadOutAreRejected) {
   Write("d/../../../outside", "x");
-  EXPECT_THAT(std::string(Copy("d").status().message()), HasSubstr("would lead out of"));
+  EXPECT_THAT(std::string(Copy("d").status().message()), HasSubstr("points outside"));
   EXPECT_TRUE(StaysBelow("a/..b/.c"));
   for (const char* name : {"..", "a/../b", "./a", "/a", "a/."}) EXPECT_FALSE(StaysBelow(name));
 }
@@ -64,16 +64,16 @@ TEST_F(LocalCopyTest, NamesThatLeadOutAreRefused) {
 TEST_F(LocalCopyTest, AFileOfJustThatNameWinsOverAPattern) {
   Write("d/a[1]", "exact");
   Write("d/a1", "matched");
-  EXPECT_EQ(*ReadFile(*Copy("d/a[1]")), "exact");
+  EXPECT_EQ(*base::ReadFile(*Copy("d/a[1]")), "exact");
   Write("e[1]/x", "in a folder");
-  EXPECT_EQ(*ReadFile(*Copy("e[1]") + "/x"), "in a folder");
+  EXPECT_EQ(*base::ReadFile(*Copy("e[1]") + "/x"), "in a folder");
 }
 
-TEST_F(LocalCopyTest, AFolderIsAsItIsThere) {
+TEST_F(LocalCopyTest, AFolderMirrorsTheRemoteOne) {
   Write("d/a", "1");
   Write("d/b/c", "2");
   const std::string path = *Copy("d");
-  EXPECT_EQ(*ReadFile(path + "/b/c"), "2");
+  EXPECT_EQ(*base::ReadFile(path + "/b/c"), "2");
   ASSERT_TRUE((*storage_.For(At("d")))->Delete(At("d/a")).ok());
   EXPECT_EQ(*Copy("d"), path);
   EXPECT_FALSE(IsThere(path + "/a"));
@@ -95,13 +95,13 @@ TEST_F(LocalCopyTest, APatternTouchesNothingElse) {
   EXPECT_TRUE(IsThere(folder + "/test-0"));
 }
 
-TEST_F(LocalCopyTest, NothingThere) {
+TEST_F(LocalCopyTest, NothingAtTheUrlIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(Copy("absent").status()));
   EXPECT_THAT(std::string(Copy("d/x-*").status().message()), HasSubstr("no file matches"));
   EXPECT_THAT(said_, IsEmpty());
 }
 
-TEST_F(LocalCopyTest, WhoAsksAtTheSameTimeTakesTurns) {
+TEST_F(LocalCopyTest, ConcurrentCopiesAreSerialized) {
   for (int i = 0; i < 20; ++i) Write(absl::StrCat("d/", i), std::string(10'000, 'x'));
   absl::Mutex mutex;
   int copied = 0;

@@ -10,13 +10,14 @@
 namespace muster::storage {
 
 absl::Status NoBucket(const Url& url) {
-  return absl::NotFoundError(
-      absl::StrCat(url.ToString(), ": there is no bucket '", url.place, "'"));
+  return absl::NotFoundError(absl::StrCat(url.ToString(), ": there is no bucket '", url.place,
+                                          "'; make it with: muster ", "storage mb ", url.scheme,
+                                          "://", url.place));
 }
 
 absl::Status DamagedUpload(const Url& url) {
   return absl::DataLossError(
-      absl::StrCat(url.ToString(), ": the upload was corrupted on its way; try again"));
+      absl::StrCat(url.ToString(), ": the upload was corrupted in transit; try again"));
 }
 
 absl::Status NoRenaming(const Url& url, absl::string_view storage) {
@@ -45,8 +46,8 @@ absl::StatusOr<std::vector<FileInfo>> ListPages(
       found.push_back({.url = prefix.WithName(folder)});
     }
     if (!token.empty() && page.next == token) {
-      return absl::DataLossError(
-          absl::StrCat(prefix.ToString(), ": the server's listing does not end"));
+      return absl::DataLossError(absl::StrCat(
+          prefix.ToString(), ": the server returned the same page of the listing twice"));
     }
     token = std::move(page.next);
   } while (!token.empty());

@@ -55,7 +55,7 @@ absl::StatusOr<size_t> ReadAhead::Fetch(int64_t range, char* buffer) {
                                                        absl::MakeSpan(buffer, bytes)));
   if (n < bytes) {
     return absl::AbortedError(
-        absl::StrCat(url_.ToString(), ": has become shorter while it was read; start again"));
+        absl::StrCat(url_.ToString(), ": was truncated while it was being read; start again"));
   }
   return n;
 }

@@ -36,7 +36,7 @@ class ReadAhead {
 
   // Returns the next bytes, valid until the next call; "" at the end of the file, including bytes
   // appended since it was opened. Returns an error in place of its range, and again from every
-  // further call. Returns Aborted if the file has become shorter.
+  // further call. Returns Aborted if the file was truncated.
   absl::StatusOr<absl::string_view> Next();
 
  private:

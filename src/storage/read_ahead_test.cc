@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr size_t kRange = 10;
 
-// A file in memory that can be held up, and notes what is asked for.
+// A file in memory that can block reads, and records them.
 class SlowReader final : public Reader {
  public:
   explicit SlowReader(size_t bytes) : size_(static_cast<int64_t>(bytes)) {
@@ -82,7 +82,7 @@ class SlowReader final : public Reader {
 
 const Url kUrl = {"s3", "bucket", "name"};
 
-// All of it; the error behind a "!".
+// Returns the whole content, followed by "!" and the error, if any.
 std::string All(ReadAhead& ahead) {
   std::string all;
   for (;;) {
@@ -104,7 +104,7 @@ TEST(ReadAheadTest, FilesOfEverySize) {
   }
 }
 
-TEST(ReadAheadTest, InOrderWhateverComesFirst) {
+TEST(ReadAheadTest, ReturnsRangesInOrder) {
   SlowReader reader(100);
   reader.Hold(0);
   reader.Hold(40);
@@ -121,7 +121,7 @@ TEST(ReadAheadTest, InOrderWhateverComesFirst) {
   EXPECT_EQ(All(ahead), reader.content.substr(40));
 }
 
-TEST(ReadAheadTest, NeverMoreThanAreAllowed) {
+TEST(ReadAheadTest, LimitsTheRangesInFlight) {
   SlowReader reader(1000);
   ReadAhead ahead(reader, kUrl, {.range_bytes = kRange, .parallel = 3});
   for (size_t taken = 1; !(*ahead.Next()).empty() && taken <= 100; ++taken) {
@@ -131,7 +131,7 @@ TEST(ReadAheadTest, NeverMoreThanAreAllowed) {
   EXPECT_LE(reader.most(), 3);
 }
 
-TEST(ReadAheadTest, SeveralAreUnderWayAtOnce) {
+TEST(ReadAheadTest, FetchesRangesInParallel) {
   SlowReader reader(1000);
   for (const int64_t offset : {0, 10, 20}) reader.Hold(offset);
   ReadAhead ahead(reader, kUrl, {.range_bytes = kRange, .parallel = 3});
@@ -141,7 +141,7 @@ TEST(ReadAheadTest, SeveralAreUnderWayAtOnce) {
   EXPECT_EQ(All(ahead), reader.content);
 }
 
-TEST(ReadAheadTest, AnErrorComesWhereItsRangeWouldHave) {
+TEST(ReadAheadTest, ReturnsAnErrorInPlaceOfItsRange) {
   for (const int parallel : {1, 2, 4}) {
     SlowReader reader(1000);
     reader.fails_at = 30;
@@ -173,27 +173,27 @@ TEST(ReadAheadTest, DestroyedInTheMiddle) {
   EXPECT_LT(begun, 100u);
 }
 
-TEST(ReadAheadTest, DestroyedAtOnce) {
+TEST(ReadAheadTest, DestroyedImmediately) {
   for (int i = 0; i < 100; ++i) {
     SlowReader reader(100);
     const ReadAhead ahead(reader, kUrl, {.range_bytes = kRange, .parallel = 4});
   }
 }
 
-TEST(ReadAheadTest, AFileThatHasGrownIsReadToItsEnd) {
+TEST(ReadAheadTest, AGrownFileIsReadToItsEnd) {
   SlowReader reader(25);
   reader.content += std::string(100, 'x');
   ReadAhead ahead(reader, kUrl, {.range_bytes = kRange, .parallel = 2});
   EXPECT_EQ(All(ahead), reader.content);
 }
 
-TEST(ReadAheadTest, AFileThatHasBecomeShorterIsToldSo) {
+TEST(ReadAheadTest, AShortenedFileIsAborted) {
   SlowReader reader(100);
   reader.content.resize(35);
   ReadAhead ahead(reader, kUrl, {.range_bytes = kRange, .parallel = 4});
   const std::string all = All(ahead);
   EXPECT_EQ(all.substr(0, 30), reader.content.substr(0, 30));
-  EXPECT_THAT(all.substr(30), HasSubstr("!s3://bucket/name: has become shorter"));
+  EXPECT_THAT(all.substr(30), HasSubstr("!s3://bucket/name: was truncated"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 // Each remote scheme of base/storage_schemes.h has its factory here; url_test.cc checks that none
 // is missing.
 absl::StatusOr<std::unique_ptr<FileSystem>> CreateRemote(const Url& url,
-                                                         const Variables& variables) {
+                                                         const base::Variables& variables) {
   if (url.scheme == "gs") return GsFileSystem::FromVariables(variables);
   if (url.scheme == "hdfs") return HdfsFileSystem::FromVariables(variables);
   if (url.scheme == "s3") return S3FileSystem::FromVariables(variables);
@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<FileSystem>> CreateRemote(const Url& url,
 
 }  // namespace
 
-Storage::Storage(Variables variables)
+Storage::Storage(base::Variables variables)
     : variables_(std::move(variables)),
       local_(std::make_unique<LocalFileSystem>()),
       memory_(std::make_unique<MemoryFileSystem>()) {}

@@ -18,7 +18,7 @@ namespace muster::storage {
 // variables that `variables` returns. Thread-safe.
 class Storage {
  public:
-  explicit Storage(Variables variables = ProcessVariables());
+  explicit Storage(base::Variables variables = base::ProcessVariables());
   ~Storage();
 
   // Returns the FileSystem of the URL's scheme, which this object owns. Returns Unimplemented for
@@ -26,7 +26,7 @@ class Storage {
   absl::StatusOr<FileSystem*> For(const Url& url);
 
  private:
-  const Variables variables_;
+  const base::Variables variables_;
   const std::unique_ptr<FileSystem> local_;
   const std::unique_ptr<FileSystem> memory_;
   absl::Mutex mutex_;

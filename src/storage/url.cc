@@ -10,8 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/storage_schemes.h"
-#include "base/suggest.h"
-#include "base/terminal_text.h"
+#include "base/text/suggest.h"
+#include "base/text/terminal_text.h"
 
 namespace muster::storage {
 namespace {
@@ -21,7 +21,8 @@ constexpr absl::string_view kSeparator = "://";
 // Those of kStorageSchemes, and memory:// for tests.
 const std::vector<std::string>& Schemes() {
   static const auto& kSchemes = []() -> const std::vector<std::string>& {
-    auto* schemes = new std::vector<std::string>(kStorageSchemes.begin(), kStorageSchemes.end());
+    auto* schemes =
+        new std::vector<std::string>(base::kStorageSchemes.begin(), base::kStorageSchemes.end());
     schemes->push_back("memory");
     return *schemes;
   }();
@@ -44,7 +45,7 @@ bool IsHost(absl::string_view text) {
 }
 
 absl::Status Wrong(absl::string_view text, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("'", Printable(text), "': ", why));
+  return absl::InvalidArgumentError(absl::StrCat("'", base::Printable(text), "': ", why));
 }
 
 absl::StatusOr<Url> ParsePath(absl::string_view text, absl::string_view path) {
@@ -64,7 +65,12 @@ absl::StatusOr<Url> ParsePlace(absl::string_view text, absl::string_view scheme,
                      "docs/storage.md for where they are read from"));
   }
   if (scheme == "hdfs") {
-    if (!IsHost(url.place)) return Wrong(text, "expected hdfs://host:port/path");
+    if (!url.place.empty() && !IsHost(url.place)) {
+      return Wrong(text, "expected hdfs://host:port/path");
+    }
+    if (url.place.empty() && rest.empty()) {
+      return Wrong(text, "expected hdfs://host:port/path, or hdfs:///path");
+    }
     url.name = rest.empty() ? "/" : std::string(rest);
     return url;
   }
@@ -103,6 +109,13 @@ bool IsRemote(absl::string_view path) {
   return absl::StrContains(path, kSeparator) && !absl::StartsWith(path, "file://");
 }
 
+bool IsSupported(absl::string_view path) {
+  if (!IsRemote(path)) return true;
+  const size_t separator = path.find(kSeparator);
+  const std::string scheme = absl::AsciiStrToLower(path.substr(0, separator));
+  return !base::StorageSchemeOf(scheme, path.substr(separator + kSeparator.size())).empty();
+}
+
 std::string LocalPath(absl::string_view path) {
   return std::string(absl::StripPrefix(path, "file://"));
 }
@@ -125,13 +138,14 @@ absl::StatusOr<Url> ParseUrl(absl::string_view text) {
   const absl::string_view rest = text.substr(separator + kSeparator.size());
   if (scheme == "file") return ParsePath(text, rest);
   if (scheme == "memory") return Url{.scheme = "memory", .name = std::string(rest)};
-  if (std::find(Schemes().begin(), Schemes().end(), scheme) != Schemes().end()) {
-    return ParsePlace(text, scheme, rest);
+  if (const absl::string_view known = base::StorageSchemeOf(scheme, rest); !known.empty()) {
+    return ParsePlace(text, known, rest);
   }
+  if (scheme == "dfs") return Wrong(text, base::kDfsRule);
   // A slash before "://" makes it a path of this machine: "a/b://c".
   if (absl::StrContains(scheme, '/')) return ParsePath(text, text);
-  return Wrong(text, absl::StrCat("unknown scheme '", Printable(scheme), "'",
-                                  DidYouMean(scheme, Schemes()), "; expected one of ",
+  return Wrong(text, absl::StrCat("unknown scheme '", base::Printable(scheme), "'",
+                                  base::DidYouMean(scheme, Schemes()), "; expected one of ",
                                   absl::StrJoin(Schemes(), ", "), ", or a plain path"));
 }
 

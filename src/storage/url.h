@@ -13,7 +13,9 @@ namespace muster::storage {
 // Two URLs are equal if they are spelled the same.
 struct Url {
   std::string scheme = "file";  // one of base/storage_schemes.h, or memory
-  std::string place;            // bucket; host:port for hdfs; "" for file and memory
+  // The bucket; host:port for hdfs, "" for the cluster of Hadoop's configuration; "" for file and
+  // memory.
+  std::string place;
   // For file: a path, absolute or relative to the working directory. For hdfs: a path that begins
   // with a slash. Otherwise: a key without a leading slash, "" for the whole bucket.
   std::string name;
@@ -37,6 +39,9 @@ inline Url LocalUrl(std::string path) { return {.scheme = "file", .name = std::m
 // Returns whether `path` is a URL of a storage other than the local file system.
 bool IsRemote(absl::string_view path);
 
+// Returns whether `path` is on this machine or a URL of a storage that Muster supports.
+bool IsSupported(absl::string_view path);
+
 // Returns `path` without a leading file://, if it has one.
 std::string LocalPath(absl::string_view path);
 
@@ -45,7 +50,8 @@ std::string LocalPath(absl::string_view path);
 bool StaysBelow(absl::string_view name);
 
 // Parses "/data/x", "data/x", "file:///data/x", "s3://bucket/key", "gs://bucket/key",
-// "hdfs://host:port/path" or "memory://name". Returns InvalidArgument with the reason otherwise.
+// "hdfs://host:port/path", "hdfs:///path" (also "dfs:///path") or "memory://name". Returns
+// InvalidArgument with the reason otherwise.
 absl::StatusOr<Url> ParseUrl(absl::string_view text);
 
 }  // namespace muster::storage

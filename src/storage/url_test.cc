@@ -26,19 +26,30 @@ TEST(UrlTest, BucketsAndKeys) {
   EXPECT_EQ(*ParseUrl("s3://b//a"), (Url{"s3", "b", "/a"}));
   EXPECT_EQ(*ParseUrl("hdfs://host:9870/a/b"), (Url{"hdfs", "host:9870", "/a/b"}));
   EXPECT_EQ(*ParseUrl("hdfs://[::1]:9870"), (Url{"hdfs", "[::1]:9870", "/"}));
+  EXPECT_EQ(*ParseUrl("hdfs:///a/b"), (Url{"hdfs", "", "/a/b"}));
+  EXPECT_EQ(*ParseUrl("dfs:///a/b"), (Url{"hdfs", "", "/a/b"}));
   EXPECT_EQ(*ParseUrl("memory://a/b"), (Url{"memory", "", "a/b"}));
 }
 
 TEST(UrlTest, EverySchemeHasAStorage) {
   Storage storage([](const std::string&) { return ""; });
-  for (const absl::string_view scheme : kStorageSchemes) {
+  for (const absl::string_view scheme : base::kStorageSchemes) {
     const auto url = ParseUrl(absl::StrCat(scheme, "://place/name"));
     ASSERT_TRUE(url.ok()) << url.status();
     EXPECT_NE(storage.For(*url).status().code(), absl::StatusCode::kUnimplemented) << scheme;
   }
 }
 
-TEST(UrlTest, NamesAreTakenAsTheyAre) {
+TEST(UrlTest, SupportedStorages) {
+  for (const char* path : {"x", "/x", "file:///x", "gs://b/x", "S3://b", "hdfs://h", "dfs:///x"}) {
+    EXPECT_TRUE(IsSupported(path)) << path;
+  }
+  for (const char* path : {"dfs://user/x", "abfs://c/x", "foo://"}) {
+    EXPECT_FALSE(IsSupported(path)) << path;
+  }
+}
+
+TEST(UrlTest, NamesAreLiteral) {
   for (const char* name :
        {"a b", "100%", "%20", "a#b", "a?b=c", "ä/日本", "a//b", "a\\b", "a*[b]"}) {
     for (const char* root : {"s3://b/", "hdfs://h/", "memory://", "/d/", "gs://b/"}) {
@@ -48,8 +59,8 @@ TEST(UrlTest, NamesAreTakenAsTheyAre) {
   }
 }
 
-TEST(UrlTest, AWrittenUrlIsReadAsTheSame) {
-  for (const char* text : {"s3://b", "file:///x", "file://s3://b", "hdfs://h", "x"}) {
+TEST(UrlTest, UrlsRoundTrip) {
+  for (const char* text : {"s3://b", "file:///x", "file://s3://b", "hdfs://h", "hdfs:///a", "x"}) {
     const Url url = *ParseUrl(text);
     EXPECT_EQ(*ParseUrl(url.ToString()), url) << text;
   }
@@ -64,12 +75,14 @@ TEST(UrlTest, Parts) {
   EXPECT_EQ(ParseUrl("x")->Basename(), "x");
 }
 
-TEST(UrlTest, WrongOnesAreExplained) {
+TEST(UrlTest, InvalidUrlsAreExplained) {
   EXPECT_THAT(ParseUrl("s4://b/x").status().message(), HasSubstr("did you mean 's3'"));
   EXPECT_THAT(ParseUrl("http://h/x").status().message(), HasSubstr("or a plain path"));
   EXPECT_THAT(ParseUrl("s3://").status().message(), HasSubstr("s3://bucket/name"));
   EXPECT_THAT(ParseUrl("gs:///x").status().message(), HasSubstr("gs://bucket/name"));
-  EXPECT_THAT(ParseUrl("hdfs:///x").status().message(), HasSubstr("hdfs://host:port"));
+  EXPECT_THAT(ParseUrl("hdfs://").status().message(), HasSubstr("hdfs://host:port"));
+  EXPECT_THAT(ParseUrl("dfs://user/x").status().message(), HasSubstr("expected dfs:///path"));
+  EXPECT_THAT(ParseUrl("hdfs://a b/x").status().message(), HasSubstr("hdfs://host:port"));
   EXPECT_THAT(ParseUrl("").status().message(), HasSubstr("names no file"));
   EXPECT_FALSE(ParseUrl(absl::string_view("a\0b", 3)).ok());
   const auto secret = ParseUrl("s3://key:hunter2@bucket/x");

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <memory>
 
-#include "base/files.h"
-#include "base/record.h"
+#include "base/bytes/record.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -29,7 +29,7 @@ class EventFaultTest : public testing::Test {
 
   Outcome Read(absl::string_view content) {
     const std::string path = directory_.path() + "/read.tfevents.1";
-    EXPECT_TRUE(ReplaceFile(path, content).ok());
+    EXPECT_TRUE(base::ReplaceFile(path, content).ok());
     auto reader = EventReader::Open(path);
     EXPECT_TRUE(reader.ok()) << reader.status();
     Outcome outcome;
@@ -49,7 +49,7 @@ class EventFaultTest : public testing::Test {
     auto writer = *EventWriter::Open(directory_.path(), "x", clock_);
     const auto mark = [&] {
       EXPECT_TRUE(writer->Flush().ok());
-      ends_.push_back(ReadFile(writer->path())->size());
+      ends_.push_back(base::ReadFile(writer->path())->size());
     };
     mark();
     for (int step = 1; step <= 3; ++step) {
@@ -59,11 +59,11 @@ class EventFaultTest : public testing::Test {
     const float values[] = {1, 2, 3};
     writer->Histogram("weights", 3, values);
     mark();
-    return *ReadFile(writer->path());
+    return *base::ReadFile(writer->path());
   }
 
-  TempDir directory_;
-  FakeClock clock_;
+  base::TempDir directory_;
+  base::FakeClock clock_;
   std::vector<size_t> ends_;
 };
 
@@ -99,7 +99,7 @@ TEST_F(EventFaultTest, AnEmptyFileHasNoEvents) {
   EXPECT_EQ(outcome.events, 0);
 }
 
-TEST_F(EventFaultTest, ATailOfZerosIsDamage) {
+TEST_F(EventFaultTest, TrailingZerosAreDamage) {
   // A file system may leave such a file after a power failure.
   const Outcome outcome = Read(MakeFile() + std::string(4096, '\0'));
   EXPECT_EQ(outcome.status.code(), absl::StatusCode::kDataLoss);
@@ -111,7 +111,7 @@ TEST_F(EventFaultTest, HugeLengthWithAValidChecksumIsDamage) {
   const std::string header("\x00\x00\x00\x00\x00\x00\x00\x01", 8);
   for (const absl::string_view tail : {"", "some more bytes that follow it"}) {
     std::string file;
-    AppendRecord(header, file);  // its footer is the checksum of those eight bytes
+    base::AppendRecord(header, file);  // its footer is the checksum of those eight bytes
     const std::string check = file.substr(file.size() - 4);
     const Outcome outcome = Read(header + check + std::string(tail));
     EXPECT_EQ(outcome.status.code(), absl::StatusCode::kDataLoss);
@@ -121,15 +121,15 @@ TEST_F(EventFaultTest, HugeLengthWithAValidChecksumIsDamage) {
 
 TEST_F(EventFaultTest, RecordsThatAreNotEventsAreDamage) {
   std::string file;
-  AppendRecord("\xff\xff\xff\xff not a message", file);
+  base::AppendRecord("\xff\xff\xff\xff not a message", file);
   EXPECT_EQ(Read(file).status.code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(EventFaultTest, UnknownFieldsAreSkipped) {
   // Field 9, meta_graph_def, and in a summary a value of kind 4, an image.
   std::string file;
-  AppendRecord(std::string("\x4a\x03xyz", 5), file);
-  AppendRecord(std::string("\x2a\x07\x0a\x05\x0a\x01t\x22\x00", 9), file);
+  base::AppendRecord(std::string("\x4a\x03xyz", 5), file);
+  base::AppendRecord(std::string("\x2a\x07\x0a\x05\x0a\x01t\x22\x00", 9), file);
   const Outcome outcome = Read(file);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.events, 2);
@@ -151,7 +151,7 @@ TEST_F(EventFaultTest, AFullDiskIsReportedAndTheFileStaysReadable) {
     ::setrlimit(RLIMIT_FSIZE, &limit);
     for (int step = 0; step < 100'000; ++step) writer->Scalar("loss", step, 1);
     EXPECT_EQ(writer->Flush(), first);
-    const std::string content = *ReadFile(writer->path());
+    const std::string content = *base::ReadFile(writer->path());
     EXPECT_EQ(content.size(), 1000U);
     const Outcome outcome = Read(content);
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
@@ -178,7 +178,7 @@ TEST_F(EventFaultTest, OpenFailsOnAFullDisk) {
 
 TEST_F(EventFaultTest, ErrorNamesTheFolderThatCannotBeCreated) {
   const std::string file = directory_.path() + "/file";
-  ASSERT_TRUE(ReplaceFile(file, "x").ok());
+  ASSERT_TRUE(base::ReplaceFile(file, "x").ok());
   const auto writer = EventWriter::Open(file + "/run", "x", clock_);
   EXPECT_THAT(std::string(writer.status().message()), HasSubstr(file));
 }

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/record.h"
+#include "base/bytes/record.h"
 #include "base/status_macros.h"
 #include "proto/tensorboard.pb.h"
 
@@ -54,12 +54,12 @@ Event ToEvent(tensorboard::Event& proto) {
 
 }  // namespace
 
-EventReader::EventReader(std::string path, UniqueFd fd)
+EventReader::EventReader(std::string path, base::UniqueFd fd)
     : path_(std::move(path)), fd_(std::move(fd)) {}
 
 absl::StatusOr<EventReader> EventReader::Open(const std::string& path) {
   // O_NONBLOCK keeps open() from waiting for the writer of a FIFO.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(info.st_mode)) {
@@ -72,7 +72,7 @@ absl::StatusOr<std::optional<Event>> EventReader::Next() {
   MUSTER_RETURN_IF_ERROR(status_);
   auto event = ReadEvent();
   if (!event.ok()) {
-    status_ = Annotate(event.status(), absl::StrCat(path_, ", record at byte ", offset_));
+    status_ = base::Annotate(event.status(), absl::StrCat(path_, ", record at byte ", offset_));
     return status_;
   }
   return event;
@@ -86,24 +86,25 @@ absl::StatusOr<std::optional<Event>> EventReader::ReadEvent() {
     return absl::DataLossError("not a valid Event message");
   }
   // Advances only past complete records, so that a later call reads an incomplete one again.
-  offset_ += kRecordHeaderBytes + static_cast<int64_t>(data->size()) + kRecordFooterBytes;
+  offset_ +=
+      base::kRecordHeaderBytes + static_cast<int64_t>(data->size()) + base::kRecordFooterBytes;
   return ToEvent(proto);
 }
 
 absl::StatusOr<std::optional<absl::string_view>> EventReader::ReadRecord() {
-  MUSTER_ASSIGN_OR_RETURN(const auto header, Bytes(offset_, kRecordHeaderBytes));
+  MUSTER_ASSIGN_OR_RETURN(const auto header, Bytes(offset_, base::kRecordHeaderBytes));
   if (!header) return std::nullopt;
-  MUSTER_ASSIGN_OR_RETURN(const uint64_t length, DataLength(*header));
+  MUSTER_ASSIGN_OR_RETURN(const uint64_t length, base::DataLength(*header));
   if (length > kMaxDataBytes) {
     return absl::DataLossError(
         absl::StrCat("length ", length, " exceeds the limit of ", kMaxDataBytes, " bytes"));
   }
   const auto size = static_cast<int64_t>(length);
-  MUSTER_ASSIGN_OR_RETURN(const auto rest,
-                          Bytes(offset_ + kRecordHeaderBytes, size + kRecordFooterBytes));
+  MUSTER_ASSIGN_OR_RETURN(
+      const auto rest, Bytes(offset_ + base::kRecordHeaderBytes, size + base::kRecordFooterBytes));
   if (!rest) return std::nullopt;
   const absl::string_view data = rest->substr(0, length);
-  MUSTER_RETURN_IF_ERROR(CheckData(data, rest->substr(length)));
+  MUSTER_RETURN_IF_ERROR(base::CheckData(data, rest->substr(length)));
   return data;
 }
 

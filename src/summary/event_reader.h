@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "summary/histogram.h"
 
 namespace muster::summary {
@@ -46,7 +46,7 @@ class EventReader {
   absl::StatusOr<std::optional<Event>> Next();
 
  private:
-  EventReader(std::string path, UniqueFd fd);
+  EventReader(std::string path, base::UniqueFd fd);
 
   absl::StatusOr<std::optional<Event>> ReadEvent();
   // Returns the data of the record at offset_, or nullopt if it is incomplete.
@@ -55,7 +55,7 @@ class EventReader {
   absl::StatusOr<std::optional<absl::string_view>> Bytes(int64_t offset, int64_t size);
 
   std::string path_;
-  UniqueFd fd_;
+  base::UniqueFd fd_;
   int64_t offset_ = 0;  // of the next record
   std::string buffer_;  // file content from buffer_offset_ on
   int64_t buffer_offset_ = 0;

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -48,14 +48,14 @@ class EventTest : public testing::Test {
     const std::string command =
         absl::StrCat("/usr/bin/python3 -B " MUSTER_TESTS_DIR "/tfevents.py '", path, "' 2>&1");
     FILE* pipe = ::popen(command.c_str(), "r");
-    auto text = ReadAll(::fileno(pipe));
+    auto text = base::ReadAll(::fileno(pipe));
     EXPECT_EQ(::pclose(pipe), 0) << *text;
     return absl::StrSplit(*text, '\n', absl::SkipEmpty());
   }
 
-  TempDir directory_;
+  base::TempDir directory_;
   const std::string folder_ = directory_.path() + "/runs/a";
-  FakeClock clock_{absl::FromUnixMillis(1'700'000'000'250)};
+  base::FakeClock clock_{absl::FromUnixMillis(1'700'000'000'250)};
 };
 
 TEST_F(EventTest, AFileIsNamedAsTensorBoardExpectsAndBeginsWithItsVersion) {
@@ -116,9 +116,14 @@ TEST_F(EventTest, HistogramsAreReadBackAndNonFiniteValuesAreAScalar) {
 TEST_F(EventTest, TheGraphShowsWhereEachVariableIs) {
   auto writer = OpenWriter();
   const GraphNode nodes[] = {
-      {"conv1/weight", "Variable", {}, "/job:ps/task:1", DType::kFloat32, Shape{32, 1, 5, 5}},
+      {"conv1/weight",
+       "Variable",
+       {},
+       "/job:ps/task:1",
+       base::DType::kFloat32,
+       base::Shape{32, 1, 5, 5}},
       {"conv1", "Conv2d", {"conv1/weight", "input"}, "/job:worker/task:0", {}, {}},
-      {"steps", "Variable", {}, "", DType::kInt64, Shape{}},
+      {"steps", "Variable", {}, "", base::DType::kInt64, base::Shape{}},
   };
   writer->Graph(nodes);
   ASSERT_TRUE(writer->Flush().ok());
@@ -137,7 +142,7 @@ TEST_F(EventTest, TheGraphShowsWhereEachVariableIs) {
   EXPECT_THAT(lines[1], HasSubstr(R"({"key": "dtype", "value": {"type": 9}})"));
 }
 
-TEST_F(EventTest, ARestartIsASessionThatStarts) {
+TEST_F(EventTest, ARestartIsASessionStart) {
   auto writer = OpenWriter();
   writer->Restarted(501);
   ASSERT_TRUE(writer->Flush().ok());
@@ -159,7 +164,7 @@ TEST_F(EventTest, InvalidUtf8InNamesIsReplaced) {
   EXPECT_THAT(Read(writer->path()), SizeIs(3));
 }
 
-TEST_F(EventTest, WritersOfTheSameSecondHaveFilesOfTheirOwnInOrder) {
+TEST_F(EventTest, WritersOfTheSameSecondGetFilesInOrder) {
   const std::string first = OpenWriter()->path();
   const std::string second = OpenWriter()->path();
   const std::string third = OpenWriter()->path();
@@ -182,7 +187,7 @@ TEST_F(EventTest, ManyEventsDoNotWaitForAFlush) {
   EXPECT_GT(Read(writer->path()).size(), 10'000U);
 }
 
-TEST_F(EventTest, ThreadsMayWriteAtOnce) {
+TEST_F(EventTest, ThreadsMayWriteConcurrently) {
   auto writer = OpenWriter();
   {
     std::vector<std::jthread> threads;

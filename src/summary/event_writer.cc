@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "base/files.h"
-#include "base/record.h"
+#include "base/bytes/record.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
+#include "base/text/terminal_text.h"
 #include "proto/tensorboard.pb.h"
 #include "summary/histogram.h"
 
@@ -30,15 +30,16 @@ std::string HostName() {
 
 // Creates a new file and returns it with its path. If several writers start within a second, a
 // later one gets a name that sorts after the earlier ones.
-absl::StatusOr<std::pair<std::string, UniqueFd>> CreateFile(const std::string& folder,
-                                                            absl::string_view suffix,
-                                                            absl::Time now) {
+absl::StatusOr<std::pair<std::string, base::UniqueFd>> CreateFile(const std::string& folder,
+                                                                  absl::string_view suffix,
+                                                                  absl::Time now) {
   const std::string name =
       absl::StrFormat("events.out.tfevents.%010d.%s%s%s", absl::ToUnixSeconds(now), HostName(),
                       suffix.empty() ? "" : ".", suffix);
   for (int i = 0; i < kMaxFilesPerSecond; ++i) {
-    const std::string path = JoinPath(folder, i == 0 ? name : absl::StrFormat("%s.%03d", name, i));
-    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    const std::string path =
+        base::JoinPath(folder, i == 0 ? name : absl::StrFormat("%s.%03d", name, i));
+    base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd.valid()) return std::make_pair(path, std::move(fd));
     if (errno != EEXIST) return absl::ErrnoToStatus(errno, path);
   }
@@ -46,33 +47,33 @@ absl::StatusOr<std::pair<std::string, UniqueFd>> CreateFile(const std::string& f
       absl::StrCat(folder, ": too many event files within one second; start fewer tasks at once"));
 }
 
-tensorboard::DataType DataTypeOf(DType dtype) {
+tensorboard::DataType DataTypeOf(base::DType dtype) {
   switch (dtype) {
-    case DType::kBool:
+    case base::DType::kBool:
       return tensorboard::DT_BOOL;
-    case DType::kUint8:
+    case base::DType::kUint8:
       return tensorboard::DT_UINT8;
-    case DType::kInt8:
+    case base::DType::kInt8:
       return tensorboard::DT_INT8;
-    case DType::kInt16:
+    case base::DType::kInt16:
       return tensorboard::DT_INT16;
-    case DType::kInt32:
+    case base::DType::kInt32:
       return tensorboard::DT_INT32;
-    case DType::kInt64:
+    case base::DType::kInt64:
       return tensorboard::DT_INT64;
-    case DType::kFloat16:
+    case base::DType::kFloat16:
       return tensorboard::DT_HALF;
-    case DType::kBfloat16:
+    case base::DType::kBfloat16:
       return tensorboard::DT_BFLOAT16;
-    case DType::kFloat32:
+    case base::DType::kFloat32:
       return tensorboard::DT_FLOAT;
-    case DType::kFloat64:
+    case base::DType::kFloat64:
       return tensorboard::DT_DOUBLE;
   }
   return tensorboard::DT_INVALID;
 }
 
-tensorboard::TensorShapeProto ShapeProto(const Shape& shape) {
+tensorboard::TensorShapeProto ShapeProto(const base::Shape& shape) {
   tensorboard::TensorShapeProto proto;
   for (const int64_t size : shape) proto.add_dim()->set_size(size);
   return proto;
@@ -80,10 +81,10 @@ tensorboard::TensorShapeProto ShapeProto(const Shape& shape) {
 
 void AddNode(const GraphNode& node, tensorboard::GraphDef& graph) {
   tensorboard::NodeDef& proto = *graph.add_node();
-  proto.set_name(Printable(node.name));
-  proto.set_op(Printable(node.op));
-  for (const std::string& input : node.inputs) proto.add_input(Printable(input));
-  proto.set_device(Printable(node.device));
+  proto.set_name(base::Printable(node.name));
+  proto.set_op(base::Printable(node.op));
+  for (const std::string& input : node.inputs) proto.add_input(base::Printable(input));
+  proto.set_device(base::Printable(node.device));
   auto& attributes = *proto.mutable_attr();
   if (node.dtype) attributes["dtype"].set_type(DataTypeOf(*node.dtype));
   if (node.shape) {
@@ -113,12 +114,12 @@ void AddScalar(const std::string& tag, double value, tensorboard::Event& event) 
 
 absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string& folder,
                                                                absl::string_view suffix,
-                                                               const Clock& clock) {
+                                                               const base::Clock& clock) {
   if (suffix.find('/') != absl::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("the suffix '", suffix, "' of an event file contains a '/'; leave it out"));
   }
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0777));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder, 0777));
   MUSTER_ASSIGN_OR_RETURN(auto file, CreateFile(folder, suffix, clock.Now()));
   std::unique_ptr<EventWriter> writer(
       new EventWriter(std::move(file.first), std::move(file.second), clock));
@@ -129,7 +130,7 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string
   return writer;
 }
 
-EventWriter::EventWriter(std::string path, UniqueFd fd, const Clock& clock)
+EventWriter::EventWriter(std::string path, base::UniqueFd fd, const base::Clock& clock)
     : path_(std::move(path)), fd_(std::move(fd)), clock_(clock) {}
 
 EventWriter::~EventWriter() { Flush().IgnoreError(); }
@@ -137,7 +138,7 @@ EventWriter::~EventWriter() { Flush().IgnoreError(); }
 void EventWriter::Scalar(absl::string_view tag, int64_t step, double value) {
   tensorboard::Event event;
   event.set_step(step);
-  AddScalar(Printable(tag), value, event);
+  AddScalar(base::Printable(tag), value, event);
   Write(event);
 }
 
@@ -146,7 +147,7 @@ void EventWriter::Histogram(absl::string_view tag, int64_t step, absl::Span<cons
   const summary::Histogram histogram = MakeHistogram(values, non_finite);
   tensorboard::Event event;
   event.set_step(step);
-  const std::string name = Printable(tag);
+  const std::string name = base::Printable(tag);
   tensorboard::Summary::Value& proto = *event.mutable_summary()->add_value();
   proto.set_tag(name);
   SetHistogram(histogram, *proto.mutable_histo());
@@ -182,14 +183,14 @@ void EventWriter::Write(tensorboard::Event& event) {
   const std::string data = event.SerializeAsString();
   absl::MutexLock lock(&mutex_);
   if (!status_.ok()) return;
-  AppendRecord(data, buffer_);
+  base::AppendRecord(data, buffer_);
   if (buffer_.size() >= kBufferBytes) WriteBuffer();
 }
 
 void EventWriter::WriteBuffer() {
   if (!status_.ok() || buffer_.empty()) return;
   // After a failure the file may end in a partial record, so nothing more is appended.
-  status_ = Annotate(WriteAll(fd_.get(), buffer_), path_);
+  status_ = base::Annotate(base::WriteAll(fd_.get(), buffer_), path_);
   buffer_.clear();
 }
 

@@ -13,9 +13,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/bytes/dtype.h"
 #include "base/clock.h"
-#include "base/dtype.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace muster::tensorboard {
 class Event;
@@ -30,8 +30,8 @@ struct GraphNode {
   std::string op;
   std::vector<std::string> inputs;
   std::string device;  // "/job:ps/task:0"; "" = none
-  std::optional<DType> dtype;
-  std::optional<Shape> shape;
+  std::optional<base::DType> dtype;
+  std::optional<base::Shape> shape;
 };
 
 // Writes one new event file. Thread-safe.
@@ -43,9 +43,9 @@ class EventWriter {
  public:
   // Creates `folder` if missing, and in it events.out.tfevents.<seconds>.<host>[.<suffix>]. `clock`
   // must outlive the writer.
-  static absl::StatusOr<std::unique_ptr<EventWriter>> Open(const std::string& folder,
-                                                           absl::string_view suffix,
-                                                           const Clock& clock = Clock::Real());
+  static absl::StatusOr<std::unique_ptr<EventWriter>> Open(
+      const std::string& folder, absl::string_view suffix,
+      const base::Clock& clock = base::Clock::Real());
   // Flushes.
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
@@ -68,14 +68,14 @@ class EventWriter {
   const std::string& path() const { return path_; }
 
  private:
-  EventWriter(std::string path, UniqueFd fd, const Clock& clock);
+  EventWriter(std::string path, base::UniqueFd fd, const base::Clock& clock);
 
   void Write(tensorboard::Event& event);
   void WriteBuffer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
-  const UniqueFd fd_;
-  const Clock& clock_;
+  const base::UniqueFd fd_;
+  const base::Clock& clock_;
   absl::Mutex mutex_;
   std::string buffer_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 
 namespace muster::summary {
@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<std::string>> EventFiles(const std::string& folder) {
   std::filesystem::directory_iterator entries(folder, error);
   while (!error && entries != std::filesystem::directory_iterator()) {
     const std::string name = entries->path().filename().string();
-    if (absl::StrContains(name, ".tfevents.")) paths.push_back(JoinPath(folder, name));
+    if (absl::StrContains(name, ".tfevents.")) paths.push_back(base::JoinPath(folder, name));
     entries.increment(error);
   }
   if (error) return absl::ErrnoToStatus(error.value(), folder);

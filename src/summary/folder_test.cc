@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,9 +47,9 @@ class RunTest : public testing::Test {
     return points;
   }
 
-  TempDir directory_;
+  base::TempDir directory_;
   const std::string folder_ = directory_.path();
-  FakeClock clock_;
+  base::FakeClock clock_;
 };
 
 TEST_F(RunTest, FilesAreReadInOrderOfCreation) {
@@ -90,9 +90,9 @@ TEST_F(RunTest, TheLastGraphCounts) {
 TEST_F(RunTest, OneDamagedFileDoesNotHideTheOthers) {
   const std::string damaged = Write(1, 4, 1)->path();
   Write(4, 6, 2);
-  auto bytes = *ReadFile(damaged);
+  auto bytes = *base::ReadFile(damaged);
   bytes[bytes.size() - 20] ^= 1;  // in the last record
-  ASSERT_TRUE(ReplaceFile(damaged, bytes).ok());
+  ASSERT_TRUE(base::ReplaceFile(damaged, bytes).ok());
   const auto run = Read();
   ASSERT_THAT(run.problems, SizeIs(1));
   EXPECT_THAT(std::string(run.problems[0].message()), HasSubstr(damaged));
@@ -101,8 +101,8 @@ TEST_F(RunTest, OneDamagedFileDoesNotHideTheOthers) {
 
 TEST_F(RunTest, OtherFilesAndFoldersAreLeftAlone) {
   Write(1, 2, 1);
-  ASSERT_TRUE(ReplaceFile(folder_ + "/notes.txt", "x").ok());
-  ASSERT_TRUE(MakeDirectories(folder_ + "/eval").ok());
+  ASSERT_TRUE(base::ReplaceFile(folder_ + "/notes.txt", "x").ok());
+  ASSERT_TRUE(base::MakeDirectories(folder_ + "/eval").ok());
   EXPECT_THAT(Read().problems, IsEmpty());
 }
 

@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/json.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 constexpr char kSocketName[] = "control.sock";
@@ -35,13 +35,14 @@ bool Send(int fd, absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Listen(const std::string& job_dir,
-                                                                     EventLoop& loop,
+                                                                     process::EventLoop& loop,
                                                                      Handler handler) {
   std::unique_ptr<ControlServer> server(new ControlServer(loop, std::move(handler)));
-  MUSTER_ASSIGN_OR_RETURN(
-      server->listener_,
-      UnixListener::Serve(job_dir, kSocketName, loop,
-                          [self = server.get()](UniqueFd fd) { self->Add(std::move(fd)); }));
+  MUSTER_ASSIGN_OR_RETURN(server->listener_,
+                          process::UnixListener::Serve(job_dir, kSocketName, loop,
+                                                       [self = server.get()](base::UniqueFd fd) {
+                                                         self->Add(std::move(fd));
+                                                       }));
   return server;
 }
 
@@ -49,9 +50,9 @@ ControlServer::~ControlServer() {
   for (const auto& [fd, client] : clients_) loop_.RemoveFd(fd);
 }
 
-void ControlServer::Add(UniqueFd fd) {
+void ControlServer::Add(base::UniqueFd fd) {
   if (clients_.size() >= kMaxClients) {
-    // An idle connection gives way, so that a full server still accepts a request to stop the job.
+    // Drops an idle connection, so that a full server still accepts a request to stop the job.
     const auto idle = std::find_if(clients_.begin(), clients_.end(), [](const auto& entry) {
       return !entry.second.watching && entry.second.input.empty();
     });
@@ -89,7 +90,7 @@ void ControlServer::Read(int fd) {
 }
 
 bool ControlServer::Answer(Client& client, const std::string& line) {
-  const auto request = ParseJson(line);
+  const auto request = base::ParseJson(line);
   if (!request.is_object() || !request.contains("op") || !request["op"].is_string()) return false;
   if (request["op"] == "watch") {
     client.watching = true;
@@ -109,9 +110,9 @@ void ControlServer::NotifyWatchers() {
 }
 
 absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& job_dir) {
-  auto fd = ConnectTo(job_dir, kSocketName);
+  auto fd = process::ConnectTo(job_dir, kSocketName);
   if (absl::IsUnavailable(fd.status())) {
-    return absl::UnavailableError("the job's supervisor does not answer");
+    return absl::UnavailableError("the job's supervisor does not respond");
   }
   if (!fd.ok()) return fd.status();
   return ControlClient(*std::move(fd));
@@ -121,7 +122,7 @@ absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request
                                                    absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   const auto late = [] {
-    return absl::DeadlineExceededError("the job's supervisor did not answer in time");
+    return absl::DeadlineExceededError("the job's supervisor did not respond in time");
   };
   // Makes send() fail with EAGAIN after the timeout.
   const timeval send_timeout = absl::ToTimeval(timeout);
@@ -146,8 +147,9 @@ absl::StatusOr<nlohmann::json> ControlClient::Call(const nlohmann::json& request
     if (n <= 0) return absl::UnavailableError("the job's supervisor closed the connection");
     answer.append(buffer, static_cast<size_t>(n));
   }
-  auto json = ParseJson(answer);
-  if (json.is_discarded()) return absl::InternalError("the job's supervisor answered nonsense");
+  auto json = base::ParseJson(answer);
+  if (json.is_discarded())
+    return absl::InternalError("the job's supervisor sent an invalid response");
   if (json.contains("error"))
     return absl::FailedPreconditionError(json["error"].get<std::string>());
   return json;
@@ -163,4 +165,4 @@ bool ControlClient::DrainNotifications() {
   }
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

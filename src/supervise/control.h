@@ -9,12 +9,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "nlohmann/json.hpp"
 #include "process/event_loop.h"
 #include "process/unix_socket.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // Serves the control socket on the supervisor's event loop. Accepts connections of the same user
 // and of root only. Drops a client that sends an invalid or too long line, or that does not read
@@ -27,7 +27,8 @@ class ControlServer {
 
   // Creates the socket in `job_dir`. `loop` must outlive the server.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Listen(const std::string& job_dir,
-                                                               EventLoop& loop, Handler handler);
+                                                               process::EventLoop& loop,
+                                                               Handler handler);
   ~ControlServer();
 
   // Sends an empty line to every client that has sent {"op": "watch"}. Never blocks.
@@ -35,20 +36,21 @@ class ControlServer {
 
  private:
   struct Client {
-    UniqueFd fd;
+    base::UniqueFd fd;
     std::string input;
     bool watching = false;
   };
 
-  ControlServer(EventLoop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
-  void Add(UniqueFd fd);
+  ControlServer(process::EventLoop& loop, Handler handler)
+      : loop_(loop), handler_(std::move(handler)) {}
+  void Add(base::UniqueFd fd);
   void Read(int fd);
   bool Answer(Client& client, const std::string& line);
   void Drop(int fd);
 
-  EventLoop& loop_;
+  process::EventLoop& loop_;
   Handler handler_;
-  std::unique_ptr<UnixListener> listener_;
+  std::unique_ptr<process::UnixListener> listener_;
   std::map<int, Client> clients_;
 };
 
@@ -70,8 +72,8 @@ class ControlClient {
   bool DrainNotifications();
 
  private:
-  explicit ControlClient(UniqueFd fd) : fd_(std::move(fd)) {}
-  UniqueFd fd_;
+  explicit ControlClient(base::UniqueFd fd) : fd_(std::move(fd)) {}
+  base::UniqueFd fd_;
 };
 
-}  // namespace muster
+}  // namespace muster::supervise

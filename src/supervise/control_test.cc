@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "supervise/testing.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 using testing::HasSubstr;
@@ -26,7 +26,7 @@ class ControlTest : public LaunchTest {
   void Serve() { Serve(home_); }
   void Serve(const std::string& directory) {
     directory_ = directory;
-    loop_ = *EventLoop::Create();
+    loop_ = *process::EventLoop::Create();
     auto server = ControlServer::Listen(directory, *loop_, [this](const Json& request) -> Json {
       ++handled_;
       if (request.value("op", "") == "no") return {{"error", "not now"}};
@@ -73,7 +73,7 @@ class ControlTest : public LaunchTest {
   void ExpectThatItStillServes() { EXPECT_TRUE(Connect().Call({{"op", "hello"}}, kTimeout).ok()); }
 
   std::string directory_;
-  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<process::EventLoop> loop_;
   std::unique_ptr<ControlServer> server_;
   std::atomic<bool> stop_ = false;
   std::atomic<int> notify_ = 0;  // notifications to send
@@ -91,14 +91,14 @@ TEST_F(ControlTest, AnswersRequestsInOrder) {
   }
 }
 
-TEST_F(ControlTest, ARefusalCarriesTheSupervisorsWords) {
+TEST_F(ControlTest, ARefusalHasTheSupervisorsMessage) {
   Serve();
   const auto answer = Connect().Call({{"op", "no"}}, kTimeout);
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(answer.status().message(), "not now");
 }
 
-TEST_F(ControlTest, NobodyThereIsUnavailable) {
+TEST_F(ControlTest, AMissingSupervisorIsUnavailable) {
   EXPECT_EQ(ControlClient::Connect(home_).status().code(), absl::StatusCode::kUnavailable);
 }
 
@@ -125,7 +125,7 @@ TEST_F(ControlTest, WatchersAreNotifiedAndSeeTheEnd) {
   EXPECT_FALSE(std::filesystem::exists(home_ + "/control.sock"));
 }
 
-TEST_F(ControlTest, AWatcherThatNeverReadsHoldsNobodyUp) {
+TEST_F(ControlTest, AWatcherThatNeverReadsDoesNotBlockOthers) {
   Serve();
   ControlClient sleeper = Connect();
   ASSERT_TRUE(sleeper.Call({{"op", "watch"}}, kTimeout).ok());
@@ -159,7 +159,7 @@ TEST_F(ControlTest, GarbageDropsTheClientOnly) {
   ExpectThatItStillServes();
 }
 
-TEST_F(ControlTest, AnEndlessRequestIsCutOff) {
+TEST_F(ControlTest, AnEndlessRequestDropsTheClient) {
   Serve();
   const ControlClient client = Connect();
   const std::string megabyte(1 << 20, 'x');
@@ -168,14 +168,14 @@ TEST_F(ControlTest, AnEndlessRequestIsCutOff) {
   ExpectThatItStillServes();
 }
 
-TEST_F(ControlTest, HalfARequestHoldsNobodyUpAndCountsOnceItIsWhole) {
+TEST_F(ControlTest, APartialRequestDoesNotBlockOthersAndIsServedWhenComplete) {
   Serve();
   const ControlClient slow = Connect();
   Send(slow, R"({"op": )");
   ExpectThatItStillServes();
   EXPECT_EQ(handled_, 1);
   Send(slow, "\"late\"}\n");
-  EXPECT_TRUE(Eventually([this] { return handled_ == 2; }));
+  EXPECT_TRUE(base::Eventually([this] { return handled_ == 2; }));
   {
     const ControlClient gone = Connect();
     Send(gone, R"({"op": "never)");
@@ -189,12 +189,12 @@ TEST_F(ControlTest, ALargeRequestArrivesWhole) {
   const std::string text(5 << 20, 't');
   ControlClient client = Connect();
   Send(client, Json{{"op", "x"}, {"text", text}}.dump() + "\n");
-  EXPECT_TRUE(Eventually([this] { return handled_ == 1; }));
+  EXPECT_TRUE(base::Eventually([this] { return handled_ == 1; }));
 }
 
 TEST_F(ControlTest, WorksInAFolderWithAVeryLongName) {
   const std::string directory = home_ + "/" + std::string(200, 'd') + "/" + std::string(200, 'e');
-  ASSERT_TRUE(MakeDirectories(directory).ok());
+  ASSERT_TRUE(base::MakeDirectories(directory).ok());
   Serve(directory);
   ExpectThatItStillServes();
 }
@@ -214,7 +214,7 @@ TEST_F(ControlTest, ServesAHundredClientsAtOnce) {
   }
 }
 
-TEST_F(ControlTest, ConnectionsThatSayNothingDoNotLockOthersOut) {
+TEST_F(ControlTest, IdleConnectionsDoNotLockOthersOut) {
   Serve();
   std::vector<ControlClient> silent;
   for (int i = 0; i < 400; ++i) silent.push_back(Connect());
@@ -222,8 +222,8 @@ TEST_F(ControlTest, ConnectionsThatSayNothingDoNotLockOthersOut) {
 }
 
 // A stopped supervisor (SIGSTOP, a debugger): the socket exists, but no process reads from it.
-TEST_F(ControlTest, ASupervisorThatDoesNotAnswerIsADeadline) {
-  loop_ = *EventLoop::Create();
+TEST_F(ControlTest, ASupervisorThatDoesNotRespondIsDeadlineExceeded) {
+  loop_ = *process::EventLoop::Create();
   auto server = ControlServer::Listen(home_, *loop_, [](const Json&) -> Json { return {}; });
   ASSERT_TRUE(server.ok());
   directory_ = home_;
@@ -236,10 +236,10 @@ TEST_F(ControlTest, ASupervisorThatDoesNotAnswerIsADeadline) {
 }
 
 TEST_F(ControlTest, ASocketThatADeadSupervisorLeftIsReplaced) {
-  ASSERT_TRUE(WriteFileAtomically(home_ + "/control.sock", "").ok());
+  ASSERT_TRUE(base::WriteFileAtomically(home_ + "/control.sock", "").ok());
   Serve();
   ExpectThatItStillServes();
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

@@ -8,20 +8,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "base/terminal_text.h"
+#include "base/files/files.h"
+#include "base/text/json.h"
+#include "base/text/terminal_text.h"
 #include "nlohmann/json.hpp"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
-constexpr int kLongestCause = 300;
+constexpr int kMaxCauseLength = 300;
 
 // Returns the message in a failed rank's error file, {"message": "…"} or {"message": {"message":
 // "…", …}}; "" if there is none.
 std::string MessageOfErrorFile(const std::string& content) {
-  const auto json = ParseJson(content);
+  const auto json = base::ParseJson(content);
   if (!json.is_object() || !json.contains("message")) return "";
   const auto& message = json["message"];
   if (message.is_string()) return message.get<std::string>();
@@ -45,13 +45,18 @@ std::string LastException(const std::vector<std::string>& lines) {
   return "";
 }
 
-bool SaysAddressInUse(const std::vector<std::string>& lines, int port) {
+// gRPC, of which TensorFlow is one user, reports a failed bind with the address and no cause.
+bool IsFailedBind(absl::string_view lower_case_line) {
+  return absl::StrContains(lower_case_line, "failed to bind") ||
+         absl::StrContains(lower_case_line, "no address added out of total");
+}
+
+bool MentionsAddressInUse(const std::vector<std::string>& lines, int port) {
   for (const std::string& line : lines) {
     const std::string lower = absl::AsciiStrToLower(line);
     if (absl::StrContains(lower, "address already in use") ||
         absl::StrContains(lower, "eaddrinuse") || absl::StrContains(lower, "address in use") ||
-        (absl::StrContains(lower, "failed to bind") &&
-         absl::StrContains(line, absl::StrCat(port)))) {
+        (IsFailedBind(lower) && absl::StrContains(line, absl::StrCat(port)))) {
       return true;
     }
   }
@@ -60,7 +65,7 @@ bool SaysAddressInUse(const std::vector<std::string>& lines, int port) {
 
 }  // namespace
 
-AttemptEnd ExplainExit(const ExitStatus& status, const ExitEvidence& evidence) {
+AttemptEnd ExplainExit(const process::ExitStatus& status, const ExitEvidence& evidence) {
   AttemptEnd end{.exit_code = status.code(), .reason = status.Describe()};
   if (status.ok()) return end;
   end.last_lines = evidence.last_lines;
@@ -70,16 +75,16 @@ AttemptEnd ExplainExit(const ExitStatus& status, const ExitEvidence& evidence) {
     end.advice = "use a smaller batch or fewer tasks per machine, or give it more memory";
     return end;
   }
-  if (SaysAddressInUse(evidence.last_lines, evidence.port)) {
+  if (MentionsAddressInUse(evidence.last_lines, evidence.port)) {
     end.reason = absl::StrCat("port in use (", status.Describe(), ")");
-    end.advice = absl::StrCat("`ss -ltnp` lists who listens; Muster gave this task port ",
+    end.advice = absl::StrCat("`ss -ltnp` lists the listeners; Muster assigned this task port ",
                               evidence.port, " (in TF_CONFIG, MASTER_PORT and {port})");
     end.port_taken = evidence.port_is_ours;
     return end;
   }
   if (status.code() == 127 && evidence.runs_shell) {
     end.reason = "command not found (exit code 127)";
-    end.advice = "the last line says which; install it or correct the command";
+    end.advice = "the last line names it; install it or correct the command";
     end.may_retry = false;
     return end;
   }
@@ -94,13 +99,14 @@ AttemptEnd ExplainExit(const ExitStatus& status, const ExitEvidence& evidence) {
   const absl::string_view said = absl::StripAsciiWhitespace(message);
   if (!said.empty()) {
     const absl::string_view first_line = said.substr(0, said.find('\n'));
-    end.reason = Ellipsize(Printable(absl::StrCat(end.reason, ": ", first_line)), kLongestCause);
+    end.reason = base::Ellipsize(base::Printable(absl::StrCat(end.reason, ": ", first_line)),
+                                 kMaxCauseLength);
   }
   return end;
 }
 
 AttemptEnd ExplainSpawnFailure(const absl::Status& status, const std::string& role) {
-  AttemptEnd end{.reason = Printable(status.message())};
+  AttemptEnd end{.reason = base::Printable(status.message())};
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
@@ -118,7 +124,7 @@ AttemptEnd ExplainSpawnFailure(const absl::Status& status, const std::string& ro
 }
 
 int64_t OomKillCount() {
-  const auto text = ReadFile("/proc/vmstat");
+  const auto text = base::ReadFile("/proc/vmstat");
   if (!text.ok()) return 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     int64_t count = 0;
@@ -127,4 +133,4 @@ int64_t OomKillCount() {
   return 0;
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -8,7 +8,7 @@
 #include "process/exit_status.h"
 #include "supervise/lifecycle.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // Observations about an exit in addition to its status.
 struct ExitEvidence {
@@ -22,7 +22,7 @@ struct ExitEvidence {
 
 // Returns the cause of an exit. Clears may_retry if the shell cannot find or execute the command.
 // Sets port_taken if the task failed to bind a port that Muster had picked.
-AttemptEnd ExplainExit(const ExitStatus& status, const ExitEvidence& evidence);
+AttemptEnd ExplainExit(const process::ExitStatus& status, const ExitEvidence& evidence);
 // Returns the cause of an attempt whose process could not be spawned. Clears may_retry for errors
 // that a retry cannot fix, such as a missing program.
 AttemptEnd ExplainSpawnFailure(const absl::Status& status, const std::string& role);
@@ -31,4 +31,4 @@ AttemptEnd ExplainSpawnFailure(const absl::Status& status, const std::string& ro
 // it.
 int64_t OomKillCount();
 
-}  // namespace muster
+}  // namespace muster::supervise

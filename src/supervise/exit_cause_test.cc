@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 using testing::ElementsAre;
@@ -13,63 +13,66 @@ using testing::IsEmpty;
 using testing::Not;
 
 TEST(ExitCauseTest, SuccessNeedsNoExplanation) {
-  const AttemptEnd end = ExplainExit(ExitStatus::Exited(0), {.last_lines = {"done"}});
+  const AttemptEnd end = ExplainExit(process::ExitStatus::Exited(0), {.last_lines = {"done"}});
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_THAT(end.last_lines, IsEmpty());
 }
 
-TEST(ExitCauseTest, AnExitCodeAndASignalSpeakForThemselves) {
-  const AttemptEnd code = ExplainExit(ExitStatus::Exited(3), {.last_lines = {"a", "b"}});
+TEST(ExitCauseTest, AnExitCodeOrASignalIsTheCause) {
+  const AttemptEnd code = ExplainExit(process::ExitStatus::Exited(3), {.last_lines = {"a", "b"}});
   EXPECT_EQ(code.reason, "exit code 3");
   EXPECT_EQ(code.exit_code, 3);
   EXPECT_TRUE(code.may_retry);
   EXPECT_THAT(code.last_lines, ElementsAre("a", "b"));
-  const AttemptEnd signal = ExplainExit(ExitStatus::Signaled(SIGSEGV), {});
+  const AttemptEnd signal = ExplainExit(process::ExitStatus::Signaled(SIGSEGV), {});
   EXPECT_THAT(signal.reason, HasSubstr("SIGSEGV"));
   EXPECT_EQ(signal.exit_code, 139);
 }
 
-TEST(ExitCauseTest, OutOfMemoryIsToldFromAnyOtherKill) {
-  const AttemptEnd oom = ExplainExit(ExitStatus::Signaled(SIGKILL), {.oom_killed = true});
+TEST(ExitCauseTest, OutOfMemoryIsDistinguishedFromOtherKills) {
+  const AttemptEnd oom = ExplainExit(process::ExitStatus::Signaled(SIGKILL), {.oom_killed = true});
   EXPECT_THAT(oom.reason, HasSubstr("out of memory"));
   EXPECT_THAT(oom.advice, HasSubstr("smaller batch"));
-  EXPECT_THAT(ExplainExit(ExitStatus::Signaled(SIGKILL), {}).reason, Not(HasSubstr("memory")));
-  EXPECT_THAT(ExplainExit(ExitStatus::Signaled(SIGTERM), {.oom_killed = true}).reason,
+  EXPECT_THAT(ExplainExit(process::ExitStatus::Signaled(SIGKILL), {}).reason,
+              Not(HasSubstr("memory")));
+  EXPECT_THAT(ExplainExit(process::ExitStatus::Signaled(SIGTERM), {.oom_killed = true}).reason,
               Not(HasSubstr("memory")));
 }
 
-TEST(ExitCauseTest, APortInUseIsFoundInWhatTheTaskSaid) {
+TEST(ExitCauseTest, APortInUseIsFoundInTheOutput) {
   for (const char* line :
        {"OSError: [Errno 98] Address already in use", "Error: listen EADDRINUSE: :::2222",
-        "E0000 Failed to bind to 127.0.0.1:2222", "bind: address in use"}) {
+        "E0000 Failed to bind to 127.0.0.1:2222", "bind: address in use",
+        "E0000 Failed to add port to server: No address added out of total 1 resolved for "
+        "'0.0.0.0:2222'"}) {
     const AttemptEnd end =
-        ExplainExit(ExitStatus::Exited(1), {.last_lines = {line, "bye"}, .port = 2222});
+        ExplainExit(process::ExitStatus::Exited(1), {.last_lines = {line, "bye"}, .port = 2222});
     EXPECT_EQ(end.reason, "port in use (exit code 1)") << line;
     EXPECT_THAT(end.advice, HasSubstr("2222"));
     EXPECT_FALSE(end.port_taken);
   }
   EXPECT_TRUE(
-      ExplainExit(ExitStatus::Exited(1),
+      ExplainExit(process::ExitStatus::Exited(1),
                   {.last_lines = {"Address already in use"}, .port = 2222, .port_is_ours = true})
           .port_taken);
-  EXPECT_EQ(ExplainExit(ExitStatus::Exited(1),
+  EXPECT_EQ(ExplainExit(process::ExitStatus::Exited(1),
                         {.last_lines = {"failed to bind the texture"}, .port = 2222})
                 .reason,
             "exit code 1");
 }
 
-TEST(ExitCauseTest, WhatTheShellCannotRunIsNotTriedAgain) {
-  const AttemptEnd missing = ExplainExit(ExitStatus::Exited(127), {.runs_shell = true});
+TEST(ExitCauseTest, ACommandThatTheShellCannotRunIsNotRetried) {
+  const AttemptEnd missing = ExplainExit(process::ExitStatus::Exited(127), {.runs_shell = true});
   EXPECT_THAT(missing.reason, HasSubstr("command not found"));
   EXPECT_FALSE(missing.may_retry);
-  const AttemptEnd forbidden = ExplainExit(ExitStatus::Exited(126), {.runs_shell = true});
+  const AttemptEnd forbidden = ExplainExit(process::ExitStatus::Exited(126), {.runs_shell = true});
   EXPECT_THAT(forbidden.reason, HasSubstr("not executable"));
   EXPECT_FALSE(forbidden.may_retry);
-  EXPECT_TRUE(ExplainExit(ExitStatus::Exited(127), {.runs_shell = false}).may_retry);
+  EXPECT_TRUE(ExplainExit(process::ExitStatus::Exited(127), {.runs_shell = false}).may_retry);
 }
 
 std::string ReasonOf(const std::string& error_file, std::vector<std::string> last_lines = {}) {
-  return ExplainExit(ExitStatus::Exited(1),
+  return ExplainExit(process::ExitStatus::Exited(1),
                      {.last_lines = std::move(last_lines), .error_file = error_file})
       .reason;
 }
@@ -108,7 +111,7 @@ TEST(ExitCauseTest, TheLastExceptionIsTheCause) {
   EXPECT_EQ(ReasonOf("", {"no Error: here"}), "exit code 1");
 }
 
-TEST(ExitCauseTest, WhetherAProgramThatDidNotStartMayStartLater) {
+TEST(ExitCauseTest, SpawnFailuresAreRetriedIfTheyMayPass) {
   const AttemptEnd missing =
       ExplainSpawnFailure(absl::NotFoundError("command not found: 'x'"), "worker");
   EXPECT_FALSE(missing.may_retry);
@@ -121,4 +124,4 @@ TEST(ExitCauseTest, WhetherAProgramThatDidNotStartMayStartLater) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

@@ -10,7 +10,7 @@
 
 #include "process/tree.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 // Each task needs a pipe, a log, an index and a port, so large jobs exceed the usual soft limit of
@@ -47,8 +47,8 @@ int RunGuarded(const std::function<int()>& body, const std::function<void()>& in
   }
   // If the child was killed, its own children died with it (PDEATHSIG). Their descendants were
   // reparented to this process, the next subreaper above.
-  KillAllDescendants();
+  process::KillAllDescendants();
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-namespace muster {
+namespace muster::supervise {
 
 // Forks, and runs `body` in the child. Returns in both processes; the caller exits with the
 // returned code.
@@ -19,4 +19,4 @@ namespace muster {
 // installs handlers.
 int RunGuarded(const std::function<int()>& body, const std::function<void()>& in_parent);
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -8,7 +8,7 @@
 #include "cluster/task_id.h"
 #include "job/submission.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // Paths and files in the folder of one job. Stores the path only; copies refer to the same folder.
 class JobDir {
@@ -22,9 +22,9 @@ class JobDir {
   absl::Status Create() const;
   // Writes submission.json and, if the job has a train section, train.json. Each file is replaced
   // atomically.
-  absl::Status SaveSubmission(const Submission& submission) const;
+  absl::Status SaveSubmission(const job::Submission& submission) const;
   // Returns DataLoss if submission.json is not valid JSON.
-  absl::StatusOr<Submission> LoadSubmission() const;
+  absl::StatusOr<job::Submission> LoadSubmission() const;
 
   // Allocates disk space that ReleaseSpace() frees for the verdict if the disk is full by then.
   // Returns ResourceExhausted if the disk is already full.
@@ -35,13 +35,15 @@ class JobDir {
   std::string logs() const { return path_ + "/logs"; }
   std::string supervisor_log() const { return path_ + "/supervisor.log"; }
   std::string train_config() const { return path_ + "/train.json"; }
-  std::string sockets() const { return path_ + "/sockets"; }  // Unix sockets between tasks
-  std::string run_dir(const TaskId& task) const;              // contains error.json and progress
-  std::string progress(const TaskId& task) const;             // written by the task; may not exist
-  std::string stacks(const TaskId& task, int attempt) const;
+  std::string versions() const { return path_ + "/versions"; }  // see worktree/version.h
+  std::string tf_server() const;                                // job/tf_server.h
+  std::string sockets() const { return path_ + "/sockets"; }    // Unix sockets between tasks
+  std::string run_dir(const cluster::TaskId& task) const;       // contains error.json and progress
+  std::string progress(const cluster::TaskId& task) const;  // written by the task; may not exist
+  std::string stacks(const cluster::TaskId& task, int attempt) const;
 
  private:
   std::string path_;
 };
 
-}  // namespace muster
+}  // namespace muster::supervise

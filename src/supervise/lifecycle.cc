@@ -4,17 +4,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "job/failure_report.h"
-#include "supervise/restart_policy.h"
+#include "job/success_policy.h"
+#include "supervise/restart_limits.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
+
+using cluster::TaskId;
 
 // Losing a port between check and bind is a rare race; repeated losses have another cause.
 constexpr int kMaxPortMoves = 3;
 // A job whose tasks were all up for this long has recovered from earlier failures.
-constexpr absl::Duration kForgiveAfter = absl::Seconds(10);
+constexpr absl::Duration kRecoveryPeriod = absl::Seconds(10);
 // SIGKILL is repeated at this interval while the kernel has not released the process.
 constexpr absl::Duration kKillInterval = absl::Seconds(5);
 
@@ -22,7 +25,7 @@ bool IsParameterServer(const TaskId& id) { return id.role == "ps"; }
 
 }  // namespace
 
-Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)), began_(now) {
+Lifecycle::Lifecycle(job::JobSpec spec, absl::Time now) : spec_(std::move(spec)), began_(now) {
   if (spec_.policies.deadline.has_value()) deadline_at_ = began_ + *spec_.policies.deadline;
   for (const TaskId& id : spec_.Tasks()) StartTask(id, tasks_[id], now);
 }
@@ -30,13 +33,13 @@ Lifecycle::Lifecycle(JobSpec spec, absl::Time now) : spec_(std::move(spec)), beg
 void Lifecycle::StartTask(const TaskId& id, Task& task, absl::Time now) {
   ++task.attempt;
   task.ending = task.sent = false;
-  task.afterwards = Task::Afterwards::kNothing;
+  task.after_end = Task::AfterEnd::kNothing;
   task.stall.clear();
   task.restart_at = task.kill_at = absl::InfiniteFuture();
   task.ready_by = now + spec_.policies.start_timeout;
   task.finished.reset();
   task.exit_code.reset();
-  SetState(id, task, TaskState::kPending, "");
+  SetState(id, task, job::TaskState::kPending, "");
   actions_.push_back(Start{id, task.attempt});
 }
 
@@ -47,7 +50,7 @@ void Lifecycle::EndTask(const TaskId& id, Task& task, absl::Time now) {
   actions_.push_back(End{id, /*kill=*/false});
 }
 
-void Lifecycle::SetState(const TaskId& id, Task& task, TaskState state, std::string reason) {
+void Lifecycle::SetState(const TaskId& id, Task& task, job::TaskState state, std::string reason) {
   task.state = state;
   task.reason = std::move(reason);
   changed_.insert(id);
@@ -65,9 +68,9 @@ void Lifecycle::OnStarted(const TaskId& id, absl::Time now) {
   Task& task = tasks_.at(id);
   task.sent = false;
   task.started = now;
-  SetState(id, task, TaskState::kStarting, "");
-  const RoleSpec* role = spec_.FindRole(id.role);
-  if (role == nullptr || role->ready == Readiness::kStarted) {
+  SetState(id, task, job::TaskState::kStarting, "");
+  const job::RoleSpec* role = spec_.FindRole(id.role);
+  if (role == nullptr || role->ready == job::Readiness::kStarted) {
     OnReady(id, now);
     return;
   }
@@ -76,16 +79,16 @@ void Lifecycle::OnStarted(const TaskId& id, absl::Time now) {
 
 void Lifecycle::OnReady(const TaskId& id, absl::Time now) {
   Task& task = tasks_.at(id);
-  if (task.state != TaskState::kStarting) return;
+  if (task.state != job::TaskState::kStarting) return;
   task.ready_by = absl::InfiniteFuture();
-  SetState(id, task, TaskState::kRunning, "");
+  SetState(id, task, job::TaskState::kRunning, "");
   AddEvent(now, "task", id.ToString(), "running");
   CheckProgress(now);
 }
 
-void Lifecycle::SetSilent(const TaskId& id, bool silent, absl::Time now) {
+void Lifecycle::SetUnreachable(const TaskId& id, bool unreachable, absl::Time now) {
   Task& task = tasks_.at(id);
-  task.silent = silent;
+  task.unreachable = unreachable;
   if (task.ready_by != absl::InfiniteFuture()) task.ready_by = now + spec_.policies.start_timeout;
 }
 
@@ -96,58 +99,57 @@ void Lifecycle::OnEnded(const TaskId& id, const AttemptEnd& end, absl::Time now)
   task.exit_code = end.exit_code;
   task.kill_at = task.ready_by = absl::InfiniteFuture();
   // A task, such as a ps, that exits with 0 once the job has succeeded was not cut short.
-  const bool in_good_order =
-      phase_ == Phase::kEnding && verdict_ == JobState::kSucceeded && end.exit_code == 0;
-  if (task.ending && !end.unasked && !in_good_order) {
-    AfterRequestedEnd(id, task, now);
+  const bool exited_cleanly =
+      phase_ == Phase::kEnding && verdict_ == job::JobState::kSucceeded && end.exit_code == 0;
+  if (task.ending && !end.unrequested && !exited_cleanly) {
+    OnRequestedEnd(id, task, now);
   } else if (end.exit_code == 0) {
-    const RoleSpec* role = spec_.FindRole(id.role);
+    const job::RoleSpec* role = spec_.FindRole(id.role);
     AddEvent(now, "task", id.ToString(), "succeeded");
     if (phase_ == Phase::kActive && MayRestart(*role, spec_.policies, task.restarts, end)) {
       ScheduleRestart(id, task, "after it succeeded", now);
     } else {
-      SetState(id, task, TaskState::kSucceeded, "");
+      SetState(id, task, job::TaskState::kSucceeded, "");
     }
   } else if (phase_ == Phase::kActive) {
-    AfterFailure(id, task, end, now);
+    OnFailure(id, task, end, now);
   } else {
-    NoteFailure(id, task, end, now);
-    SetState(id, task, TaskState::kFailed, end.reason);
+    RecordFailure(id, task, end, now);
+    SetState(id, task, job::TaskState::kFailed, end.reason);
   }
   CheckProgress(now);
 }
 
-void Lifecycle::AfterRequestedEnd(const TaskId& id, Task& task, absl::Time now) {
-  switch (task.afterwards) {
-    case Task::Afterwards::kRemove:
+void Lifecycle::OnRequestedEnd(const TaskId& id, Task& task, absl::Time now) {
+  switch (task.after_end) {
+    case Task::AfterEnd::kRemove:
       AddEvent(now, "task", id.ToString(), "removed from the job");
       tasks_.erase(id);
       changed_.erase(id);
       return;
-    case Task::Afterwards::kRestart:
+    case Task::AfterEnd::kRestart:
       if (phase_ == Phase::kActive) {
         StartTask(id, task, now);
         return;
       }
       break;
-    case Task::Afterwards::kNothing:
+    case Task::AfterEnd::kNothing:
       break;
   }
-  if (phase_ == Phase::kRegrouping) {
-    SetState(id, task, TaskState::kRestarting, "waits for the whole job to restart");
+  if (phase_ == Phase::kRestartingAll) {
+    SetState(id, task, job::TaskState::kRestarting, "waiting for the whole job to restart");
   } else {
-    SetState(id, task, TaskState::kStopped, "stopped by muster");
+    SetState(id, task, job::TaskState::kStopped, "stopped by muster");
   }
 }
 
-std::string Lifecycle::NoteFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
-                                   absl::Time now) {
+std::string Lifecycle::RecordFailure(const TaskId& id, const Task& task, const AttemptEnd& end,
+                                     absl::Time now) {
   std::string cause = task.stall.empty() ? end.reason : task.stall;
   AddEvent(now, "task", id.ToString(), absl::StrCat("failed: ", cause));
-  forgive_at_ = absl::InfiniteFuture();
+  recovered_at_ = absl::InfiniteFuture();
   // Only the first failure of a task is kept, because it is closest to the root cause.
-  const bool known = std::any_of(failures_.begin(), failures_.end(),
-                                 [&](const TaskFailure& failure) { return failure.task == id; });
+  const bool known = std::ranges::find(failures_, id, &job::TaskFailure::task) != failures_.end();
   if (known) return cause;
   failures_.push_back({.task = id,
                        .attempt = task.attempt,
@@ -159,33 +161,33 @@ std::string Lifecycle::NoteFailure(const TaskId& id, const Task& task, const Att
   return cause;
 }
 
-void Lifecycle::AfterFailure(const TaskId& id, Task& task, const AttemptEnd& end, absl::Time now) {
-  const std::string cause = NoteFailure(id, task, end, now);
+void Lifecycle::OnFailure(const TaskId& id, Task& task, const AttemptEnd& end, absl::Time now) {
+  const std::string cause = RecordFailure(id, task, end, now);
   if (end.port_taken && port_moves_ < kMaxPortMoves) {
     ++port_moves_;
-    SetState(id, task, TaskState::kRestarting, cause);
+    SetState(id, task, job::TaskState::kRestarting, cause);
     actions_.push_back(MovePort{id});
-    Regroup(absl::StrCat(id.ToString(), ": port in use; every task restarts with another port"),
-            absl::ZeroDuration(), now);
+    RestartAll(absl::StrCat(id.ToString(), ": port in use; every task restarts with another port"),
+               absl::ZeroDuration(), now);
     return;
   }
-  const RoleSpec& role = *spec_.FindRole(id.role);
+  const job::RoleSpec& role = *spec_.FindRole(id.role);
   if (MayRestart(role, spec_.policies, task.restarts, end)) {
-    if (spec_.policies.restart_scope == RestartScope::kTask) {
+    if (spec_.policies.restart_scope == job::RestartScope::kTask) {
       ScheduleRestart(id, task, absl::StrCat("after ", cause), now);
       return;
     }
     ++task.restarts;
-    SetState(id, task, TaskState::kRestarting, cause);
-    Regroup(absl::StrCat(id.ToString(), " failed (", cause, "); the whole job restarts, ",
-                         task.restarts, " of ", spec_.policies.max_restarts),
-            RestartDelay(spec_.policies, task.restarts), now);
+    SetState(id, task, job::TaskState::kRestarting, cause);
+    RestartAll(absl::StrCat(id.ToString(), " failed (", cause, "); the whole job restarts, ",
+                            task.restarts, " of ", spec_.policies.max_restarts),
+               RestartDelay(spec_.policies, task.restarts), now);
     return;
   }
-  SetState(id, task, TaskState::kFailed, cause);
-  if (spec_.dynamic_workers && id.role == "worker" && !Decides(id)) return;  // the job goes on
+  SetState(id, task, job::TaskState::kFailed, cause);
+  if (spec_.dynamic_workers && id.role == "worker" && !Decides(id)) return;  // the job continues
   const std::string often =
-      task.restarts > 0 ? absl::StrCat(" after ", Plural(task.restarts, "restart")) : "";
+      task.restarts > 0 ? absl::StrCat(" after ", base::Plural(task.restarts, "restart")) : "";
   const std::string final = WhyFinal(role, spec_.policies, end);
   FailJob({.why = absl::StrCat(id.ToString(), " failed", often, ": ", cause),
            .named = {id},
@@ -198,22 +200,22 @@ void Lifecycle::ScheduleRestart(const TaskId& id, Task& task, std::string why, a
   const absl::Duration delay = RestartDelay(spec_.policies, task.restarts);
   task.restart_at = now + delay;
   AddEvent(now, "restart", id.ToString(),
-           absl::StrCat("restarts in ", DurationToString(delay), " (", task.restarts, " of ",
+           absl::StrCat("restarts in ", base::DurationToString(delay), " (", task.restarts, " of ",
                         spec_.policies.max_restarts, ")"));
-  SetState(id, task, TaskState::kRestarting, std::move(why));
+  SetState(id, task, job::TaskState::kRestarting, std::move(why));
 }
 
 // Ends every task. Advance() starts all of them again once the last has ended.
-void Lifecycle::Regroup(const std::string& why, absl::Duration delay, absl::Time now) {
-  phase_ = Phase::kRegrouping;
-  regroup_at_ = now + delay;
+void Lifecycle::RestartAll(const std::string& why, absl::Duration delay, absl::Time now) {
+  phase_ = Phase::kRestartingAll;
+  restart_all_at_ = now + delay;
   AddEvent(now, "restart", "", why);
   for (auto& [id, task] : tasks_) {
     task.restart_at = task.ready_by = absl::InfiniteFuture();
     if (task.may_run()) {
       EndTask(id, task, now);
     } else {
-      SetState(id, task, TaskState::kRestarting, task.reason);
+      SetState(id, task, job::TaskState::kRestarting, task.reason);
     }
   }
   DropStarts();
@@ -223,7 +225,7 @@ void Lifecycle::OnStalled(const TaskId& id, const std::string& why, absl::Time n
   Task& task = tasks_.at(id);
   if (!task.alive() || task.ending || !spec_.policies.stall.has_value()) return;
   AddEvent(now, "stall", id.ToString(), why);
-  if (spec_.policies.stall->action == StallAction::kReport) {
+  if (spec_.policies.stall->action == job::StallAction::kReport) {
     SetState(id, task, task.state, why);
     return;
   }
@@ -234,14 +236,14 @@ void Lifecycle::OnStalled(const TaskId& id, const std::string& why, absl::Time n
 
 void Lifecycle::FailJob(Verdict verdict, absl::Time now) {
   if (ending()) return;
-  failure_ = FailureReport{.summary = verdict.why, .not_restarted = verdict.not_restarted};
+  failure_ = job::FailureReport{.summary = verdict.why, .not_restarted = verdict.not_restarted};
   named_ = std::move(verdict.named);
-  BeginEnding(JobState::kFailed, std::move(verdict.why), now);
+  BeginEnding(job::JobState::kFailed, std::move(verdict.why), now);
 }
 
 // Names the earliest failure. Called again at the end, since hosts may report out of order.
 void Lifecycle::NameFirstFailure() {
-  const auto first = FirstOf(failures_);
+  const auto first = job::EarliestFailure(failures_);
   if (!failure_.has_value() || named_.empty() || first == failures_.end()) return;
   if (named_.contains(first->task)) return;
   named_ = {first->task};
@@ -251,12 +253,12 @@ void Lifecycle::NameFirstFailure() {
 
 void Lifecycle::RequestStop(const std::string& why, bool immediately, absl::Time now) {
   if (phase_ == Phase::kDone) return;
-  if (!ending() || verdict_ == JobState::kSucceeded) {
-    // A stop of a succeeded job shortens the wait for its last tasks; the verdict stands.
+  if (!ending() || verdict_ == job::JobState::kSucceeded) {
+    // Stopping a succeeded job shortens the wait for its last tasks; the verdict stands.
     if (ending()) {
       finish_at_ = absl::InfinitePast();
     } else {
-      BeginEnding(JobState::kStopped, why, now);
+      BeginEnding(job::JobState::kStopped, why, now);
     }
   }
   if (immediately) {
@@ -269,25 +271,25 @@ void Lifecycle::RequestStop(const std::string& why, bool immediately, absl::Time
   Advance(now);
 }
 
-// A Start that the caller has already taken is void by its task's state.
+// The caller skips a Start that it has already taken, because its task is no longer Pending.
 void Lifecycle::DropStarts() {
   std::erase_if(actions_,
                 [](const Action& action) { return std::holds_alternative<Start>(action); });
 }
 
-void Lifecycle::BeginEnding(JobState verdict, std::string reason, absl::Time now) {
+void Lifecycle::BeginEnding(job::JobState verdict, std::string reason, absl::Time now) {
   phase_ = Phase::kEnding;
   verdict_ = verdict;
   reason_ = std::move(reason);
   NameFirstFailure();
-  deadline_at_ = regroup_at_ = forgive_at_ = absl::InfiniteFuture();
-  others_may_finish_ = verdict == JobState::kSucceeded;
+  deadline_at_ = restart_all_at_ = recovered_at_ = absl::InfiniteFuture();
+  others_may_finish_ = verdict == job::JobState::kSucceeded;
   if (others_may_finish_) finish_at_ = now + spec_.policies.finish_grace;
   for (auto& [id, task] : tasks_) {
     task.ready_by = absl::InfiniteFuture();
-    if (task.may_run() || IsFinal(task.state)) continue;
+    if (task.may_run() || job::IsFinal(task.state)) continue;
     task.restart_at = absl::InfiniteFuture();
-    SetState(id, task, TaskState::kStopped, "stopped by muster");
+    SetState(id, task, job::TaskState::kStopped, "stopped by muster");
   }
   DropStarts();
   ContinueEnding(now);
@@ -296,7 +298,7 @@ void Lifecycle::BeginEnding(JobState verdict, std::string reason, absl::Time now
 void Lifecycle::ContinueEnding(absl::Time now) {
   bool others_alive = false;
   for (auto& [id, task] : tasks_) {
-    if (IsParameterServer(id) && verdict_ == JobState::kSucceeded) continue;  // it ends last
+    if (IsParameterServer(id) && verdict_ == job::JobState::kSucceeded) continue;  // it ends last
     if (!others_may_finish_) EndTask(id, task, now);
     others_alive |= task.may_run();
   }
@@ -310,36 +312,28 @@ void Lifecycle::ContinueEnding(absl::Time now) {
   if (failure_.has_value() && !failures_.empty()) {
     std::vector<std::string> stopped;
     for (const auto& [id, task] : tasks_) {
-      if (task.state == TaskState::kStopped && task.started.has_value()) {
+      if (task.state == job::TaskState::kStopped && task.started.has_value()) {
         stopped.push_back(id.ToString());
       }
     }
-    CompleteReport(failures_, stopped, *failure_);
+    job::CompleteReport(failures_, stopped, *failure_);
   }
   AddEvent(now, "job", "", absl::StrCat(ToString(verdict_), reason_.empty() ? "" : ": ", reason_));
 }
 
-bool Lifecycle::Decides(const TaskId& id) const {
-  return spec_.policies.success == SuccessPolicy::kChief && ChiefTask(spec_) == id;
-}
+bool Lifecycle::Decides(const TaskId& id) const { return job::DecidingTask(spec_) == id; }
 
 bool Lifecycle::Succeeded() const {
-  const auto ended_well = [this](const TaskId& id) {
+  return job::HasSucceeded(spec_, [this](const TaskId& id) {
     const auto it = tasks_.find(id);
-    return it != tasks_.end() && it->second.state == TaskState::kSucceeded;
-  };
-  if (spec_.policies.success == SuccessPolicy::kChief) {
-    if (const auto chief = ChiefTask(spec_); chief.has_value()) return ended_well(*chief);
-  }
-  return std::all_of(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
-    return IsServiceRole(entry.first.role) || ended_well(entry.first);
+    return it != tasks_.end() && it->second.state == job::TaskState::kSucceeded;
   });
 }
 
 // Returns true if no task is left that could make the job succeed.
-bool Lifecycle::NobodyLeft() const {
-  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-    return IsServiceRole(entry.first.role) || IsFinal(entry.second.state);
+bool Lifecycle::NoTaskCanSucceed() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [this](const auto& entry) {
+    return job::ServesOthers(spec_, entry.first.role) || job::IsFinal(entry.second.state);
   });
 }
 
@@ -350,8 +344,8 @@ bool Lifecycle::AnyAlive() const {
 
 bool Lifecycle::AllUp() const {
   return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-    const TaskState state = entry.second.state;
-    return state == TaskState::kRunning || IsFinal(state);
+    const job::TaskState state = entry.second.state;
+    return state == job::TaskState::kRunning || job::IsFinal(state);
   });
 }
 
@@ -362,10 +356,10 @@ void Lifecycle::CheckProgress(absl::Time now) {
   }
   if (phase_ != Phase::kActive) return;
   if (Succeeded()) {
-    BeginEnding(JobState::kSucceeded, "", now);
+    BeginEnding(job::JobState::kSucceeded, "", now);
     return;
   }
-  if (NobodyLeft()) {
+  if (NoTaskCanSucceed()) {
     FailJob({.why = "every task has ended, and not all of them succeeded"}, now);
     return;
   }
@@ -374,45 +368,45 @@ void Lifecycle::CheckProgress(absl::Time now) {
     was_up_ = true;
     AddEvent(now, "job", "", "Running: every task is up");
   }
-  if (!failures_.empty() && forgive_at_ == absl::InfiniteFuture())
-    forgive_at_ = now + kForgiveAfter;
+  if (!failures_.empty() && recovered_at_ == absl::InfiniteFuture())
+    recovered_at_ = now + kRecoveryPeriod;
 }
 
 absl::Status Lifecycle::MayUpdate() const {
   if (phase_ == Phase::kActive) return absl::OkStatus();
-  return absl::FailedPreconditionError("the job is ending or restarting; try again when it is not");
+  return absl::FailedPreconditionError("the job is ending or restarting; try again later");
 }
 
-absl::Status Lifecycle::Update(JobSpec spec, const UpdatePlan& plan, absl::Time now) {
+absl::Status Lifecycle::Update(job::JobSpec spec, const UpdatePlan& plan, absl::Time now) {
   if (absl::Status status = MayUpdate(); !status.ok()) return status;
   spec_ = std::move(spec);
   deadline_at_ = began_ + spec_.policies.deadline.value_or(absl::InfiniteDuration());
   for (const TaskId& id : plan.removed) {
     Task& task = tasks_.at(id);
-    task.afterwards = Task::Afterwards::kRemove;
+    task.after_end = Task::AfterEnd::kRemove;
     EndTask(id, task, now);
     if (!task.alive()) tasks_.erase(id);
   }
   for (const TaskId& id : plan.restarted) {
     Task& task = tasks_.at(id);
-    task.afterwards = Task::Afterwards::kRestart;
+    task.after_end = Task::AfterEnd::kRestart;
     EndTask(id, task, now);
     if (!task.alive()) StartTask(id, task, now);
   }
   for (const TaskId& id : plan.added) {
     Task& task = tasks_[id];
-    task.afterwards = Task::Afterwards::kRestart;  // if an earlier update is still removing it
+    task.after_end = Task::AfterEnd::kRestart;  // if an earlier update is still removing it
     if (!task.alive()) StartTask(id, task, now);
   }
   for (auto& [id, task] : tasks_) {
-    const RoleSpec* role = spec_.FindRole(id.role);
-    const bool waits = task.state == TaskState::kStarting && !task.ending;
-    if (waits && role->ready == Readiness::kStarted) OnReady(id, now);
+    const job::RoleSpec* role = spec_.FindRole(id.role);
+    const bool waits = task.state == job::TaskState::kStarting && !task.ending;
+    if (waits && role->ready == job::Readiness::kStarted) OnReady(id, now);
   }
-  AddEvent(
-      now, "update", "",
-      absl::StrCat("job changed: ", Plural(static_cast<int64_t>(plan.restarted.size()), "task"),
-                   " restarted, ", plan.added.size(), " added, ", plan.removed.size(), " removed"));
+  AddEvent(now, "update", "",
+           absl::StrCat(
+               "job changed: ", base::Plural(static_cast<int64_t>(plan.restarted.size()), "task"),
+               " restarted, ", plan.added.size(), " added, ", plan.removed.size(), " removed"));
   CheckProgress(now);
   return absl::OkStatus();
 }
@@ -430,9 +424,9 @@ void Lifecycle::CheckStart(absl::Time now) {
   if (phase_ != Phase::kActive) return;
   std::vector<std::string> missing;
   std::set<TaskId> named;
-  const std::string limit = DurationToString(spec_.policies.start_timeout);
+  const std::string limit = base::DurationToString(spec_.policies.start_timeout);
   for (const auto& [id, task] : tasks_) {
-    if (task.silent || task.ready_by > now) continue;
+    if (task.unreachable || task.ready_by > now) continue;
     missing.push_back(id.ToString());
     named.insert(id);
     failures_.push_back({.task = id,
@@ -445,7 +439,7 @@ void Lifecycle::CheckStart(absl::Time now) {
   const char* state = missing.size() == 1
                           ? ": its process runs but does not listen on its port"
                           : ": their processes run but do not listen on their ports";
-  FailJob({.why = absl::StrCat(Enumerate(missing), " did not start within ", limit, state),
+  FailJob({.why = absl::StrCat(job::Enumerate(missing), " did not start within ", limit, state),
            .named = std::move(named)},
           now);
 }
@@ -455,17 +449,17 @@ void Lifecycle::Advance(absl::Time now) {
   for (auto& [id, task] : tasks_) AdvanceTask(id, task, now);
   CheckStart(now);
   if (deadline_at_ <= now) {
-    FailJob({.why = absl::StrCat("deadline of ", DurationToString(*spec_.policies.deadline),
+    FailJob({.why = absl::StrCat("deadline of ", base::DurationToString(*spec_.policies.deadline),
                                  " passed")},
             now);
   }
-  if (forgive_at_ <= now) {
-    forgive_at_ = absl::InfiniteFuture();
+  if (recovered_at_ <= now) {
+    recovered_at_ = absl::InfiniteFuture();
     failures_.clear();
   }
-  if (phase_ == Phase::kRegrouping && regroup_at_ <= now && !AnyAlive()) {
+  if (phase_ == Phase::kRestartingAll && restart_all_at_ <= now && !AnyAlive()) {
     phase_ = Phase::kActive;
-    regroup_at_ = absl::InfiniteFuture();
+    restart_all_at_ = absl::InfiniteFuture();
     for (auto& [id, task] : tasks_) StartTask(id, task, now);
   }
   if (finish_at_ <= now) {
@@ -476,24 +470,24 @@ void Lifecycle::Advance(absl::Time now) {
 }
 
 absl::Time Lifecycle::next_timer() const {
-  absl::Time next = std::min({deadline_at_, finish_at_, forgive_at_});
-  if (phase_ == Phase::kRegrouping && !AnyAlive()) next = std::min(next, regroup_at_);
+  absl::Time next = std::min({deadline_at_, finish_at_, recovered_at_});
+  if (phase_ == Phase::kRestartingAll && !AnyAlive()) next = std::min(next, restart_all_at_);
   for (const auto& [id, task] : tasks_) {
     next = std::min({next, task.kill_at, task.restart_at});
-    if (!task.silent) next = std::min(next, task.ready_by);
+    if (!task.unreachable) next = std::min(next, task.ready_by);
   }
   return next;
 }
 
-JobState Lifecycle::state() const {
+job::JobState Lifecycle::state() const {
   if (phase_ == Phase::kDone) return verdict_;
-  if (phase_ == Phase::kRegrouping) return JobState::kRestarting;
-  if (phase_ == Phase::kEnding || AllUp()) return JobState::kRunning;
-  return was_up_ ? JobState::kRestarting : JobState::kStarting;
+  if (phase_ == Phase::kRestartingAll) return job::JobState::kRestarting;
+  if (phase_ == Phase::kEnding || AllUp()) return job::JobState::kRunning;
+  return was_up_ ? job::JobState::kRestarting : job::JobState::kStarting;
 }
 
 std::vector<Lifecycle::Action> Lifecycle::TakeActions() { return std::exchange(actions_, {}); }
-std::vector<Event> Lifecycle::TakeEvents() { return std::exchange(events_, {}); }
+std::vector<job::Event> Lifecycle::TakeEvents() { return std::exchange(events_, {}); }
 std::set<TaskId> Lifecycle::TakeChanged() { return std::exchange(changed_, {}); }
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -4,7 +4,7 @@
 #include "supervise/lifecycle.h"
 #include "supervise/lifecycle_testing.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 // Simulates processes that end, ignore requests and become ready at random.
@@ -42,12 +42,12 @@ class RandomPlay {
     }
     CarryOut();
     ASSERT_TRUE(processes_.empty()) << "left running";
-    ASSERT_TRUE(IsFinal(life_.state()));
+    ASSERT_TRUE(job::IsFinal(life_.state()));
     for (const auto& [id, task] : life_.tasks()) {
-      ASSERT_TRUE(IsFinal(task.state)) << id.ToString() << " is " << ToString(task.state);
+      ASSERT_TRUE(job::IsFinal(task.state)) << id.ToString() << " is " << job::ToString(task.state);
     }
     ASSERT_EQ(life_.next_timer(), absl::InfiniteFuture());
-    ASSERT_EQ(life_.state() == JobState::kFailed, life_.failure().has_value());
+    ASSERT_EQ(life_.state() == job::JobState::kFailed, life_.failure().has_value());
   }
 
  private:
@@ -63,30 +63,31 @@ class RandomPlay {
   bool Dice(int one_in) { return Below(one_in) == 0; }
   absl::Duration UpTo(absl::Duration most) { return most * Below(1000) / 1000; }
 
-  JobSpec RandomJob() {
-    std::vector<RoleSpec> roles;
+  job::JobSpec RandomJob() {
+    std::vector<job::RoleSpec> roles;
     for (const char* name : {"chief", "worker", "ps", "evaluator", "actor"}) {
       const bool needed = std::string(name) == "worker";
       if (!needed && Dice(2)) continue;
       const bool many = std::string(name) == "worker" || std::string(name) == "ps";
-      RoleSpec role = Role(name, many ? 1 + Below(3) : 1, static_cast<RestartPolicy>(Below(4)));
-      if (Dice(3)) role.ready = Readiness::kListening;
+      job::RoleSpec role =
+          Role(name, many ? 1 + Below(3) : 1, static_cast<job::RestartPolicy>(Below(4)));
+      if (Dice(3)) role.ready = job::Readiness::kListening;
       roles.push_back(role);
     }
-    Policies policies{
+    job::Policies policies{
         .max_restarts = Below(4),
-        .restart_scope = Dice(2) ? RestartScope::kJob : RestartScope::kTask,
+        .restart_scope = Dice(2) ? job::RestartScope::kJob : job::RestartScope::kTask,
         .backoff = UpTo(absl::Seconds(4)),
         .max_backoff = UpTo(absl::Seconds(10)),
         .start_timeout = absl::Seconds(1) + UpTo(absl::Seconds(30)),
         .stop_grace = UpTo(absl::Seconds(20)),
         .finish_grace = UpTo(absl::Seconds(20)),
-        .success = Dice(2) ? SuccessPolicy::kChief : SuccessPolicy::kAllWorkers,
-        .stall =
-            StallPolicy{absl::Minutes(1), Dice(2) ? StallAction::kRestart : StallAction::kReport},
+        .success = Dice(2) ? job::SuccessPolicy::kChief : job::SuccessPolicy::kAllWorkers,
+        .stall = job::StallPolicy{absl::Minutes(1),
+                                  Dice(2) ? job::StallAction::kRestart : job::StallAction::kReport},
     };
     if (Dice(4)) policies.deadline = UpTo(absl::Minutes(5));
-    JobSpec spec = Job(std::move(roles), policies);
+    job::JobSpec spec = Job(std::move(roles), policies);
     spec.dynamic_workers = Dice(3);
     return spec;
   }
@@ -102,7 +103,7 @@ class RandomPlay {
 
   void StartProcess(const Lifecycle::Start& start) {
     const auto task = life_.tasks().find(start.task);
-    if (task == life_.tasks().end() || task->second.state != TaskState::kPending ||
+    if (task == life_.tasks().end() || task->second.state != job::TaskState::kPending ||
         task->second.attempt != start.attempt) {
       return;
     }
@@ -141,7 +142,7 @@ class RandomPlay {
   }
 
   void LetProcessesAct() {
-    std::vector<TaskId> ended;
+    std::vector<cluster::TaskId> ended;
     for (auto& [id, process] : processes_) {
       if (process.ready <= now_) {
         process.ready = absl::InfiniteFuture();
@@ -149,7 +150,7 @@ class RandomPlay {
       }
       if (process.ends <= now_) ended.push_back(id);
     }
-    for (const TaskId& id : ended) {
+    for (const cluster::TaskId& id : ended) {
       AttemptEnd end = ExitWith(processes_.at(id).exit_code);
       end.port_taken = end.exit_code != 0 && Dice(10);
       processes_.erase(id);
@@ -168,9 +169,9 @@ class RandomPlay {
   }
 
   void ChangeIt() {
-    JobSpec spec = life_.spec();
+    job::JobSpec spec = life_.spec();
     UpdatePlan plan;
-    for (RoleSpec& role : spec.roles) {
+    for (job::RoleSpec& role : spec.roles) {
       const int before = role.replicas;
       if (role.name == "worker") role.replicas = 1 + Below(3);
       for (int i = before; i < role.replicas; ++i) plan.added.push_back({role.name, i});
@@ -187,7 +188,7 @@ class RandomPlay {
   std::mt19937 random_;
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
   Lifecycle life_;
-  std::map<TaskId, Process> processes_;
+  std::map<cluster::TaskId, Process> processes_;
 };
 
 TEST(LifecycleRandomTest, EveryJobEnds) {
@@ -199,4 +200,4 @@ TEST(LifecycleRandomTest, EveryJobEnds) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

@@ -3,7 +3,7 @@
 #include "supervise/lifecycle.h"
 #include "supervise/lifecycle_testing.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 using testing::Contains;
@@ -11,13 +11,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-RoleSpec Listening(const std::string& name) {
-  RoleSpec role = Role(name);
-  role.ready = Readiness::kListening;
+job::RoleSpec Listening(const std::string& name) {
+  job::RoleSpec role = Role(name);
+  role.ready = job::Readiness::kListening;
   return role;
 }
 
-TEST(LifecycleStopTest, AsksThenKillsThenKillsAgain) {
+TEST(LifecycleStopTest, RequestsThenKillsThenKillsAgain) {
   Play play(Job({Role("worker")}, {.stop_grace = absl::Seconds(10)}));
   play.Take();
   play.Stop();
@@ -29,15 +29,15 @@ TEST(LifecycleStopTest, AsksThenKillsThenKillsAgain) {
   play.Pass(absl::Seconds(5));
   EXPECT_THAT(play.Take(), ElementsAre("kill worker:0"));
   play.Exit(kWorker0, 137);
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
   EXPECT_EQ(play.life().reason(), "stopped by the user");
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kStopped);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kStopped);
   EXPECT_FALSE(play.life().failure().has_value());
   EXPECT_EQ(play.life().next_timer(), absl::InfiniteFuture());
 }
 
-TEST(LifecycleStopTest, AFailureThatIsToldLateLeavesTheOthersTheirGrace) {
-  Play play(Job({Role("chief"), Role("worker", 1, RestartPolicy::kNever)},
+TEST(LifecycleStopTest, ALateReportOfAFailureKeepsTheGracePeriodOfOthers) {
+  Play play(Job({Role("chief"), Role("worker", 1, job::RestartPolicy::kNever)},
                 {.stop_grace = absl::Seconds(10)}));
   play.Pass(absl::Minutes(5));
   play.Take();
@@ -50,7 +50,7 @@ TEST(LifecycleStopTest, AFailureThatIsToldLateLeavesTheOthersTheirGrace) {
   EXPECT_EQ(play.life().tasks().at(kWorker0).finished, end.time);
 }
 
-TEST(LifecycleStopTest, TheSecondTimeAtOnce) {
+TEST(LifecycleStopTest, ASecondStopKillsImmediately) {
   Play play(Job({Role("worker", 2)}));
   play.Stop();
   play.Take();
@@ -58,16 +58,16 @@ TEST(LifecycleStopTest, TheSecondTimeAtOnce) {
   EXPECT_THAT(play.Take(), ElementsAre("kill worker:0", "kill worker:1"));
   play.Exit(kWorker0, 137);
   play.Exit(kWorker1, 137);
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
 }
 
-TEST(LifecycleStopTest, AtOnceTheFirstTime) {
+TEST(LifecycleStopTest, AnImmediateStopKills) {
   Play play(Job({Role("worker")}));
   play.Stop(/*immediately=*/true);
   EXPECT_THAT(play.Take(), Contains("kill worker:0"));
 }
 
-TEST(LifecycleStopTest, TwiceInGoodOrderIsOnce) {
+TEST(LifecycleStopTest, TwoGracefulStopsAreOne) {
   Play play(Job({Role("worker")}));
   play.Stop();
   play.Take();
@@ -80,18 +80,18 @@ TEST(LifecycleStopTest, BeforeAnythingWasStarted) {
   Lifecycle life(Job({Role("worker", 3)}), now);
   life.RequestStop("stopped by the user", false, now);
   EXPECT_TRUE(life.done());
-  EXPECT_EQ(life.state(), JobState::kStopped);
+  EXPECT_EQ(life.state(), job::JobState::kStopped);
   EXPECT_THAT(life.TakeActions(), IsEmpty());
 }
 
 // The stop arrives when the platform has carried out half of the actions.
-TEST(LifecycleStopTest, WhileStartingVoidsTheStartsStillToCome) {
+TEST(LifecycleStopTest, WhileStartingCancelsPendingStarts) {
   const absl::Time now = absl::FromUnixSeconds(1);
   Lifecycle life(Job({Role("worker", 2)}), now);
   life.TakeActions();
   life.OnStarted(kWorker0, now);
   life.RequestStop("stopped by the user", false, now);
-  EXPECT_EQ(life.tasks().at(kWorker1).state, TaskState::kStopped);
+  EXPECT_EQ(life.tasks().at(kWorker1).state, job::TaskState::kStopped);
   EXPECT_FALSE(life.done());
   life.OnEnded(kWorker0, ExitWith(143), now);
   EXPECT_TRUE(life.done());
@@ -107,7 +107,7 @@ TEST(LifecycleStopTest, WhileATaskIsNotReadyYet) {
   play.Pass(absl::Minutes(2));  // past the start timeout, which no longer applies
   play.Exit(kPs, 143);
   play.Exit(kWorker0, 143);
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
 }
 
 TEST(LifecycleStopTest, DuringTheBackoff) {
@@ -115,19 +115,19 @@ TEST(LifecycleStopTest, DuringTheBackoff) {
   play.Exit(kWorker0, 137);
   play.Take();
   play.Stop();
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
   play.Pass(absl::Minutes(1));
   EXPECT_THAT(play.Take(), IsEmpty());
 }
 
 TEST(LifecycleStopTest, WhileTheWholeJobRestarts) {
-  Play play(Job({Role("worker", 2)}, {.restart_scope = RestartScope::kJob}));
+  Play play(Job({Role("worker", 2)}, {.restart_scope = job::RestartScope::kJob}));
   play.Exit(kWorker0, 137);
   play.Stop();
   EXPECT_FALSE(play.life().done());
   play.Take();
   play.Exit(kWorker1, 143);
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
   play.Pass(absl::Minutes(1));
   EXPECT_THAT(play.Take(), IsEmpty());
 }
@@ -141,7 +141,7 @@ TEST(LifecycleStopTest, AfterSuccessShortensTheWaitAndTheVerdictStands) {
   play.Exit(kWorker0, 143);
   EXPECT_THAT(play.Take(), ElementsAre("term ps:0"));
   play.Exit(kPs, 143);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
 }
 
 TEST(LifecycleStopTest, AfterAFailureTheVerdictStands) {
@@ -151,22 +151,22 @@ TEST(LifecycleStopTest, AfterAFailureTheVerdictStands) {
   play.Stop(/*immediately=*/true);
   EXPECT_THAT(play.Take(), ElementsAre("kill chief:0"));
   play.Exit(kChief, 137);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
 }
 
-TEST(LifecycleStopTest, AStopThatATaskAnswersWithAnErrorIsNoFailure) {
+TEST(LifecycleStopTest, ATaskThatFailsOnStopIsNotAFailure) {
   Play play(Job({Role("worker")}));
   play.Stop();
   play.Exit(kWorker0, 1);
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kStopped);
 }
 
 TEST(LifecycleUpdateTest, RestartsAddsRemovesAndKeeps) {
   Play play(Job({Role("chief"), Role("worker", 2), Role("evaluator")}));
   play.Take();
-  const TaskId evaluator{"evaluator", 0};
-  const TaskId actor{"actor", 0};
+  const cluster::TaskId evaluator{"evaluator", 0};
+  const cluster::TaskId actor{"actor", 0};
   ASSERT_TRUE(play.Update(Job({Role("chief"), Role("worker", 2), Role("actor")}),
                           {.added = {actor},
                            .removed = {evaluator},
@@ -180,7 +180,7 @@ TEST(LifecycleUpdateTest, RestartsAddsRemovesAndKeeps) {
   play.Exit(kWorker0, 143);
   EXPECT_THAT(play.Take(), ElementsAre("start worker:0#1"));
   EXPECT_EQ(play.life().tasks().at(kWorker0).restarts, 0);  // an update does not count as a restart
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
   EXPECT_THAT(play.Events(), Contains("update||job changed: 1 task restarted, 1 added, 1 removed"));
 }
 
@@ -208,8 +208,8 @@ TEST(LifecycleUpdateTest, ATaskThatIgnoresTheRequestIsKilledAndThenRestarted) {
 }
 
 TEST(LifecycleUpdateTest, ATaskThatComesBackBeforeItIsGoneNeverRunsTwice) {
-  const JobSpec one = Job({Role("worker", 1)});
-  const JobSpec two = Job({Role("worker", 2)});
+  const job::JobSpec one = Job({Role("worker", 1)});
+  const job::JobSpec two = Job({Role("worker", 2)});
   Play play(two);
   ASSERT_TRUE(play.Update(one, {.removed = {kWorker1}, .kept = {kWorker0}}).ok());
   ASSERT_TRUE(play.Update(two, {.added = {kWorker1}, .kept = {kWorker0}}).ok());
@@ -217,7 +217,7 @@ TEST(LifecycleUpdateTest, ATaskThatComesBackBeforeItIsGoneNeverRunsTwice) {
   play.Take();
   play.Exit(kWorker1, 143);
   EXPECT_THAT(play.Take(), ElementsAre("start worker:1#1"));
-  EXPECT_EQ(play.StateOf(kWorker1), TaskState::kRunning);
+  EXPECT_EQ(play.StateOf(kWorker1), job::TaskState::kRunning);
 }
 
 TEST(LifecycleUpdateTest, PoliciesAloneRestartNothing) {
@@ -228,7 +228,7 @@ TEST(LifecycleUpdateTest, PoliciesAloneRestartNothing) {
                   .ok());
   EXPECT_THAT(play.Take(), IsEmpty());
   play.Exit(kWorker0, 137);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kRestarting);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kRestarting);
 }
 
 TEST(LifecycleUpdateTest, ADeadlineCountsFromTheStartOfTheJob) {
@@ -243,12 +243,12 @@ TEST(LifecycleUpdateTest, ADeadlineCountsFromTheStartOfTheJob) {
   EXPECT_TRUE(play.life().ending());
 }
 
-TEST(LifecycleUpdateTest, ATaskThatNeedNotListenAnyMoreIsUp) {
+TEST(LifecycleUpdateTest, ATaskThatNoLongerNeedsToListenIsUp) {
   Play play(Job({Role("worker"), Listening("ps")}));
   ASSERT_TRUE(play.Update(Job({Role("worker"), Role("ps")}),
                           {.kept = {kWorker0, kPs}, .policies_changed = true})
                   .ok());
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
 }
 
 TEST(LifecycleUpdateTest, IsRefusedWhileTheJobEndsOrRestarts) {
@@ -258,7 +258,7 @@ TEST(LifecycleUpdateTest, IsRefusedWhileTheJobEndsOrRestarts) {
   EXPECT_EQ(stopping.Update(Job({Role("worker", 2)}), plan).code(),
             absl::StatusCode::kFailedPrecondition);
 
-  Play regrouping(Job({Role("worker", 2)}, {.restart_scope = RestartScope::kJob}));
+  Play regrouping(Job({Role("worker", 2)}, {.restart_scope = job::RestartScope::kJob}));
   regrouping.Exit(kWorker0, 137);
   EXPECT_EQ(regrouping.Update(Job({Role("worker", 2)}), plan).code(),
             absl::StatusCode::kFailedPrecondition);
@@ -270,9 +270,9 @@ TEST(LifecycleUpdateTest, AStopDuringAnUpdateStartsNothingAgain) {
   play.Stop();
   play.Take();
   play.Exit(kWorker0, 143);
-  EXPECT_EQ(play.life().state(), JobState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kStopped);
   EXPECT_THAT(play.Take(), IsEmpty());
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "supervise/lifecycle_testing.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 using testing::Contains;
@@ -14,11 +14,11 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
-TEST(LifecycleTest, StartsEveryTaskAtOnce) {
+TEST(LifecycleTest, StartsEveryTaskImmediately) {
   Play play(Job({Role("chief"), Role("ps"), Role("worker", 2)}));
   EXPECT_THAT(play.Take(), UnorderedElementsAre("start chief:0#0", "start ps:0#0",
                                                 "start worker:0#0", "start worker:1#0"));
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
   EXPECT_THAT(play.Events(), Contains("job||Running: every task is up"));
 }
 
@@ -29,7 +29,7 @@ TEST(LifecycleTest, BackoffDoublesUpToItsCapAndTheLimitEndsTheJob) {
   for (const int seconds : {1, 2, 3, 3}) {
     play.Exit(kWorker0, 137);
     EXPECT_EQ(play.life().next_timer() - play.now(), absl::Seconds(seconds));
-    EXPECT_EQ(play.life().state(), JobState::kRestarting);
+    EXPECT_EQ(play.life().state(), job::JobState::kRestarting);
     play.Pass(absl::Seconds(seconds) - absl::Milliseconds(1));
     EXPECT_FALSE(play.Runs(kWorker0));
     play.Pass(absl::Milliseconds(1));
@@ -37,17 +37,17 @@ TEST(LifecycleTest, BackoffDoublesUpToItsCapAndTheLimitEndsTheJob) {
   }
   play.Exit(kWorker0, 137);
   play.Exit(kChief, 143);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(), "worker:0 failed after 4 restarts: exit code 137");
   EXPECT_EQ(play.life().tasks().at(kWorker0).attempt, 4);
   EXPECT_EQ(play.life().tasks().at(kWorker0).restarts, 4);
 }
 
 TEST(LifecycleTest, ManyFastRestartsKeepOneFailureOfEachTask) {
-  Play play(
-      Job({Role("worker", 2, RestartPolicy::kOnFailure)}, {.max_restarts = 1000,
-                                                           .backoff = absl::ZeroDuration(),
-                                                           .max_backoff = absl::ZeroDuration()}));
+  Play play(Job({Role("worker", 2, job::RestartPolicy::kOnFailure)},
+                {.max_restarts = 1000,
+                 .backoff = absl::ZeroDuration(),
+                 .max_backoff = absl::ZeroDuration()}));
   play.Exit(kWorker1, 9);
   for (int i = 0; i < 1000; ++i) {
     play.Pass(absl::Milliseconds(1));
@@ -56,7 +56,7 @@ TEST(LifecycleTest, ManyFastRestartsKeepOneFailureOfEachTask) {
   play.Pass(absl::Milliseconds(1));
   play.Exit(kWorker0, 3);
   play.Exit(kWorker1, 143);
-  ASSERT_EQ(play.life().state(), JobState::kFailed);
+  ASSERT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().failure()->first->task, kWorker1);
   EXPECT_THAT(play.life().failure()->victims, testing::SizeIs(testing::Le(2)));
 }
@@ -68,54 +68,54 @@ TEST(LifecycleTest, ATaskIsNotItsOwnVictim) {
   play.Exit(kWorker0, 137);
   play.Pass(absl::Seconds(2));
   play.Exit(kWorker0, 137);
-  ASSERT_EQ(play.life().state(), JobState::kFailed);
+  ASSERT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().failure()->first->attempt, 0);
   EXPECT_THAT(play.life().failure()->victims, IsEmpty());
 }
 
 TEST(LifecycleTest, AProgramThatCannotStartIsNotTriedAgain) {
-  Play play(Job({Role("chief", 1, RestartPolicy::kAlways)}));
+  Play play(Job({Role("chief", 1, job::RestartPolicy::kAlways)}));
   play.End(kChief, {.reason = "command not found: 'x'", .may_retry = false});
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(), "chief:0 failed: command not found: 'x'");
   EXPECT_FALSE(play.life().failure()->first->exit_code.has_value());
 }
 
 TEST(LifecycleTest, ARestartAfterSuccessDoesNotBlameAnotherTask) {
-  Play play(Job({Role("chief"), Role("worker", 2, RestartPolicy::kAlways)}));
+  Play play(Job({Role("chief"), Role("worker", 2, job::RestartPolicy::kAlways)}));
   play.Exit(kWorker1, 3);
   play.Exit(kWorker0, 0);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kRestarting);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kRestarting);
   EXPECT_THAT(play.life().tasks().at(kWorker0).reason, Not(HasSubstr("exit code 3")));
 }
 
 TEST(LifecycleTest, ScopeJobRestartsEveryTaskOnceAllHaveEnded) {
   Play play(Job({Role("chief"), Role("worker", 2)},
-                {.max_restarts = 1, .restart_scope = RestartScope::kJob}));
+                {.max_restarts = 1, .restart_scope = job::RestartScope::kJob}));
   play.Exit(kWorker1, 0);
   play.Take();
   play.Exit(kWorker0, 139);
-  EXPECT_EQ(play.life().state(), JobState::kRestarting);
+  EXPECT_EQ(play.life().state(), job::JobState::kRestarting);
   EXPECT_THAT(play.Take(), ElementsAre("term chief:0"));
   play.Pass(absl::Seconds(5));  // longer than the back-off, but the chief still runs
   EXPECT_THAT(play.Take(), IsEmpty());
   play.Exit(kChief, 143);
   EXPECT_THAT(play.Take(),
               UnorderedElementsAre("start chief:0#1", "start worker:0#1", "start worker:1#1"));
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
   EXPECT_EQ(play.life().tasks().at(kWorker0).restarts, 1);
   EXPECT_EQ(play.life().tasks().at(kChief).restarts, 0);  // it did not fail itself
 
   play.Exit(kWorker0, 139);
   play.Exit(kChief, 143);
   play.Exit(kWorker1, 143);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(), "worker:0 failed after 1 restart: exit code 139");
 }
 
 TEST(LifecycleTest, ScopeJobWaitsForTheBackoff) {
-  Play play(
-      Job({Role("worker", 2)}, {.restart_scope = RestartScope::kJob, .backoff = absl::Seconds(7)}));
+  Play play(Job({Role("worker", 2)},
+                {.restart_scope = job::RestartScope::kJob, .backoff = absl::Seconds(7)}));
   play.Exit(kWorker0, 139);
   play.Exit(kWorker1, 143);
   play.Take();
@@ -125,24 +125,24 @@ TEST(LifecycleTest, ScopeJobWaitsForTheBackoff) {
   EXPECT_THAT(play.Take(), UnorderedElementsAre("start worker:0#1", "start worker:1#1"));
 }
 
-TEST(LifecycleTest, ATaskThatNeverGetsReadyDoesNotSpinARegroup) {
-  RoleSpec server = Role("ps");
-  server.ready = Readiness::kListening;
-  Play play(Job({Role("worker"), server}, {.restart_scope = RestartScope::kJob,
+TEST(LifecycleTest, ATaskThatNeverBecomesReadyDoesNotSpinTheJobRestart) {
+  job::RoleSpec server = Role("ps");
+  server.ready = job::Readiness::kListening;
+  Play play(Job({Role("worker"), server}, {.restart_scope = job::RestartScope::kJob,
                                            .start_timeout = absl::Seconds(2),
                                            .stop_grace = absl::Seconds(60)}));
   play.Exit(kWorker0, 137);
   play.Pass(absl::Seconds(30));  // fails if next_timer stays in the past
-  EXPECT_EQ(play.life().state(), JobState::kRestarting);
+  EXPECT_EQ(play.life().state(), job::JobState::kRestarting);
 }
 
-TEST(LifecycleTest, TheChiefsSuccessIsTheJobs) {
+TEST(LifecycleTest, TheJobSucceedsWithTheChief) {
   Play play(Job({Role("chief"), Role("worker", 2)}));
   play.Exit(kWorker0, 0);
   play.Exit(kWorker1, 0);
   EXPECT_FALSE(play.life().ending());
   play.Exit(kChief, 0);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
   EXPECT_FALSE(play.life().failure().has_value());
 }
 
@@ -151,12 +151,12 @@ TEST(LifecycleTest, WithoutAChiefWorker0Decides) {
   play.Exit(kWorker1, 0);
   EXPECT_FALSE(play.life().ending());
   play.Exit(kWorker0, 0);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
 }
 
 TEST(LifecycleTest, AllWorkersMeansEveryTaskThatTrains) {
   Play play(Job({Role("chief"), Role("worker", 2), Role("ps"), Role("evaluator"), Role("actor")},
-                {.success = SuccessPolicy::kAllWorkers}));
+                {.success = job::SuccessPolicy::kAllWorkers}));
   play.Exit(kChief, 0);
   play.Exit(kWorker0, 0);
   play.Exit(kWorker1, 0);
@@ -171,7 +171,16 @@ TEST(LifecycleTest, ServicesNeverDecideSuccess) {
   play.Exit({"evaluator", 0}, 0);
   EXPECT_FALSE(play.life().ending());
   play.Exit(kWorker0, 0);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
+}
+
+TEST(LifecycleTest, ServersAloneRunUntilTheyHaveAllEnded) {
+  Play play(Job({Role("ps", 2)}, {.success = job::SuccessPolicy::kAllWorkers}));
+  EXPECT_FALSE(play.life().ending());
+  play.Exit(kPs, 0);
+  EXPECT_FALSE(play.life().ending());
+  play.Exit({"ps", 1}, 0);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
 }
 
 TEST(LifecycleTest, AfterSuccessOthersMayFinishAndPsEndsLast) {
@@ -179,14 +188,14 @@ TEST(LifecycleTest, AfterSuccessOthersMayFinishAndPsEndsLast) {
   play.Take();
   play.Exit(kChief, 0);
   EXPECT_THAT(play.Take(), IsEmpty());
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
   play.Pass(absl::Seconds(5));
   play.Exit(kWorker0, 0);
   EXPECT_THAT(play.Take(), ElementsAre("term ps:0"));
   play.Exit(kPs, 143);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kSucceeded);
-  EXPECT_EQ(play.StateOf(kPs), TaskState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kPs), job::TaskState::kStopped);
 }
 
 TEST(LifecycleTest, WhenTheFinishGraceIsOverTheOthersAreEnded) {
@@ -201,16 +210,16 @@ TEST(LifecycleTest, WhenTheFinishGraceIsOverTheOthersAreEnded) {
   play.Exit(kWorker0, 137);
   EXPECT_THAT(play.Take(), ElementsAre("term ps:0"));
   play.Exit(kPs, 0);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
-  EXPECT_EQ(play.StateOf(kPs), TaskState::kSucceeded);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kStopped);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kPs), job::TaskState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kStopped);
 }
 
 TEST(LifecycleTest, ATaskThatGetsReadyAfterSuccessHasTheFinishGraceToo) {
-  RoleSpec server = Role("ps");
-  server.ready = Readiness::kListening;
-  RoleSpec late = Role("worker");
-  late.ready = Readiness::kListening;
+  job::RoleSpec server = Role("ps");
+  server.ready = job::Readiness::kListening;
+  job::RoleSpec late = Role("worker");
+  late.ready = job::Readiness::kListening;
   Play play(Job({Role("chief"), late, server}));
   play.Exit(kChief, 0);
   play.Take();
@@ -225,8 +234,8 @@ TEST(LifecycleTest, AFailureAfterSuccessDoesNotChangeTheVerdict) {
   Play play(Job({Role("chief"), Role("worker")}));
   play.Exit(kChief, 0);
   play.Exit(kWorker0, 1);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kFailed);
 }
 
 TEST(LifecycleTest, AFailureEndsEveryTaskAndTheFirstIsReported) {
@@ -242,9 +251,9 @@ TEST(LifecycleTest, AFailureEndsEveryTaskAndTheFirstIsReported) {
   play.Exit(kChief, 7);  // any exit after a request to end is not a failure
   play.Exit(kWorker0, 143);
   play.Exit(kPs, 0);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(), "worker:1 failed: exit code 1");
-  const FailureReport& report = *play.life().failure();
+  const job::FailureReport& report = *play.life().failure();
   EXPECT_EQ(report.summary, "worker:1 failed: exit code 1");
   ASSERT_TRUE(report.first.has_value());
   EXPECT_EQ(report.first->task, kWorker1);
@@ -255,12 +264,12 @@ TEST(LifecycleTest, AFailureEndsEveryTaskAndTheFirstIsReported) {
 }
 
 // A worker is killed and restarts; its peer fails permanently as a consequence.
-TEST(LifecycleTest, TheEarliestUnrecoveredFailureIsTheCulprit) {
+TEST(LifecycleTest, TheEarliestUnrecoveredFailureIsTheCause) {
   Play play(Job({Role("worker", 2)}));
   play.Exit(kWorker1, 137);
   play.Pass(absl::Milliseconds(500));
   play.Exit(kWorker0, 1);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().failure()->first->task, kWorker1);
   EXPECT_THAT(play.life().failure()->victims, Contains("worker:0: exit code 1, 0.5 s later"));
   EXPECT_EQ(play.life().reason(), "worker:1 failed: exit code 137");
@@ -284,12 +293,12 @@ TEST(LifecycleTest, ADeadlineStaysTheReasonAfterAFailure) {
   play.Exit(kWorker1, 137);
   play.Pass(absl::Seconds(3));
   play.Exit(kWorker0, 143);
-  ASSERT_EQ(play.life().state(), JobState::kFailed);
+  ASSERT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(), "deadline of 3s passed");
   EXPECT_EQ(play.life().failure()->first->task, kWorker1);
 }
 
-TEST(LifecycleTest, AJobThatRanWholeForAWhileHasRecovered) {
+TEST(LifecycleTest, AJobWithAllTasksUpForAWhileHasRecovered) {
   Play play(Job({Role("worker", 2)}));
   play.Exit(kWorker1, 137);
   play.Pass(absl::Seconds(1) + absl::Seconds(10));
@@ -298,7 +307,7 @@ TEST(LifecycleTest, AJobThatRanWholeForAWhileHasRecovered) {
   EXPECT_EQ(play.life().failure()->first->task, kWorker0);
 }
 
-TEST(LifecycleTest, AJobThatWasNotWholeLongEnoughHasNot) {
+TEST(LifecycleTest, AJobWithAllTasksUpBrieflyHasNotRecovered) {
   Play play(Job({Role("worker", 2)}));
   play.Exit(kWorker1, 137);
   play.Pass(absl::Seconds(1) + absl::Seconds(9.9));
@@ -308,25 +317,25 @@ TEST(LifecycleTest, AJobThatWasNotWholeLongEnoughHasNot) {
 }
 
 TEST(LifecycleTest, TheStartTimeoutNamesTheTaskThatDoesNotListen) {
-  RoleSpec server = Role("ps");
-  server.ready = Readiness::kListening;
+  job::RoleSpec server = Role("ps");
+  server.ready = job::Readiness::kListening;
   Play play(Job({Role("worker"), server}, {.start_timeout = absl::Seconds(20)}));
-  EXPECT_EQ(play.life().state(), JobState::kStarting);
+  EXPECT_EQ(play.life().state(), job::JobState::kStarting);
   play.Pass(absl::Seconds(19.9));
   EXPECT_FALSE(play.life().ending());
   play.Pass(absl::Seconds(0.1));
   EXPECT_TRUE(play.life().ending());
   play.Exit(kPs, 143);
   play.Exit(kWorker0, 143);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(),
             "ps:0 did not start within 20s: its process runs but does not listen on its port");
   EXPECT_EQ(play.life().failure()->first->task, kPs);
 }
 
-TEST(LifecycleTest, TheStartTimeoutNamesAllThatAreMissing) {
-  RoleSpec server = Role("ps", 10);
-  server.ready = Readiness::kListening;
+TEST(LifecycleTest, TheStartTimeoutNamesAllMissingTasks) {
+  job::RoleSpec server = Role("ps", 10);
+  server.ready = job::Readiness::kListening;
   Play play(Job({Role("worker"), server}, {.start_timeout = absl::Seconds(20)}));
   play.Ready({"ps", 3});
   play.Pass(absl::Seconds(20));
@@ -337,12 +346,12 @@ TEST(LifecycleTest, TheStartTimeoutNamesAllThatAreMissing) {
 }
 
 TEST(LifecycleTest, ATaskThatListensInTimeIsUp) {
-  RoleSpec server = Role("ps");
-  server.ready = Readiness::kListening;
+  job::RoleSpec server = Role("ps");
+  server.ready = job::Readiness::kListening;
   Play play(Job({Role("worker"), server}));
   play.Pass(absl::Seconds(59));
   play.Ready(kPs);
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
   play.Pass(absl::Hours(1));
   EXPECT_FALSE(play.life().ending());
 }
@@ -353,12 +362,13 @@ TEST(LifecycleTest, TheDeadlineFailsTheJob) {
   EXPECT_FALSE(play.life().ending());
   play.Pass(absl::Seconds(1));
   play.Exit(kWorker0, 143);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().reason(), "deadline of 2h passed");
 }
 
-TEST(LifecycleTest, ATakenPortIsMovedThriceAndCostsNoRestart) {
-  Play play(Job({Role("chief", 1, RestartPolicy::kNever), Role("ps", 1, RestartPolicy::kNever)}));
+TEST(LifecycleTest, ATakenPortIsReplacedThreeTimesWithoutCountingARestart) {
+  Play play(Job(
+      {Role("chief", 1, job::RestartPolicy::kNever), Role("ps", 1, job::RestartPolicy::kNever)}));
   AttemptEnd taken = ExitWith(1);
   taken.port_taken = true;
   for (int i = 1; i <= 3; ++i) {
@@ -372,79 +382,80 @@ TEST(LifecycleTest, ATakenPortIsMovedThriceAndCostsNoRestart) {
   EXPECT_EQ(play.life().tasks().at(kPs).restarts, 0);
   play.End(kPs, taken);
   play.Exit(kChief, 143);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
 }
 
 TEST(LifecycleTest, AStalledTaskIsKilledAndRestartedByPolicy) {
-  Play play(Job({Role("worker")}, {.stall = StallPolicy{absl::Minutes(5)}}));
+  Play play(Job({Role("worker")}, {.stall = job::StallPolicy{absl::Minutes(5)}}));
   play.Take();
   play.Stall(kWorker0, "stalled: no output for 5m");
   play.Pass(absl::Seconds(1));
   EXPECT_THAT(play.Take(), ElementsAre("kill worker:0"));
   play.Exit(kWorker0, 137);
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kRestarting);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kRestarting);
   EXPECT_THAT(play.life().tasks().at(kWorker0).reason, HasSubstr("stalled: no output for 5m"));
   play.Pass(absl::Seconds(1));
   EXPECT_TRUE(play.Runs(kWorker0));
 }
 
 TEST(LifecycleTest, AStallThatMayNotRestartFailsTheJobWithTheStallAsItsCause) {
-  Play play(
-      Job({Role("worker", 1, RestartPolicy::kNever)}, {.stall = StallPolicy{absl::Minutes(5)}}));
+  Play play(Job({Role("worker", 1, job::RestartPolicy::kNever)},
+                {.stall = job::StallPolicy{absl::Minutes(5)}}));
   play.Stall(kWorker0, "stalled: no output for 5m");
   play.Exit(kWorker0, 137);
   EXPECT_EQ(play.life().reason(), "worker:0 failed: stalled: no output for 5m");
 }
 
 TEST(LifecycleTest, ATaskThatSucceedsJustWhenItIsFoundStalledHasSucceeded) {
-  Play play(Job({Role("worker")}, {.stall = StallPolicy{absl::Minutes(5)}}));
+  Play play(Job({Role("worker")}, {.stall = job::StallPolicy{absl::Minutes(5)}}));
   play.Stall(kWorker0, "stalled");
   play.Exit(kWorker0, 0);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
 }
 
 TEST(LifecycleTest, AStallCanBeReportedOnly) {
-  Play play(Job({Role("worker")}, {.stall = StallPolicy{absl::Minutes(5), StallAction::kReport}}));
+  Play play(Job({Role("worker")},
+                {.stall = job::StallPolicy{absl::Minutes(5), job::StallAction::kReport}}));
   play.Take();
   play.Stall(kWorker0, "stalled: no output for 5m");
   play.Pass(absl::Minutes(1));
   EXPECT_THAT(play.Take(), IsEmpty());
-  EXPECT_EQ(play.StateOf(kWorker0), TaskState::kRunning);
+  EXPECT_EQ(play.StateOf(kWorker0), job::TaskState::kRunning);
   EXPECT_EQ(play.life().tasks().at(kWorker0).reason, "stalled: no output for 5m");
 }
 
-JobSpec DynamicJob(std::vector<RoleSpec> roles, SuccessPolicy success) {
-  JobSpec spec = Job(std::move(roles), {.success = success});
+job::JobSpec DynamicJob(std::vector<job::RoleSpec> roles, job::SuccessPolicy success) {
+  job::JobSpec spec = Job(std::move(roles), {.success = success});
   spec.dynamic_workers = true;
   return spec;
 }
 
-TEST(LifecycleTest, AJobWithDynamicWorkersGoesOnWithoutAFailedWorker) {
-  Play play(DynamicJob({Role("chief"), Role("worker", 2)}, SuccessPolicy::kChief));
+TEST(LifecycleTest, AJobWithDynamicWorkersContinuesWithoutAFailedWorker) {
+  Play play(DynamicJob({Role("chief"), Role("worker", 2)}, job::SuccessPolicy::kChief));
   play.Exit(kWorker1, 1);
-  EXPECT_EQ(play.StateOf(kWorker1), TaskState::kFailed);
-  EXPECT_EQ(play.life().state(), JobState::kRunning);
+  EXPECT_EQ(play.StateOf(kWorker1), job::TaskState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kRunning);
   play.Exit(kChief, 0);
   play.Exit(kWorker0, 0);
-  EXPECT_EQ(play.life().state(), JobState::kSucceeded);
+  EXPECT_EQ(play.life().state(), job::JobState::kSucceeded);
 }
 
 TEST(LifecycleTest, AJobWithDynamicWorkersFailsWithTheOneThatDecides) {
-  Play play(DynamicJob({Role("worker", 2), Role("ps")}, SuccessPolicy::kChief));
+  Play play(DynamicJob({Role("worker", 2), Role("ps")}, job::SuccessPolicy::kChief));
   play.Exit(kWorker0, 1);
   EXPECT_TRUE(play.life().ending());
 }
 
-TEST(LifecycleTest, AJobWithDynamicWorkersFailsWhenNobodyIsLeftToSucceed) {
-  Play play(DynamicJob({Role("worker", 2), Role("ps")}, SuccessPolicy::kAllWorkers));
+TEST(LifecycleTest, AJobWithDynamicWorkersFailsWhenNoTaskCanSucceed) {
+  Play play(DynamicJob({Role("worker", 2), Role("ps")}, job::SuccessPolicy::kAllWorkers));
   play.Exit(kWorker0, 1);
   EXPECT_FALSE(play.life().ending());
   play.Exit(kWorker1, 0);
   EXPECT_TRUE(play.life().ending());
   play.Exit(kPs, 0);
-  EXPECT_EQ(play.life().state(), JobState::kFailed);
+  EXPECT_EQ(play.life().state(), job::JobState::kFailed);
   EXPECT_EQ(play.life().failure()->first->task, kWorker0);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

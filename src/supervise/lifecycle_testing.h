@@ -11,11 +11,11 @@
 #include "gtest/gtest.h"
 #include "supervise/lifecycle.h"
 
-namespace muster {
+namespace muster::supervise {
 
-inline RoleSpec Role(std::string name, int replicas = 1,
-                     RestartPolicy restart = RestartPolicy::kExitCode) {
-  RoleSpec role;
+inline job::RoleSpec Role(std::string name, int replicas = 1,
+                          job::RestartPolicy restart = job::RestartPolicy::kExitCode) {
+  job::RoleSpec role;
   role.name = std::move(name);
   role.replicas = replicas;
   role.restart = restart;
@@ -23,18 +23,18 @@ inline RoleSpec Role(std::string name, int replicas = 1,
   return role;
 }
 
-inline JobSpec Job(std::vector<RoleSpec> roles, Policies policies = {}) {
-  JobSpec spec;
+inline job::JobSpec Job(std::vector<job::RoleSpec> roles, job::Policies policies = {}) {
+  job::JobSpec spec;
   spec.name = "test";
   spec.roles = std::move(roles);
   spec.policies = policies;
   return spec;
 }
 
-inline const TaskId kChief{"chief", 0};
-inline const TaskId kPs{"ps", 0};
-inline const TaskId kWorker0{"worker", 0};
-inline const TaskId kWorker1{"worker", 1};
+inline const cluster::TaskId kChief{"chief", 0};
+inline const cluster::TaskId kPs{"ps", 0};
+inline const cluster::TaskId kWorker0{"worker", 0};
+inline const cluster::TaskId kWorker1{"worker", 1};
 
 inline AttemptEnd ExitWith(int code) {
   return {.exit_code = code, .reason = absl::StrCat("exit code ", code)};
@@ -44,28 +44,28 @@ inline AttemptEnd ExitWith(int code) {
 // to end runs until the test ends it.
 class Play {
  public:
-  explicit Play(JobSpec spec) : life_(std::move(spec), now_) { Settle(); }
+  explicit Play(job::JobSpec spec) : life_(std::move(spec), now_) { Settle(); }
 
   Lifecycle& life() { return life_; }
   absl::Time now() const { return now_; }
-  TaskState StateOf(const TaskId& task) const { return life_.tasks().at(task).state; }
-  bool Runs(const TaskId& task) const { return running_.contains(task); }
+  job::TaskState StateOf(const cluster::TaskId& task) const { return life_.tasks().at(task).state; }
+  bool Runs(const cluster::TaskId& task) const { return running_.contains(task); }
 
   // Returns the actions since the last call: "start worker:0#1", "term ps:0", "kill ps:0".
   std::vector<std::string> Take() { return std::exchange(asked_, {}); }
 
   // Ends the task's process.
-  void Exit(const TaskId& task, int code) { End(task, ExitWith(code)); }
-  void End(const TaskId& task, const AttemptEnd& end) {
+  void Exit(const cluster::TaskId& task, int code) { End(task, ExitWith(code)); }
+  void End(const cluster::TaskId& task, const AttemptEnd& end) {
     EXPECT_EQ(running_.erase(task), 1u) << task.ToString() << " does not run";
     life_.OnEnded(task, end, now_);
     Turn();
   }
-  void Ready(const TaskId& task) {
+  void Ready(const cluster::TaskId& task) {
     life_.OnReady(task, now_);
     Turn();
   }
-  void Stall(const TaskId& task, const std::string& why) {
+  void Stall(const cluster::TaskId& task, const std::string& why) {
     life_.OnStalled(task, why, now_);
     Turn();
   }
@@ -73,7 +73,7 @@ class Play {
     life_.RequestStop("stopped by the user", immediately, now_);
     Turn();
   }
-  absl::Status Update(JobSpec spec, const UpdatePlan& plan) {
+  absl::Status Update(job::JobSpec spec, const UpdatePlan& plan) {
     const absl::Status status = life_.Update(std::move(spec), plan, now_);
     Turn();
     return status;
@@ -93,7 +93,7 @@ class Play {
 
   std::vector<std::string> Events() {
     std::vector<std::string> texts;
-    for (const Event& event : life_.TakeEvents()) {
+    for (const job::Event& event : life_.TakeEvents()) {
       texts.push_back(absl::StrCat(event.kind, "|", event.subject, "|", event.message));
     }
     return texts;
@@ -114,7 +114,7 @@ class Play {
  public:
   void operator()(const Lifecycle::Start& start) {
     const auto task = life_.tasks().find(start.task);
-    if (task == life_.tasks().end() || task->second.state != TaskState::kPending ||
+    if (task == life_.tasks().end() || task->second.state != job::TaskState::kPending ||
         task->second.attempt != start.attempt) {
       return;
     }
@@ -133,8 +133,8 @@ class Play {
  private:
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
   Lifecycle life_;
-  std::set<TaskId> running_;
+  std::set<cluster::TaskId> running_;
   std::vector<std::string> asked_;
 };
 
-}  // namespace muster
+}  // namespace muster::supervise

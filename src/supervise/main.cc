@@ -6,21 +6,21 @@
 #include <cstdio>
 #include <string>
 
-#include "base/files.h"
-#include "base/unique_fd.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "supervise/guard.h"
 #include "supervise/supervisor.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
-void Report(UniqueFd& fd, const std::string& text) {
+void Report(base::UniqueFd& fd, const std::string& text) {
   if (!fd.valid()) return;
-  (void)WriteAll(fd.get(), text);
+  (void)base::WriteAll(fd.get(), text);
   fd.Reset();
 }
 
-int RunSupervisor(const std::string& job_dir, UniqueFd report, const SinkFactory& open_sink,
+int RunSupervisor(const std::string& job_dir, base::UniqueFd report, const SinkFactory& open_sink,
                   const RunnerFactory& make_runner) {
   auto sink = open_sink();
   if (!sink.ok()) {
@@ -44,8 +44,8 @@ int RunSupervisor(const std::string& job_dir, UniqueFd report, const SinkFactory
 int Supervise(const std::string& job_dir, int report_fd, const SinkFactory& open_sink,
               const RunnerFactory& make_runner) {
   // `report_fd` is standard input. No process below may read it or keep it open.
-  UniqueFd report(::fcntl(report_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  base::UniqueFd report(::fcntl(report_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), report_fd);
 
   const int code =
@@ -55,4 +55,4 @@ int Supervise(const std::string& job_dir, int report_fd, const SinkFactory& open
   return code < 0 ? 1 : code;
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

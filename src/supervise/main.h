@@ -9,9 +9,9 @@
 #include "job/event_sink.h"
 #include "supervise/runner.h"
 
-namespace muster {
+namespace muster::supervise {
 
-using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<EventSink>>()>;
+using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<job::EventSink>>()>;
 
 // Runs `muster supervise`. Forks: the child becomes the supervisor; the parent waits, and kills
 // every process of the job if the supervisor is killed. Writes "ok\n", or the reason why the job
@@ -19,4 +19,4 @@ using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<EventSink>>()>;
 int Supervise(const std::string& job_dir, int report_fd, const SinkFactory& open_sink,
               const RunnerFactory& make_runner);
 
-}  // namespace muster
+}  // namespace muster::supervise

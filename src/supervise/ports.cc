@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 // Returns an error that concerns this process, not the port.
@@ -29,8 +29,8 @@ absl::Status NoSocket(int error) {
 }
 
 // Returns AlreadyExists if another process holds the name.
-absl::StatusOr<UniqueFd> HoldName(int port) {
-  UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+absl::StatusOr<base::UniqueFd> HoldName(int port) {
+  base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return NoSocket(errno);
   sockaddr_un address{.sun_family = AF_UNIX};
   const std::string name = absl::StrCat("muster-port-", port);
@@ -50,9 +50,9 @@ absl::Status TryToBind(int port, bool reuse) {
   const sockaddr_in6 any6{.sin6_family = AF_INET6, .sin6_port = number};
   const sockaddr_in any4{.sin_family = AF_INET, .sin_port = number};
   // By default, binding an IPv6 socket checks IPv4 as well.
-  UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  base::UniqueFd fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const bool has_ipv6 = fd.valid() || errno != EAFNOSUPPORT;
-  if (!has_ipv6) fd = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!has_ipv6) fd = base::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return NoSocket(errno);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   const int bound = has_ipv6
@@ -69,7 +69,7 @@ absl::Status TryToBind(int port, bool reuse) {
 }
 
 void AddListeners(const std::string& path, std::set<int>& ports) {
-  const std::string table = ReadFile(path, int64_t{256} << 20).value_or("");
+  const std::string table = base::ReadFile(path, int64_t{256} << 20).value_or("");
   constexpr absl::string_view kListen = "0A";
   for (const absl::string_view line : absl::StrSplit(table, '\n')) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ', absl::SkipWhitespace());
@@ -113,12 +113,12 @@ absl::StatusOr<int> PortReservations::Reserve() {
 absl::Status PortReservations::ReserveExactly(int port) {
   if (held_.contains(port)) {
     return absl::AlreadyExistsError(
-        absl::StrCat("port ", port, " is given to two tasks of this job"));
+        absl::StrCat("port ", port, " is assigned to two tasks of this job"));
   }
-  MUSTER_ASSIGN_OR_RETURN(UniqueFd name, HoldName(port));
+  MUSTER_ASSIGN_OR_RETURN(base::UniqueFd name, HoldName(port));
   MUSTER_RETURN_IF_ERROR(TryToBind(port, /*reuse=*/true));
   held_.emplace(port, std::move(name));
   return absl::OkStatus();
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

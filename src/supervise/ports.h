@@ -5,12 +5,12 @@
 #include <set>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // A reservation is a Unix socket bound to an abstract name derived from the port. The kernel grants
-// the name to one process, of whatever user, in the network namespace of the port itself, and
+// the name to one process, of any user, in the network namespace of the port itself, and
 // releases it when that process exits. Reserve() picks ports below the kernel's ephemeral range on
 // which no process listens. A program other than Muster may still bind a reserved port before the
 // task does; see Lifecycle::MovePort. Not thread-safe.
@@ -29,7 +29,7 @@ class PortReservations {
   void Release(int port) { held_.erase(port); }
 
  private:
-  std::map<int, UniqueFd> held_;
+  std::map<int, base::UniqueFd> held_;
 };
 
 // Returns true if a program cannot bind this TCP port: a process holds it, or connections to it are
@@ -38,4 +38,4 @@ bool IsPortInUse(int port);
 // Returns every TCP port with a listener, from the kernel's tables. Makes no connection.
 std::set<int> ListeningPorts();
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -13,11 +13,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "supervise/testing.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 using testing::HasSubstr;
@@ -46,7 +46,7 @@ class Listener {
  private:
   PortReservations reserved_;
   int port_;
-  UniqueFd fd_;
+  base::UniqueFd fd_;
 };
 
 TEST(PortsTest, SeveralProcessesAtOnceNeverGetTheSamePort) {
@@ -63,7 +63,7 @@ TEST(PortsTest, SeveralProcessesAtOnceNeverGetTheSamePort) {
       PortReservations ports;
       std::string text;
       for (int n = 0; n < kEach; ++n) absl::StrAppend(&text, ports.Reserve().value_or(0), "\n");
-      (void)WriteAll(results[1], text);  // less than PIPE_BUF, hence atomic
+      (void)base::WriteAll(results[1], text);  // less than PIPE_BUF, hence atomic
       ::close(results[1]);
       char byte;
       (void)!::read(hold[0], &byte, 1);  // holds the ports until every process has its own
@@ -72,7 +72,7 @@ TEST(PortsTest, SeveralProcessesAtOnceNeverGetTheSamePort) {
     children.push_back(pid);
   }
   ::close(results[1]);
-  const std::string text = *ReadAll(results[0]);
+  const std::string text = *base::ReadAll(results[0]);
   ::close(hold[1]);
   for (const pid_t pid : children) ::waitpid(pid, nullptr, 0);
   ::close(results[0]);
@@ -113,11 +113,11 @@ TEST(PortsTest, APortInUseIsRefusedAndNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("is in use"));
 }
 
-TEST(PortsTest, AProcessWithoutDescriptorsIsNotToldThatPortsAreTaken) {
+TEST(PortsTest, AShortageOfDescriptorsIsNotReportedAsPortsInUse) {
   PortReservations ports;
   absl::Status any, exact;
   {
-    const NoDescriptors none;
+    const base::NoDescriptors none;
     any = ports.Reserve().status();
     exact = ports.ReserveExactly(PortReservations::kFirstPort);
     EXPECT_FALSE(IsPortInUse(PortReservations::kFirstPort));
@@ -136,7 +136,7 @@ TEST(PortsTest, AReservationEndsWithItsProcess) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     PortReservations ports;
-    (void)WriteAll(ready[1], absl::StrCat(*ports.Reserve(), "\n"));
+    (void)base::WriteAll(ready[1], absl::StrCat(*ports.Reserve(), "\n"));
     ::pause();
     ::_exit(0);
   }
@@ -152,7 +152,7 @@ TEST(PortsTest, AReservationEndsWithItsProcess) {
   EXPECT_TRUE(ports.ReserveExactly(port).ok());
 }
 
-TEST(PortsTest, KnowsWhoListensOnEitherFamily) {
+TEST(PortsTest, FindsListenersOfBothFamilies) {
   for (const int family : {AF_INET, AF_INET6}) {
     Listener listener(family);
     if (!listener.works()) continue;  // a machine without IPv6
@@ -164,7 +164,7 @@ TEST(PortsTest, KnowsWhoListensOnEitherFamily) {
   }
 }
 
-TEST(PortsTest, ABoundPortIsInUseButNobodyListens) {
+TEST(PortsTest, ABoundPortIsInUseButHasNoListener) {
   const Listener bound(AF_INET, /*listening=*/false);
   EXPECT_TRUE(IsPortInUse(bound.port()));
   EXPECT_FALSE(ListeningPorts().contains(bound.port()));
@@ -174,12 +174,12 @@ TEST(PortsTest, ABoundPortIsInUseButNobodyListens) {
 // next server.
 TEST(PortsTest, APortWhoseServerHasJustEndedCanBeReserved) {
   Listener server(AF_INET);
-  UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  base::UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET,
                       .sin_port = htons(static_cast<uint16_t>(server.port())),
                       .sin_addr = {htonl(INADDR_LOOPBACK)}};
   ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  UniqueFd accepted(::accept4(server.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+  base::UniqueFd accepted(::accept4(server.fd(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_TRUE(accepted.valid());
   accepted.Reset();  // the side that closes first enters TIME_WAIT
   char byte;
@@ -193,4 +193,4 @@ TEST(PortsTest, APortWhoseServerHasJustEndedCanBeReserved) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

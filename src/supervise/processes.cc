@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
-#include "base/regular_file.h"
+#include "base/files/files.h"
+#include "base/files/regular_file.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "process/spawn.h"
 #include "process/tree.h"
 #include "supervise/exit_cause.h"
-#include "supervise/log_reader.h"
+#include "supervise/log/log_reader.h"
 #include "supervise/ports.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 constexpr int kReportedLines = 20;
@@ -29,16 +29,16 @@ constexpr absl::Duration kReadinessInterval = absl::Milliseconds(50);
 constexpr absl::Duration kOrphanInterval = absl::Milliseconds(20);
 constexpr absl::Duration kOrphanTimeout = absl::Seconds(2);
 
-absl::Duration StallCheckInterval(const StallPolicy& stall) {
+absl::Duration StallCheckInterval(const job::StallPolicy& stall) {
   return std::clamp(stall.timeout / 4, absl::Milliseconds(50), absl::Seconds(5));
 }
 
 }  // namespace
 
-Processes::Processes(JobDir dir, std::string job_id, EventLoop& loop, RunnerEvents& events)
+Processes::Processes(JobDir dir, std::string job_id, process::EventLoop& loop, RunnerEvents& events)
     : dir_(std::move(dir)),
       job_id_(std::move(job_id)),
-      environment_(CurrentEnvironment()),
+      environment_(process::CurrentEnvironment()),
       loop_(loop),
       events_(events),
       oom_kills_(OomKillCount()) {}
@@ -59,11 +59,11 @@ void Processes::Start(const TaskStart& start) {
 }
 
 absl::Status Processes::Spawn(Slot& slot) {
-  const TaskId& id = slot.start.task;
+  const cluster::TaskId& id = slot.start.task;
   const std::string run_dir = dir_.run_dir(id);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(run_dir));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(run_dir));
   // The previous attempt may have left these files.
-  ::unlink(JoinPath(run_dir, "error.json").c_str());
+  ::unlink(base::JoinPath(run_dir, "error.json").c_str());
   ::unlink(dir_.progress(id).c_str());
   if (slot.log == nullptr) {
     MUSTER_ASSIGN_OR_RETURN(slot.log, LogWriter::Open(dir_.logs(), id,
@@ -77,7 +77,7 @@ absl::Status Processes::Spawn(Slot& slot) {
   return absl::OkStatus();
 }
 
-void Processes::End(const TaskId& task, bool kill) {
+void Processes::End(const cluster::TaskId& task, bool kill) {
   const auto slot = slots_.find(task);
   if (slot == slots_.end() || slot->second.process == nullptr) return;
   if (kill) {
@@ -91,15 +91,15 @@ void Processes::End(const TaskId& task, bool kill) {
 // machine.
 void Processes::KillTrees() {
   if (to_kill_.empty()) return;
-  const ProcessSnapshot processes;
-  for (const TaskId& task : std::exchange(to_kill_, {})) {
+  const process::ProcessSnapshot processes;
+  for (const cluster::TaskId& task : std::exchange(to_kill_, {})) {
     const auto slot = slots_.find(task);
     if (slot == slots_.end() || slot->second.process == nullptr) continue;
     slot->second.process->KillTree(processes);
   }
 }
 
-LogPosition Processes::LogEnd(const TaskId& task) const {
+LogPosition Processes::LogEnd(const cluster::TaskId& task) const {
   const auto slot = slots_.find(task);
   if (slot == slots_.end() || slot->second.log == nullptr) return {};
   return {slot->second.log->segment(), static_cast<uint64_t>(slot->second.log->offset())};
@@ -117,7 +117,7 @@ void Processes::OnChildren() {
     if (main != pids_.end()) ::kill(-pid, SIGKILL);
     ::waitpid(pid, &status, 0);
     if (main != pids_.end()) {
-      slots_.at(main->second).process->OnExit(ExitStatus::FromWait(status), clock_.Now());
+      slots_.at(main->second).process->OnExit(process::ExitStatus::FromWait(status), clock_.Now());
       pids_.erase(main);
       orphans_until_ = clock_.Now() + kOrphanTimeout;
       continue;
@@ -167,13 +167,14 @@ void Processes::Advance() {
 }
 
 AttemptEnd Processes::Explain(const Slot& slot) {
-  const TaskId& id = slot.start.task;
-  const ExitStatus& status = *slot.process->exit_status();
+  const cluster::TaskId& id = slot.start.task;
+  const process::ExitStatus& status = *slot.process->exit_status();
   ExitEvidence evidence;
   if (!status.ok()) {
     evidence.last_lines = LastLines(dir_.logs(), id, kReportedLines);
     evidence.error_file =
-        ReadRegularFile(JoinPath(dir_.run_dir(id), "error.json"), kMaxErrorFile).value_or("");
+        base::ReadRegularFile(base::JoinPath(dir_.run_dir(id), "error.json"), kMaxErrorFile)
+            .value_or("");
     evidence.runs_shell = slot.start.launch.argv[0] == "/bin/sh";
     evidence.port = slot.start.port;
     evidence.port_is_ours = slot.start.port_is_picked && IsPortInUse(evidence.port);
@@ -218,7 +219,7 @@ void Processes::CheckLogs() {
     if (!first) continue;
     events_.OnNote(
         "log", id.ToString(),
-        absl::StrCat("output is lost, the task goes on: ", slot.log->status().message()));
+        absl::StrCat("output is lost, the task continues: ", slot.log->status().message()));
   }
 }
 
@@ -235,7 +236,7 @@ void Processes::CheckStalls() {
   }
 }
 
-void Processes::CheckStall(const TaskId& id, Slot& slot, absl::Time now) {
+void Processes::CheckStall(const cluster::TaskId& id, Slot& slot, absl::Time now) {
   const absl::Time touched = slot.progress.LastChange(dir_.progress(id), now);
   const absl::Time last = std::max({slot.started, slot.log->last_output(), touched});
   if (now - last < policies_.stall->timeout) {
@@ -250,14 +251,14 @@ void Processes::CheckStall(const TaskId& id, Slot& slot, absl::Time now) {
   if (slot.capture == 0) FinishCapture(id, slot);
 }
 
-void Processes::FinishCapture(const TaskId& id, Slot& slot) {
+void Processes::FinishCapture(const cluster::TaskId& id, Slot& slot) {
   slot.capture = 0;
   slot.capture_until = absl::InfiniteFuture();
   if (slot.process == nullptr || slot.process->exit_status().has_value()) return;
   if (!policies_.stall.has_value()) return;  // removed by an update
   events_.OnStalled(id, absl::StrCat("stalled: no output and no step for ",
-                                     DurationToString(policies_.stall->timeout), "; stacks in ",
-                                     dir_.stacks(id, slot.start.attempt)));
+                                     base::DurationToString(policies_.stall->timeout),
+                                     "; stacks in ", dir_.stacks(id, slot.start.attempt)));
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -12,13 +12,13 @@
 #include "base/clock.h"
 #include "process/event_loop.h"
 #include "supervise/job_dir.h"
-#include "supervise/log_reader.h"
-#include "supervise/log_writer.h"
+#include "supervise/log/log_reader.h"
+#include "supervise/log/log_writer.h"
 #include "supervise/runner.h"
 #include "supervise/stall_watch.h"
 #include "supervise/task_process.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // Spawns and ends task processes, moves their output to logs, and reports readiness, stalls and
 // exits with their cause to a RunnerEvents. Not thread-safe. REQUIRES: this process is a subreaper
@@ -26,18 +26,18 @@ namespace muster {
 class Processes {
  public:
   // `loop` and `events` must outlive this object.
-  Processes(JobDir dir, std::string job_id, EventLoop& loop, RunnerEvents& events);
+  Processes(JobDir dir, std::string job_id, process::EventLoop& loop, RunnerEvents& events);
   ~Processes();
 
-  void SetPolicies(const Policies& policies) { policies_ = policies; }
+  void SetPolicies(const job::Policies& policies) { policies_ = policies; }
   // Calls OnStarted, or OnEnded if the process cannot be spawned.
   void Start(const TaskStart& start);
   // Sends SIGTERM, or (kill) lets the next Advance() kill the process tree, together with all
   // others.
-  void End(const TaskId& task, bool kill);
-  void Forget(const TaskId& task) { slots_.erase(task); }
+  void End(const cluster::TaskId& task, bool kill);
+  void Forget(const cluster::TaskId& task) { slots_.erase(task); }
   // Returns the current end of the task's log.
-  LogPosition LogEnd(const TaskId& task) const;
+  LogPosition LogEnd(const cluster::TaskId& task) const;
 
   // Reaps the children that have exited. Call it on SIGCHLD.
   void OnChildren();
@@ -66,23 +66,23 @@ class Processes {
   AttemptEnd Explain(const Slot& slot);
   void CheckReadiness();
   void CheckStalls();
-  void CheckStall(const TaskId& id, Slot& slot, absl::Time now);
-  void FinishCapture(const TaskId& id, Slot& slot);
+  void CheckStall(const cluster::TaskId& id, Slot& slot, absl::Time now);
+  void FinishCapture(const cluster::TaskId& id, Slot& slot);
   void CheckLogs();
 
   const JobDir dir_;
   const std::string job_id_;
-  const Clock& clock_ = Clock::Real();
+  const base::Clock& clock_ = base::Clock::Real();
   const std::map<std::string, std::string> environment_;
-  EventLoop& loop_;
+  process::EventLoop& loop_;
   RunnerEvents& events_;
-  Policies policies_;
-  std::map<TaskId, Slot> slots_;
-  std::map<pid_t, TaskId> pids_;  // main processes
-  std::set<TaskId> to_kill_;
+  job::Policies policies_;
+  std::map<cluster::TaskId, Slot> slots_;
+  std::map<pid_t, cluster::TaskId> pids_;  // main processes
+  std::set<cluster::TaskId> to_kill_;
   absl::Time orphans_at_ = absl::InfiniteFuture();   // next scan for orphans
   absl::Time orphans_until_ = absl::InfinitePast();  // last scan
   int64_t oom_kills_ = 0;
 };
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -10,17 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "process/tree.h"
 #include "supervise/testing.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 // Returns the number of read() calls of this process.
 int64_t Reads() {
-  const std::string counters = ReadFile("/proc/self/io").value_or("");
+  const std::string counters = base::ReadFile("/proc/self/io").value_or("");
   for (absl::string_view line : absl::StrSplit(counters, '\n')) {
     int64_t count = 0;
     if (absl::ConsumePrefix(&line, "syscr: ") && absl::SimpleAtoi(line, &count)) return count;
@@ -44,7 +44,7 @@ class ProcessesTest : public LaunchTest, public RunnerEvents {
     EXPECT_TRUE(dir_.Create().ok());
   }
 
-  void Start(const TaskId& task, const std::string& command) {
+  void Start(const cluster::TaskId& task, const std::string& command) {
     TaskStart start{.task = task};
     start.launch.argv = {"/bin/sh", "-c", command};
     start.launch.working_dir = home_;
@@ -53,7 +53,7 @@ class ProcessesTest : public LaunchTest, public RunnerEvents {
     processes_.Start(start);
   }
   bool WaitForEnds(size_t count) {
-    return Eventually([&] {
+    return base::Eventually([&] {
       EXPECT_TRUE(loop_->Wait(absl::Milliseconds(5)).ok());
       processes_.OnChildren();
       processes_.Advance();
@@ -61,23 +61,23 @@ class ProcessesTest : public LaunchTest, public RunnerEvents {
     });
   }
 
-  void OnStarted(const TaskId&, pid_t) override { ++started_; }
-  void OnReady(const TaskId&) override {}
-  void OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time) override {
+  void OnStarted(const cluster::TaskId&, pid_t) override { ++started_; }
+  void OnReady(const cluster::TaskId&) override {}
+  void OnEnded(const cluster::TaskId& task, const AttemptEnd& end, absl::Time) override {
     ends_[task] = end;
   }
-  void OnStalled(const TaskId&, const std::string&) override {}
+  void OnStalled(const cluster::TaskId&, const std::string&) override {}
   void OnNote(const std::string&, const std::string&, const std::string&) override {}
 
   const std::string job_id_ = absl::StrCat("processes-test-", ::getpid());
   const JobDir dir_ = JobDir::Of(home_, job_id_);
-  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  std::unique_ptr<process::EventLoop> loop_ = *process::EventLoop::Create();
   Processes processes_{dir_, job_id_, *loop_, *this};
   int started_ = 0;
-  std::map<TaskId, AttemptEnd> ends_;
+  std::map<cluster::TaskId, AttemptEnd> ends_;
 };
 
-TEST_F(ProcessesTest, KillingManyTasksLooksAtTheMachineOnce) {
+TEST_F(ProcessesTest, KillingManyTasksTakesOneSnapshot) {
   constexpr int kTasks = 40;
   for (int i = 0; i < kTasks; ++i) Start({"worker", i}, "exec sleep 1000");
   ASSERT_EQ(started_, kTasks);
@@ -93,24 +93,24 @@ TEST_F(ProcessesTest, KillingManyTasksLooksAtTheMachineOnce) {
   EXPECT_EQ((ends_[{"worker", 0}].exit_code), 137);
 }
 
-TEST_F(ProcessesTest, AKillEndsWhatLeftTheGroupAndTheSession) {
+TEST_F(ProcessesTest, AKillEndsProcessesThatLeftTheGroupAndTheSession) {
   Start({"worker", 0}, "setsid sleep 1000 & setsid setsid sleep 1000 & touch up; sleep 1000");
-  ASSERT_TRUE(Eventually([&] { return ::access((home_ + "/up").c_str(), F_OK) == 0; }));
+  ASSERT_TRUE(base::Eventually([&] { return ::access((home_ + "/up").c_str(), F_OK) == 0; }));
   processes_.End({"worker", 0}, /*kill=*/true);
   EXPECT_TRUE(WaitForEnds(1));
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(base::Eventually([&] {
     processes_.OnChildren();
     processes_.Advance();
-    return ProcessesWithEnvironment(absl::StrCat("MUSTER_JOB_ID=", job_id_)).empty();
+    return process::ProcessesWithEnvironment(absl::StrCat("MUSTER_JOB_ID=", job_id_)).empty();
   }));
 }
 
 // File types that a task may create in place of its error file.
 class ErrorFileTest : public ProcessesTest, public testing::WithParamInterface<const char*> {};
 
-TEST_P(ErrorFileTest, HoldsNobodyUp) {
-  const TaskId task{"worker", 0};
-  const std::string file = JoinPath(dir_.run_dir(task), "error.json");
+TEST_P(ErrorFileTest, DoesNotBlockTheSupervisor) {
+  const cluster::TaskId task{"worker", 0};
+  const std::string file = base::JoinPath(dir_.run_dir(task), "error.json");
   Start(task, absl::StrCat("f='", file, "'; ", GetParam(), "; exit 3"));
   ASSERT_TRUE(WaitForEnds(1));
   EXPECT_EQ(ends_[task].reason, "exit code 3");
@@ -122,4 +122,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ErrorFileTest,
                                          "truncate -s 2M \"$f\""));
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::supervise

@@ -9,19 +9,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 #include "process/spawn.h"
 #include "process/tree.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 constexpr size_t kMaxProcesses = 8;  // a task may have hundreds of data loaders
 
 std::string Trimmed(const std::string& path) {
-  std::string text = ReadFile(path).value_or("");
+  std::string text = base::ReadFile(path).value_or("");
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
   return absl::StrReplaceAll(text, {{std::string(1, '\0'), " "}});
 }
@@ -58,25 +58,25 @@ absl::Time ProgressFile::LastChange(const std::string& path, absl::Time now) {
 
 absl::StatusOr<pid_t> CaptureStacks(pid_t root, const std::string& path) {
   std::vector<pid_t> pids = {root};
-  for (const ProcessInfo& process : ProcessSnapshot().Descendants(root)) {
+  for (const process::ProcessInfo& process : process::ProcessSnapshot().Descendants(root)) {
     if (pids.size() < kMaxProcesses) pids.push_back(process.pid);
   }
   std::string text;
   for (const pid_t pid : pids) absl::StrAppend(&text, DescribeThreads(pid), "\n");
-  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(path, text));
+  MUSTER_RETURN_IF_ERROR(base::WriteFileAtomically(path, text));
 
-  const auto environment = CurrentEnvironment();
-  if (!FindProgram("gdb", environment, "").ok()) return 0;
-  const UniqueFd output(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  const auto environment = process::CurrentEnvironment();
+  if (!process::FindProgram("gdb", environment, "").ok()) return 0;
+  const base::UniqueFd output(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   const std::string script = absl::StrCat("for p in ", absl::StrJoin(pids, " "),
                                           "; do echo \"stacks of process $p:\"; gdb -nx -batch -ex "
                                           "'thread apply all backtrace' -p $p; done");
   // The group allows the caller to kill the shell and gdb together.
-  return Spawn({.argv = {"/bin/sh", "-c", script},
-                .env = environment,
-                .output_fd = output.get(),
-                .parent_death_signal = SIGKILL,
-                .new_group = true});
+  return process::Spawn({.argv = {"/bin/sh", "-c", script},
+                         .env = environment,
+                         .output_fd = output.get(),
+                         .parent_death_signal = SIGKILL,
+                         .new_group = true});
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "cluster/task_id.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // A file that a task touches at every step. A change is dated by the caller's clock, because mtime
 // jumps when the machine's clock is set.
@@ -34,4 +34,4 @@ absl::StatusOr<pid_t> CaptureStacks(pid_t root, const std::string& path);
 // Limit for the whole gdb run.
 inline constexpr absl::Duration kCaptureTimeout = absl::Seconds(30);
 
-}  // namespace muster
+}  // namespace muster::supervise

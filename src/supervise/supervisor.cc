@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
-#include "base/units.h"
+#include "base/text/terminal_text.h"
+#include "base/text/units.h"
 #include "cluster/address.h"
 #include "job/failure.h"
 #include "process/exit_status.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 constexpr absl::Duration kRefreshInterval = absl::Minutes(1);
@@ -26,14 +26,14 @@ constexpr absl::Duration kLastPublishTimeout = absl::Seconds(30);
 
 }  // namespace
 
-Supervisor::Supervisor(JobDir dir, Submission submission, EventSink& sink)
+Supervisor::Supervisor(JobDir dir, job::Submission submission, job::EventSink& sink)
     : dir_(std::move(dir)), submission_(std::move(submission)), sink_(sink) {}
 
 Supervisor::~Supervisor() = default;
 
-absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(JobDir dir, EventSink& sink,
+absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(JobDir dir, job::EventSink& sink,
                                                                const RunnerFactory& make_runner) {
-  MUSTER_ASSIGN_OR_RETURN(Submission submission, dir.LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(job::Submission submission, dir.LoadSubmission());
   std::unique_ptr<Supervisor> supervisor(
       new Supervisor(std::move(dir), std::move(submission), sink));
   if (absl::Status initialized = supervisor->Initialize(make_runner); !initialized.ok()) {
@@ -44,8 +44,8 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(JobDir dir, Event
 }
 
 absl::Status Supervisor::Initialize(const RunnerFactory& make_runner) {
-  MUSTER_ASSIGN_OR_RETURN(identity_, IdentifyProcess(::getpid()));
-  MUSTER_ASSIGN_OR_RETURN(loop_, EventLoop::Create());
+  MUSTER_ASSIGN_OR_RETURN(identity_, process::IdentifyProcess(::getpid()));
+  MUSTER_ASSIGN_OR_RETURN(loop_, process::EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
                                               [this](int signal) { OnSignal(signal); }));
   MUSTER_RETURN_IF_ERROR(dir_.ReserveSpace());
@@ -59,7 +59,7 @@ absl::Status Supervisor::Initialize(const RunnerFactory& make_runner) {
   started_ = clock_.Now();
   refresh_at_ = *started_ + kRefreshInterval;
   lifecycle_ = std::make_unique<Lifecycle>(submission_.spec, *started_);
-  for (const TaskId& id : submission_.spec.Tasks()) {
+  for (const cluster::TaskId& id : submission_.spec.Tasks()) {
     MUSTER_ASSIGN_OR_RETURN(slots_[id].launch, runner_->LaunchOf(submission_, cluster_, id, 0, 0));
   }
   Publish();
@@ -69,7 +69,7 @@ absl::Status Supervisor::Initialize(const RunnerFactory& make_runner) {
 }
 
 absl::Status Supervisor::Run() {
-  MUSTER_RETURN_IF_ERROR(RunToTheEnd());
+  MUSTER_RETURN_IF_ERROR(RunUntilDone());
   MUSTER_RETURN_IF_ERROR(FinishRunner());
   dir_.ReleaseSpace();  // makes room for the verdict on a full disk
   const absl::Time give_up = clock_.Now() + kLastPublishTimeout;
@@ -89,7 +89,7 @@ absl::Status Supervisor::FinishRunner() {
   return absl::OkStatus();
 }
 
-absl::Status Supervisor::RunToTheEnd() {
+absl::Status Supervisor::RunUntilDone() {
   for (;;) {
     // Every change is published before the loop serves the next request.
     CarryOutActions();
@@ -124,6 +124,7 @@ void Supervisor::CarryOutActions() {
       if (const auto* move = std::get_if<Lifecycle::MovePort>(&action)) MovePort(move->task);
     }
   }
+  // Tasks that an update has removed leave Lifecycle once they have ended.
   for (auto slot = slots_.begin(); slot != slots_.end();) {
     if (lifecycle_->tasks().contains(slot->first)) {
       ++slot;
@@ -139,7 +140,8 @@ void Supervisor::StartTask(const Lifecycle::Start& start) {
   const auto found = lifecycle_->tasks().find(start.task);
   if (found == lifecycle_->tasks().end()) return;
   const Lifecycle::Task& task = found->second;
-  if (task.state != TaskState::kPending || task.attempt != start.attempt) return;
+  // A stop or an update since the action was issued voids it.
+  if (task.state != job::TaskState::kPending || task.attempt != start.attempt) return;
   Slot& slot = slots_[start.task];
   if (start.attempt > 0 || slot.launch.argv.empty()) {  // Initialize() builds the first
     auto launch =
@@ -150,44 +152,44 @@ void Supervisor::StartTask(const Lifecycle::Start& start) {
     }
     slot.launch = *std::move(launch);
   }
-  const RoleSpec* role = submission_.spec.FindRole(start.task.role);
+  const job::RoleSpec* role = submission_.spec.FindRole(start.task.role);
   lifecycle_->OnSent(start.task);
   runner_->Start({.task = start.task,
                   .attempt = start.attempt,
                   .launch = slot.launch,
-                  .port = PortOf(cluster_.AddressOf(start.task)),
+                  .port = cluster::PortOf(cluster_.AddressOf(start.task)),
                   .port_is_picked = runner_->IsPicked(submission_.spec, start.task),
-                  .waits_for_port = role != nullptr && role->ready == Readiness::kListening});
+                  .waits_for_port = role != nullptr && role->ready == job::Readiness::kListening});
 }
 
-void Supervisor::MovePort(const TaskId& id) {
+void Supervisor::MovePort(const cluster::TaskId& id) {
   const auto address = runner_->AnotherAddress(id, cluster_.AddressOf(id));
   // Without a replacement the task restarts on the old port, and fails again if it is still taken.
   if (address.has_value()) cluster_.Set(id, *address);
 }
 
-void Supervisor::OnStarted(const TaskId& task, pid_t pid) {
+void Supervisor::OnStarted(const cluster::TaskId& task, pid_t pid) {
   const auto found = lifecycle_->tasks().find(task);
-  if (found == lifecycle_->tasks().end() || found->second.state != TaskState::kPending) {
+  if (found == lifecycle_->tasks().end() || found->second.state != job::TaskState::kPending) {
     return runner_->End(task, /*kill=*/true);  // stopped or removed meanwhile
   }
   slots_[task].pid = pid;
   lifecycle_->OnStarted(task, clock_.Now());
 }
 
-void Supervisor::OnReady(const TaskId& task) {
+void Supervisor::OnReady(const cluster::TaskId& task) {
   if (lifecycle_->tasks().contains(task)) lifecycle_->OnReady(task, clock_.Now());
 }
 
-void Supervisor::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) {
+void Supervisor::OnEnded(const cluster::TaskId& task, const AttemptEnd& end, absl::Time when) {
   if (!lifecycle_->tasks().contains(task)) return;
   slots_[task].pid = 0;
-  AttemptEnd told = end;
-  told.time = when;  // the report may be late; timers that follow from it start now
-  lifecycle_->OnEnded(task, told, clock_.Now());
+  AttemptEnd dated = end;
+  dated.time = when;  // the report may be late; timers that follow from it start now
+  lifecycle_->OnEnded(task, dated, clock_.Now());
 }
 
-void Supervisor::OnStalled(const TaskId& task, const std::string& why) {
+void Supervisor::OnStalled(const cluster::TaskId& task, const std::string& why) {
   if (lifecycle_->tasks().contains(task) && !lifecycle_->ending()) {
     lifecycle_->OnStalled(task, why, clock_.Now());
   }
@@ -205,7 +207,7 @@ void Supervisor::CheckHosts() {
     absl::Status reachability = runner_->Reachability(id);
     if (reachability == slot.reachability) continue;
     if (reachability.ok() != slot.reachability.ok() && lifecycle_->tasks().contains(id)) {
-      lifecycle_->SetSilent(id, !reachability.ok(), clock_.Now());
+      lifecycle_->SetUnreachable(id, !reachability.ok(), clock_.Now());
     }
     slot.reachability = std::move(reachability);
     touched_.insert(id);
@@ -220,10 +222,10 @@ void Supervisor::OnSignal(int signal) {
     case SIGTERM:
     case SIGINT:
       if (lifecycle_ == nullptr) ::_exit(1);  // no task runs yet
-      lifecycle_->RequestStop(absl::StrCat("its supervisor received ", SignalName(signal)),
+      lifecycle_->RequestStop(absl::StrCat("its supervisor received ", process::SignalName(signal)),
                               /*immediately=*/false, clock_.Now());
       break;
-    default:
+    default:  // SIGHUP and SIGPIPE are handled in order to be ignored
       break;
   }
 }
@@ -245,7 +247,7 @@ nlohmann::json Supervisor::HandleRequest(const nlohmann::json& request) {
 
 absl::Status Supervisor::Update(const nlohmann::json& request) {
   if (!request.contains("submission")) return absl::InvalidArgumentError("no submission");
-  MUSTER_ASSIGN_OR_RETURN(Submission next, SubmissionFromJson(request["submission"]));
+  MUSTER_ASSIGN_OR_RETURN(job::Submission next, job::SubmissionFromJson(request["submission"]));
   next.id = submission_.id;
   next.created = submission_.created;
   next.resumed_from = submission_.resumed_from;
@@ -253,7 +255,7 @@ absl::Status Supervisor::Update(const nlohmann::json& request) {
   // All steps that can fail precede lifecycle_->Update(), which succeeds if MayUpdate() does.
   MUSTER_RETURN_IF_ERROR(lifecycle_->MayUpdate());
   MUSTER_ASSIGN_OR_RETURN(const UpdatePlan plan, runner_->PlanUpdate(submission_, cluster_, next));
-  MUSTER_ASSIGN_OR_RETURN(ClusterSpec cluster, runner_->Assign(next, cluster_));
+  MUSTER_ASSIGN_OR_RETURN(cluster::ClusterSpec cluster, runner_->Assign(next, cluster_));
   if (const absl::Status saved = dir_.SaveSubmission(next); !saved.ok()) {
     runner_->Release(cluster, cluster_);
     return saved;
@@ -266,8 +268,8 @@ absl::Status Supervisor::Update(const nlohmann::json& request) {
   return absl::OkStatus();
 }
 
-JobRecord Supervisor::JobRow() const {
-  JobRecord job{
+job::JobRecord Supervisor::JobRow() const {
+  job::JobRecord job{
       .id = submission_.id,
       .name = submission_.spec.name,
       .platform = std::string(runner_->platform()),
@@ -284,22 +286,22 @@ JobRecord Supervisor::JobRow() const {
   job.supervisor = identity_;
   for (const auto& [id, slot] : slots_) {
     const auto task = lifecycle_->tasks().find(id);
-    const bool over = task == lifecycle_->tasks().end() || IsFinal(task->second.state);
-    if (slot.reachability.ok() || over || IsFinal(job.state)) continue;
-    job.state = JobState::kUnreachable;
+    const bool over = task == lifecycle_->tasks().end() || job::IsFinal(task->second.state);
+    if (slot.reachability.ok() || over || job::IsFinal(job.state)) continue;
+    job.state = job::JobState::kUnreachable;
     const std::string host = runner_->HostOf(id);
     job.reason =
-        absl::StrCat(host, " does not answer: ",
+        absl::StrCat(host, " does not respond: ",
                      absl::StripPrefix(slot.reachability.message(), absl::StrCat(host, ": ")));
     break;
   }
-  if (lifecycle_->failure().has_value()) job.failure = FailureToJson(*lifecycle_->failure());
+  if (lifecycle_->failure().has_value()) job.failure = job::FailureToJson(*lifecycle_->failure());
   return job;
 }
 
-TaskRecord Supervisor::TaskRow(const TaskId& id, const Lifecycle::Task& task) const {
+job::TaskRecord Supervisor::TaskRow(const cluster::TaskId& id, const Lifecycle::Task& task) const {
   const Slot& slot = slots_.at(id);
-  TaskRecord row{
+  job::TaskRecord row{
       .id = id,
       .state = task.state,
       .attempt = std::max(task.attempt, 0),
@@ -307,31 +309,32 @@ TaskRecord Supervisor::TaskRow(const TaskId& id, const Lifecycle::Task& task) co
       .host = runner_->HostOf(id),
       .address = std::string(cluster_.AddressOf(id)),
       .pid = slot.pid,
-      .command = ShellJoin(slot.launch.argv),
+      .command = base::ShellJoin(slot.launch.argv),
       .started = task.started,
       .finished = task.finished,
       .exit_code = task.exit_code,
       .reason = task.reason,
   };
-  if (!slot.reachability.ok() && !IsFinal(task.state)) {
-    row.reason = absl::StrCat(row.host, kHostIsSilent);
+  if (!slot.reachability.ok() && !job::IsFinal(task.state)) {
+    row.reason = absl::StrCat(row.host, kHostUnreachable);
   }
   return row;
 }
 
 void Supervisor::Publish() {
-  std::set<TaskId> changed = lifecycle_->TakeChanged();
+  std::set<cluster::TaskId> changed = lifecycle_->TakeChanged();
   changed.merge(std::exchange(touched_, {}));
-  std::vector<Event> events = lifecycle_->TakeEvents();
+  std::vector<job::Event> events = lifecycle_->TakeEvents();
   std::move(events.begin(), events.end(), std::back_inserter(pending_.events));
-  const bool retry = !pending_.job.id.empty();
+  const bool retry = !pending_.job.id.empty();  // the last Apply() failed
   const bool news = !changed.empty() || !pending_.events.empty() || !pending_.removed.empty() ||
                     lifecycle_->state() != known_state_;
   if (!news && !retry) return;
   if (lifecycle_->done() && !finished_.has_value()) finished_ = clock_.Now();
-  // A newer record of a task replaces one that the sink has not taken.
-  std::erase_if(pending_.tasks, [&](const TaskRecord& row) { return changed.contains(row.id); });
-  for (const TaskId& id : changed) {
+  // A newer record of a task replaces one that the sink has not stored yet.
+  std::erase_if(pending_.tasks,
+                [&](const job::TaskRecord& row) { return changed.contains(row.id); });
+  for (const cluster::TaskId& id : changed) {
     const auto task = lifecycle_->tasks().find(id);
     if (task != lifecycle_->tasks().end()) pending_.tasks.push_back(TaskRow(id, task->second));
   }
@@ -340,7 +343,8 @@ void Supervisor::Publish() {
   const absl::Status status = sink_.Apply(pending_);
   if (!status.ok()) {
     std::fprintf(stderr, "%s: cannot write the history: %s\n",
-                 FormatLocalTime(clock_.Now()).c_str(), std::string(status.message()).c_str());
+                 base::FormatLocalTime(clock_.Now()).c_str(),
+                 std::string(status.message()).c_str());
     publish_retry_at_ = clock_.Now() + kPublishRetry;
     return;
   }
@@ -349,4 +353,4 @@ void Supervisor::Publish() {
   if (control_ != nullptr) control_->NotifyWatchers();
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

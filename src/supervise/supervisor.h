@@ -17,7 +17,7 @@
 #include "supervise/lifecycle.h"
 #include "supervise/runner.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // Carries out the actions of Lifecycle, writes every change to the sink before it notifies
 // watchers, and serves the control socket. Not thread-safe. REQUIRES: this process is a subreaper
@@ -25,38 +25,38 @@ namespace muster {
 class Supervisor final : public RunnerEvents {
  public:
   // Reserves the ports and writes the first change to `sink`, which must outlive the supervisor.
-  // Starts no task. Returns Unavailable if the sink does not take the change.
-  static absl::StatusOr<std::unique_ptr<Supervisor>> Create(JobDir dir, EventSink& sink,
+  // Starts no task. Returns Unavailable if the sink cannot store the change.
+  static absl::StatusOr<std::unique_ptr<Supervisor>> Create(JobDir dir, job::EventSink& sink,
                                                             const RunnerFactory& make_runner);
   ~Supervisor() override;
 
-  // Returns when the job has ended and none of its processes is left. The sink has the verdict
-  // then, unless it did not take it for 30 s.
+  // Returns when the job has ended and none of its processes is left. By then the sink has stored
+  // the verdict, unless writing it failed for 30 s.
   absl::Status Run();
 
-  void OnStarted(const TaskId& task, pid_t pid) override;
-  void OnReady(const TaskId& task) override;
-  void OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) override;
-  void OnStalled(const TaskId& task, const std::string& why) override;
+  void OnStarted(const cluster::TaskId& task, pid_t pid) override;
+  void OnReady(const cluster::TaskId& task) override;
+  void OnEnded(const cluster::TaskId& task, const AttemptEnd& end, absl::Time when) override;
+  void OnStalled(const cluster::TaskId& task, const std::string& why) override;
   void OnNote(const std::string& kind, const std::string& subject,
               const std::string& message) override;
 
  private:
   // A task as last started.
   struct Slot {
-    TaskLaunch launch;
+    job::TaskLaunch launch;
     pid_t pid = 0;              // 0 between attempts
     absl::Status reachability;  // of its host
   };
 
-  Supervisor(JobDir dir, Submission submission, EventSink& sink);
+  Supervisor(JobDir dir, job::Submission submission, job::EventSink& sink);
   absl::Status Initialize(const RunnerFactory& make_runner);
-  absl::Status RunToTheEnd();
+  absl::Status RunUntilDone();
   absl::Status FinishRunner();
 
   void CarryOutActions();
   void StartTask(const Lifecycle::Start& start);
-  void MovePort(const TaskId& id);
+  void MovePort(const cluster::TaskId& id);
   void CheckHosts();
   void OnSignal(int signal);
   absl::Time NextWakeUp() const;
@@ -65,29 +65,30 @@ class Supervisor final : public RunnerEvents {
   absl::Status Update(const nlohmann::json& request);
 
   void Publish();
-  JobRecord JobRow() const;
-  TaskRecord TaskRow(const TaskId& id, const Lifecycle::Task& task) const;
+  job::JobRecord JobRow() const;
+  job::TaskRecord TaskRow(const cluster::TaskId& id, const Lifecycle::Task& task) const;
 
   const JobDir dir_;
-  Submission submission_;
-  EventSink& sink_;
-  const Clock& clock_ = Clock::Real();
+  job::Submission submission_;
+  job::EventSink& sink_;
+  const base::Clock& clock_ = base::Clock::Real();
 
-  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<process::EventLoop> loop_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<Runner> runner_;
-  ClusterSpec cluster_;
+  cluster::ClusterSpec cluster_;
   std::unique_ptr<Lifecycle> lifecycle_;
-  std::map<TaskId, Slot> slots_;
-  std::set<TaskId> touched_;  // tasks whose record changed outside Lifecycle
+  std::map<cluster::TaskId, Slot> slots_;
+  std::set<cluster::TaskId> touched_;  // tasks whose record changed outside Lifecycle
   std::optional<absl::Time> started_;
   std::optional<absl::Time> finished_;
-  ProcessIdentity identity_;
+  process::ProcessIdentity identity_;
 
-  StateChange pending_;  // not yet taken by the sink; job.id is set while a write is to be retried
+  job::StateChange
+      pending_;  // not yet stored by the sink; job.id is set while a write is to be retried
   absl::Time refresh_at_;
   absl::Time publish_retry_at_ = absl::InfinitePast();
-  JobState known_state_ = JobState::kPending;  // state last taken by the sink
+  job::JobState known_state_ = job::JobState::kPending;  // state last stored by the sink
 };
 
-}  // namespace muster
+}  // namespace muster::supervise

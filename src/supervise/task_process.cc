@@ -10,28 +10,29 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "process/run.h"
 #include "process/spawn.h"
 
-namespace muster {
+namespace muster::supervise {
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;  // fewer wake-ups for verbose tasks; the kernel may grant less
 constexpr absl::Duration kTailTimeout = absl::Seconds(2);
 
-void KillWithDescendants(const ProcessInfo& root, const ProcessSnapshot& processes) {
-  SignalProcess(root, SIGKILL);
-  for (const ProcessInfo& process : processes.Descendants(root.pid)) {
-    SignalProcess(process, SIGKILL);
+void KillWithDescendants(const process::ProcessInfo& root,
+                         const process::ProcessSnapshot& processes) {
+  process::SignalProcess(root, SIGKILL);
+  for (const process::ProcessInfo& process : processes.Descendants(root.pid)) {
+    process::SignalProcess(process, SIGKILL);
   }
 }
 
 // Returns nullopt if the environment is not readable: the process has exited, or is in the middle
 // of exec.
 std::optional<AttemptMark> ReadMark(pid_t pid) {
-  const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+  const auto environment = base::ReadFile(absl::StrCat("/proc/", pid, "/environ"));
   if (!environment.ok() || environment->empty()) return std::nullopt;
   AttemptMark mark;
   for (absl::string_view entry : absl::StrSplit(*environment, '\0')) {
@@ -45,20 +46,20 @@ std::optional<AttemptMark> ReadMark(pid_t pid) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
-    const TaskLaunch& launch, const std::map<std::string, std::string>& environment, LogWriter& log,
-    EventLoop& loop) {
-  MUSTER_ASSIGN_OR_RETURN(Pipe output, MakePipe());
+    const job::TaskLaunch& launch, const std::map<std::string, std::string>& environment,
+    LogWriter& log, process::EventLoop& loop) {
+  MUSTER_ASSIGN_OR_RETURN(process::Pipe output, process::MakePipe());
   ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(output.read.get(), F_SETPIPE_SZ, kPipeBytes);
 
   std::map<std::string, std::string> env = environment;
   for (const auto& [name, value] : launch.env) env[name] = value;
-  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, Spawn({.argv = launch.argv,
-                                                  .env = std::move(env),
-                                                  .working_dir = launch.working_dir,
-                                                  .output_fd = output.write.get(),
-                                                  .parent_death_signal = SIGKILL,
-                                                  .new_group = true}));
+  MUSTER_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn({.argv = launch.argv,
+                                                           .env = std::move(env),
+                                                           .working_dir = launch.working_dir,
+                                                           .output_fd = output.write.get(),
+                                                           .parent_death_signal = SIGKILL,
+                                                           .new_group = true}));
   std::unique_ptr<TaskProcess> process(
       new TaskProcess(launch, pid, std::move(output.read), log, loop));
   MUSTER_RETURN_IF_ERROR(loop.AddFd(process->output_.get(), EPOLLIN,
@@ -66,8 +67,8 @@ absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
   return process;
 }
 
-TaskProcess::TaskProcess(const TaskLaunch& launch, pid_t pid, UniqueFd output, LogWriter& log,
-                         EventLoop& loop)
+TaskProcess::TaskProcess(const job::TaskLaunch& launch, pid_t pid, base::UniqueFd output,
+                         LogWriter& log, process::EventLoop& loop)
     : mark_{.job = launch.env.at("MUSTER_JOB_ID"),
             .task = launch.env.at("MUSTER_TASK"),
             .attempt = launch.env.at("MUSTER_ATTEMPT")},
@@ -86,21 +87,23 @@ void TaskProcess::CloseOutput() {
 
 void TaskProcess::ReadOutput() {
   if (!output_.valid()) return;
-  if (log_.Drain(output_.get(), Clock::Real().Now()) == LogWriter::Outcome::kEnd) CloseOutput();
+  if (log_.Drain(output_.get(), base::Clock::Real().Now()) == LogWriter::Outcome::kEnd)
+    CloseOutput();
 }
 
 void TaskProcess::Terminate() {
   if (!status_.has_value()) ::kill(-pid_, SIGTERM);
 }
 
-void TaskProcess::KillTree(const ProcessSnapshot& processes) {
+void TaskProcess::KillTree(const process::ProcessSnapshot& processes) {
   if (status_.has_value()) return;
   // The main process is an unreaped child, so its pid cannot have been reused.
   ::kill(-pid_, SIGKILL);
-  for (const ProcessInfo& process : processes.Descendants(pid_)) SignalProcess(process, SIGKILL);
+  for (const process::ProcessInfo& process : processes.Descendants(pid_))
+    process::SignalProcess(process, SIGKILL);
 }
 
-void TaskProcess::OnExit(ExitStatus status, absl::Time now) {
+void TaskProcess::OnExit(process::ExitStatus status, absl::Time now) {
   status_ = status;
   give_up_at_ = now + kTailTimeout;
   ReadOutput();
@@ -111,19 +114,19 @@ bool TaskProcess::Finished(absl::Time now) const {
 }
 
 bool KillOrphans(const std::string& job, const std::function<bool(pid_t)>& is_main,
-                 const std::function<bool(const AttemptMark&)>& goes_on) {
+                 const std::function<bool(const AttemptMark&)>& is_running) {
   bool look_again = false;
-  std::optional<ProcessSnapshot> processes;
-  for (const pid_t child : OwnChildren()) {
+  std::optional<process::ProcessSnapshot> processes;
+  for (const pid_t child : process::OwnChildren()) {
     if (is_main(child)) continue;
     const std::optional<AttemptMark> mark = ReadMark(child);
-    if (mark.has_value() && (mark->job != job || goes_on(*mark))) continue;
+    if (mark.has_value() && (mark->job != job || is_running(*mark))) continue;
     look_again = true;
     if (!mark.has_value()) continue;
     if (!processes.has_value()) processes.emplace();
-    if (auto info = ReadProcess(child); info.ok()) KillWithDescendants(*info, *processes);
+    if (auto info = process::ReadProcess(child); info.ok()) KillWithDescendants(*info, *processes);
   }
   return look_again;
 }
 
-}  // namespace muster
+}  // namespace muster::supervise

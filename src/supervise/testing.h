@@ -15,15 +15,15 @@
 #include "job/testing.h"
 #include "supervise/job_dir.h"
 
-namespace muster {
+namespace muster::supervise {
 
 // Provides a home folder that is removed at the end of the test.
 class LaunchTest : public testing::Test {
  protected:
-  Submission Submit(absl::string_view job_file) const {
-    Submission submission;
+  job::Submission Submit(absl::string_view job_file) const {
+    job::Submission submission;
     submission.id = std::filesystem::path(home_).filename().string();
-    submission.spec = MustParse(job_file);
+    submission.spec = job::MustParse(job_file);
     submission.source = std::string(job_file);
     submission.working_dir = home_;
     submission.trainer = "/usr/bin/muster-trainer";
@@ -33,8 +33,8 @@ class LaunchTest : public testing::Test {
 
   JobDir dir() const { return JobDir::Of(home_, "job"); }
 
-  const TempDir temp_;
+  const base::TempDir temp_;
   const std::string home_ = temp_.path();
 };
 
-}  // namespace muster
+}  // namespace muster::supervise

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "storage/gs/credentials.h"
 
-namespace muster {
+namespace muster::worktree {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,7 +26,7 @@ constexpr const char* kFileVariables[] = {"AWS_CONFIG_FILE",
                                           "PGPASSFILE"};
 
 // Returns this user's home by $HOME and by the user database, which differ under sudo.
-std::vector<std::string> HomesOf(const Variables& variables) {
+std::vector<std::string> HomesOf(const base::Variables& variables) {
   std::vector<std::string> homes = {variables("HOME")};
   if (const passwd* user = ::getpwuid(::getuid()); user != nullptr)
     homes.emplace_back(user->pw_dir);
@@ -35,7 +35,7 @@ std::vector<std::string> HomesOf(const Variables& variables) {
 
 }  // namespace
 
-std::vector<std::string> CredentialFiles(const Variables& variables) {
+std::vector<std::string> CredentialFiles(const base::Variables& variables) {
   std::vector<std::string> files = storage::GoogleCredentialFiles(variables);
   for (const char* name : kFileVariables) files.push_back(variables(name));
   for (const absl::string_view path : absl::StrSplit(variables("KUBECONFIG"), ':')) {
@@ -45,7 +45,7 @@ std::vector<std::string> CredentialFiles(const Variables& variables) {
   return files;
 }
 
-absl::Status CheckSendable(const Submission& submission, const Variables& variables) {
+absl::Status CheckSendable(const job::Submission& submission, const base::Variables& variables) {
   if (submission.send_home) return absl::OkStatus();
   std::error_code error;
   const std::string folder = fs::canonical(submission.working_dir, error).string();
@@ -63,4 +63,4 @@ absl::Status CheckSendable(const Submission& submission, const Variables& variab
       "run the job from its own folder, or pass --send-home"));
 }
 
-}  // namespace muster
+}  // namespace muster::worktree

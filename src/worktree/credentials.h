@@ -8,7 +8,7 @@
 #include "base/variables.h"
 #include "job/submission.h"
 
-namespace muster {
+namespace muster::worktree {
 
 // Patterns, in the syntax of .gitignore, of files and folders that usually contain credentials.
 // docs/ssh.md lists them. Defined in this header because the agent links worktree.cc but not
@@ -60,10 +60,10 @@ inline constexpr char kCredentialPatterns[] =
     "id_rsa\n";
 
 // Returns the credential files that environment variables name, whether or not they exist.
-std::vector<std::string> CredentialFiles(const Variables& variables);
+std::vector<std::string> CredentialFiles(const base::Variables& variables);
 
 // Returns FailedPrecondition if the working directory is this user's home or a parent of it, such
 // as "/", unless Submission::send_home is set.
-absl::Status CheckSendable(const Submission& submission, const Variables& variables);
+absl::Status CheckSendable(const job::Submission& submission, const base::Variables& variables);
 
-}  // namespace muster
+}  // namespace muster::worktree

@@ -7,17 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 
-namespace muster {
+namespace muster::worktree {
 namespace {
 
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-Variables From(const std::map<std::string, std::string>& values) {
+base::Variables From(const std::map<std::string, std::string>& values) {
   return [values](const std::string& name) {
     const auto found = values.find(name);
     return found == values.end() ? std::string() : found->second;
@@ -34,7 +34,7 @@ TEST(CredentialsTest, TheEnvironmentNamesFiles) {
 
 // docs/ssh.md lists every name.
 TEST(CredentialsTest, TheListIsDocumented) {
-  const auto docs = ReadFile(JoinPath(MUSTER_DOCS, "ssh.md"));
+  const auto docs = base::ReadFile(base::JoinPath(MUSTER_DOCS, "ssh.md"));
   ASSERT_TRUE(docs.ok()) << docs.status();
   for (absl::string_view line : absl::StrSplit(kCredentialPatterns, '\n', absl::SkipEmpty())) {
     absl::ConsumePrefix(&line, "!");
@@ -44,12 +44,12 @@ TEST(CredentialsTest, TheListIsDocumented) {
 }
 
 TEST(CredentialsTest, AHomeFolderIsSentOnlyOnRequest) {
-  const TempDir outer;
+  const base::TempDir outer;
   const std::string home = outer.path() + "/me";
   std::filesystem::create_directories(home + "/project");
   std::filesystem::create_directory_symlink(home, outer.path() + "/link");
-  const Variables variables = From({{"HOME", outer.path() + "/link"}});
-  Submission submission;
+  const base::Variables variables = From({{"HOME", outer.path() + "/link"}});
+  job::Submission submission;
   for (const std::string& folder : {home, outer.path(), outer.path() + "/link", std::string("/")}) {
     submission.working_dir = folder;
     submission.send_home = false;
@@ -66,4 +66,4 @@ TEST(CredentialsTest, AHomeFolderIsSentOnlyOnRequest) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::worktree

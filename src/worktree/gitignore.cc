@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace muster {
+namespace muster::worktree {
 namespace {
 
 constexpr absl::string_view kSpecial = "*?[\\";
@@ -189,8 +189,8 @@ GitIgnore GitIgnore::Parse(absl::string_view text) {
   return result;
 }
 
-// Simulates the automaton in all of its states at once: `now[i]` is set if the text so far leads to
-// token i.
+// Simulates the automaton in all of its states in parallel: `now[i]` is set if the text so far
+// leads to token i.
 bool GitIgnore::Matches(const Pattern& pattern, absl::string_view text) {
   if (pattern.suffix) return absl::EndsWith(text, pattern.literal);
   if (pattern.tokens.empty()) return text == pattern.literal;
@@ -256,4 +256,4 @@ bool GitIgnore::KeepsByName(absl::string_view path, bool is_folder) const {
   return last != nullptr && last->keeps && !last->suffix && last->tokens.empty();
 }
 
-}  // namespace muster
+}  // namespace muster::worktree

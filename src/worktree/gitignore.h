@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace muster {
+namespace muster::worktree {
 
 // A parsed .gitignore. Matching takes O(pattern × path) time for any input. Comparison is by byte:
 // case-sensitive and independent of the locale.
@@ -71,4 +71,4 @@ class GitIgnore {
   std::vector<Pattern> patterns_;
 };
 
-}  // namespace muster
+}  // namespace muster::worktree

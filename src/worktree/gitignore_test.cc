@@ -13,18 +13,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
-#include "base/terminal_text.h"
+#include "base/files/files.h"
 #include "base/testing.h"
+#include "base/text/terminal_text.h"
 #include "gmock/gmock.h"
 #include "worktree/worktree.h"
 
-namespace muster {
+namespace muster::worktree {
 namespace {
 
 using Verdict = GitIgnore::Verdict;
 
-TEST(GitIgnoreTest, LinesSpeakOfPaths) {
+TEST(GitIgnoreTest, LinesMatchPaths) {
   const GitIgnore rules = GitIgnore::Parse(
       "# a comment\n\n*.o\n!keep.o\n/top\nout/\ndoc/*.txt\n**/deep\nall/**\na/**/b\n\\#sharp\n"
       "space\\ \ntrail  \n[a-c]x[!0-9]\r\n");
@@ -83,7 +83,7 @@ TEST(GitIgnoreTest, HostilePatternsTakeNoTime) {
 // Returns the files that git lists in a folder, independent of the user's git settings.
 std::set<std::string> GitLists(const std::string& folder) {
   const std::string command =
-      absl::StrCat("cd ", ShellQuote(folder),
+      absl::StrCat("cd ", base::ShellQuote(folder),
                    " && HOME=/nonexistent GIT_CONFIG_NOSYSTEM=1 git -c core.excludesFile=/dev/null "
                    "-c core.quotePath=false ls-files -z -co --exclude-standard 2>&1");
   FILE* const pipe = ::popen(command.c_str(), "r");
@@ -97,7 +97,7 @@ std::set<std::string> GitLists(const std::string& folder) {
 
 void InitRepository(const std::string& folder) {
   const std::string command = absl::StrCat(
-      "HOME=/nonexistent GIT_CONFIG_NOSYSTEM=1 git init -q --template= ", ShellQuote(folder),
+      "HOME=/nonexistent GIT_CONFIG_NOSYSTEM=1 git init -q --template= ", base::ShellQuote(folder),
       " >/dev/null 2>&1");
   FILE* const pipe = ::popen(command.c_str(), "r");
   ASSERT_EQ(::pclose(pipe), 0) << "git init " << folder;
@@ -172,14 +172,14 @@ class RandomTree {
       } else if (kind == 9) {
         std::filesystem::create_symlink(".", root_ + "/" + path);
       } else {
-        ASSERT_TRUE(ReplaceFile(root_ + "/" + path, "x").ok());
+        ASSERT_TRUE(base::ReplaceFile(root_ + "/" + path, "x").ok());
       }
     }
     if (within.empty() || Below(4) == 0) {
       std::string text = Below(10) == 0 ? "\xef\xbb\xbf" : "";
       for (size_t i = 1 + Below(6); i > 0; --i) absl::StrAppend(&text, Line(), "\n");
       if (Below(2) == 0) text.pop_back();
-      ASSERT_TRUE(ReplaceFile(root_ + "/" + within + ".gitignore", text).ok());
+      ASSERT_TRUE(base::ReplaceFile(root_ + "/" + within + ".gitignore", text).ok());
     }
   }
 
@@ -191,14 +191,15 @@ std::string RulesIn(const std::string& root) {
   std::string text;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.path().filename() != ".gitignore") continue;
-    absl::StrAppend(&text, entry.path().string(), ":\n", ReadFile(entry.path()).value_or(""), "\n");
+    absl::StrAppend(&text, entry.path().string(), ":\n", base::ReadFile(entry.path()).value_or(""),
+                    "\n");
   }
   return text;
 }
 
 TEST(GitIgnoreTest, RandomTreesAreListedAsGitListsThem) {
   if (::access("/usr/bin/git", X_OK) != 0) GTEST_SKIP() << "git is not installed";
-  const TempDir folder;
+  const base::TempDir folder;
   for (unsigned seed = 0; seed < 150; ++seed) {
     const std::string root = absl::StrCat(folder.path(), "/", seed);
     RandomTree(root, seed).Make();
@@ -209,7 +210,7 @@ TEST(GitIgnoreTest, RandomTreesAreListedAsGitListsThem) {
 // A listing that starts in a subfolder of a repository applies the rules above it.
 TEST(GitIgnoreTest, FoldersOfRandomTreesAreListedAsGitListsThem) {
   if (::access("/usr/bin/git", X_OK) != 0) GTEST_SKIP() << "git is not installed";
-  const TempDir folder;
+  const base::TempDir folder;
   int compared = 0;
   for (unsigned seed = 1000; seed < 1030; ++seed) {
     const std::string root = absl::StrCat(folder.path(), "/", seed);
@@ -229,4 +230,4 @@ TEST(GitIgnoreTest, FoldersOfRandomTreesAreListedAsGitListsThem) {
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::worktree

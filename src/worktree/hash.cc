@@ -17,32 +17,32 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 #include "worktree/worktree.h"
 
-namespace muster {
+namespace muster::worktree {
 namespace {
 
 constexpr absl::string_view kMagic = "muster work-dir 1 ";
 constexpr int64_t kMaxCacheBytes = 256 << 20;
 constexpr size_t kBufferBytes = 256 << 10;
-constexpr int kAttempts = 3;
+constexpr int kMaxAttempts = 3;
 // A file may change twice within one tick of its file system's clock, which lasts up to two
 // seconds. A file that has changed that recently is not cached.
 constexpr absl::Duration kTick = absl::Seconds(2);
 
 // Size, mtime, ctime and inode of a file at the time of its hash.
-using Identity = std::tuple<int64_t, int64_t, int64_t, uint64_t>;
+using FileVersion = std::tuple<int64_t, int64_t, int64_t, uint64_t>;
 struct Known {
-  Identity identity;
+  FileVersion identity;
   std::string sha256;
 };
 using Cache = std::map<std::string, Known>;
 
-Identity IdentityOf(const WorkFile& file) {
+FileVersion FileVersionOf(const WorkFile& file) {
   return {file.size, file.mtime_ns, file.ctime_ns, file.inode};
 }
 
@@ -62,7 +62,7 @@ bool AddLine(absl::string_view line, Cache& cache) {
 
 Cache ReadCache(const std::string& path) {
   if (path.empty()) return {};
-  const auto content = ReadFile(path, kMaxCacheBytes);
+  const auto content = base::ReadFile(path, kMaxCacheBytes);
   if (!content.ok()) return {};
   absl::string_view rest = *content;
   if (!absl::ConsumePrefix(&rest, kMagic)) return {};
@@ -70,7 +70,7 @@ Cache ReadCache(const std::string& path) {
   if (end == absl::string_view::npos) return {};
   const absl::string_view sum = rest.substr(0, end);
   rest.remove_prefix(end + 1);
-  if (Sha256Hex(rest) != sum) return {};
+  if (base::Sha256Hex(rest) != sum) return {};
   Cache cache;
   for (const absl::string_view line : absl::StrSplit(rest, '\0', absl::SkipEmpty())) {
     if (!AddLine(line, cache)) return {};
@@ -85,7 +85,7 @@ void WriteCache(const std::string& path, const std::vector<WorkFile>& files) {
     absl::StrAppend(&body, file.sha256, " ", file.size, " ", file.mtime_ns, " ", file.ctime_ns, " ",
                     file.inode, " ", file.path, absl::string_view("\0", 1));
   }
-  ReplaceFile(path, absl::StrCat(kMagic, Sha256Hex(body), "\n", body)).IgnoreError();
+  base::ReplaceFile(path, absl::StrCat(kMagic, base::Sha256Hex(body), "\n", body)).IgnoreError();
 }
 
 absl::Status Stat(int fd, const std::string& path, WorkFile& file) {
@@ -101,7 +101,7 @@ absl::Status Stat(int fd, const std::string& path, WorkFile& file) {
 // Hashes the file to its end, and adds the number of bytes read to `bytes`.
 absl::StatusOr<std::string> HashOf(int fd, const std::string& path, std::string& buffer,
                                    int64_t& bytes) {
-  Sha256 hash;
+  base::Sha256 hash;
   for (;;) {
     const ssize_t n = ::read(fd, buffer.data(), buffer.size());
     if (n == 0) return hash.Finish();
@@ -116,30 +116,32 @@ absl::StatusOr<std::string> HashOf(int fd, const std::string& path, std::string&
 // the content that was hashed.
 absl::Status HashFile(const std::string& path, WorkFile& file, std::string& buffer,
                       int64_t& bytes) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     // O_NONBLOCK: a pipe may have replaced the file since it was listed.
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd.valid()) {
-      return Annotate(absl::ErrnoToStatus(errno, path),
-                      "a file to be sent cannot be read; let it be read, or name it in .gitignore");
+      return base::Annotate(
+          absl::ErrnoToStatus(errno, path),
+          "cannot read a file of the job; make it readable, or list it in .gitignore");
     }
     MUSTER_RETURN_IF_ERROR(Stat(fd.get(), path, file));
-    const Identity before = IdentityOf(file);
+    const FileVersion before = FileVersionOf(file);
     const int64_t bytes_before = bytes;
     MUSTER_ASSIGN_OR_RETURN(file.sha256, HashOf(fd.get(), path, buffer, bytes));
     MUSTER_RETURN_IF_ERROR(Stat(fd.get(), path, file));
-    if (IdentityOf(file) == before && bytes - bytes_before == file.size) return absl::OkStatus();
+    if (FileVersionOf(file) == before && bytes - bytes_before == file.size) return absl::OkStatus();
   }
   return absl::AbortedError(absl::StrCat(
-      path, " changes while it is read; stop what writes it, or name it in .gitignore"));
+      path,
+      " changed while it was read; stop the program that writes it, or list it in .gitignore"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> WorkDirCache(const std::string& home, const std::string& root) {
-  const std::string folder = JoinPath(home, "sent");
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder));
-  return JoinPath(folder, Sha256Hex(root).substr(0, 16));
+  const std::string folder = base::JoinPath(home, "sent");
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  return base::JoinPath(folder, base::Sha256Hex(root).substr(0, 16));
 }
 
 absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>& files,
@@ -152,13 +154,13 @@ absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>
   for (WorkFile& file : files) {
     if (file.is_link()) continue;
     const auto known = cache.find(file.path);
-    if (known != cache.end() && known->second.identity == IdentityOf(file)) {
+    if (known != cache.end() && known->second.identity == FileVersionOf(file)) {
       file.sha256 = known->second.sha256;
       file.settled = true;
       ++kept;
       continue;
     }
-    MUSTER_RETURN_IF_ERROR(HashFile(JoinPath(root, file.path), file, buffer, bytes));
+    MUSTER_RETURN_IF_ERROR(HashFile(base::JoinPath(root, file.path), file, buffer, bytes));
     file.settled = std::max(file.mtime_ns, file.ctime_ns) < absl::ToUnixNanos(now - kTick);
     changed = true;
   }
@@ -167,9 +169,9 @@ absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>
   return bytes;
 }
 
-bool IsAsHashed(int fd, const WorkFile& file) {
+bool IsUnchangedSinceHash(int fd, const WorkFile& file) {
   WorkFile now;
-  return file.settled && Stat(fd, file.path, now).ok() && IdentityOf(now) == IdentityOf(file);
+  return file.settled && Stat(fd, file.path, now).ok() && FileVersionOf(now) == FileVersionOf(file);
 }
 
-}  // namespace muster
+}  // namespace muster::worktree

@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-namespace muster {
+namespace muster::worktree {
 
 struct WorkFile {
   std::string path;         // relative to the root, separated by '/'
@@ -66,6 +66,25 @@ absl::StatusOr<std::vector<WorkFile>> ListWorkDir(const std::string& root,
                                                   const Withheld& withheld = {},
                                                   const WorkDirLimits& limits = {});
 
+// Returns true for a file that people write and programs do not: source code, a script, a
+// configuration file, or anything executable. Judged by its name and mode. JSON is not among them,
+// because programs store results in it.
+bool IsProgramFile(const WorkFile& file);
+
+struct ProgramLimits {
+  int64_t max_bytes = int64_t{256} << 20;
+  int64_t max_files = 10'000;
+  int64_t max_entries = 100'000;  // entries of folders that are looked at
+};
+
+// Returns the files of the program in the folder `root` (see IsProgramFile), sorted by path. Leaves
+// out what ListWorkDir() leaves out, the folders `except`, installed packages (virtual environments
+// and node_modules), other file systems, and whatever cannot be read. Links are not followed.
+// Returns ResourceExhausted, with the largest entries, if a limit is exceeded.
+absl::StatusOr<std::vector<WorkFile>> ListProgram(const std::string& root,
+                                                  const std::vector<std::string>& except,
+                                                  const ProgramLimits& limits = {});
+
 // Returns the path of the cache that HashFiles uses for `root`, below Muster's home. Creates its
 // folder.
 absl::StatusOr<std::string> WorkDirCache(const std::string& home, const std::string& root);
@@ -80,6 +99,6 @@ absl::StatusOr<int64_t> HashFiles(const std::string& root, std::vector<WorkFile>
 
 // Returns true if the open file is the one that HashFiles read, by its size, times and inode.
 // Returns false if they are not conclusive (see `settled`).
-bool IsAsHashed(int fd, const WorkFile& file);
+bool IsUnchangedSinceHash(int fd, const WorkFile& file);
 
-}  // namespace muster
+}  // namespace muster::worktree

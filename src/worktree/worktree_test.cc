@@ -12,13 +12,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/testing.h"
-#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 
-namespace muster {
+namespace muster::worktree {
 namespace {
 
 using testing::AllOf;
@@ -37,8 +37,8 @@ class WorkDirTest : public testing::Test {
   std::string In(const std::string& path) const { return root_ + "/" + path; }
 
   void Write(const std::string& path, const std::string& content, int mode = 0644) {
-    ASSERT_TRUE(MakeDirectories(FolderOf(In(path))).ok());
-    ASSERT_TRUE(ReplaceFile(In(path), content, mode).ok());
+    ASSERT_TRUE(base::MakeDirectories(base::FolderOf(In(path))).ok());
+    ASSERT_TRUE(base::ReplaceFile(In(path), content, mode).ok());
   }
 
   void Link(const std::string& target, const std::string& path) {
@@ -55,7 +55,7 @@ class WorkDirTest : public testing::Test {
     return paths;
   }
 
-  TempDir outer_;
+  base::TempDir outer_;
   const std::string root_;
 };
 
@@ -98,7 +98,7 @@ TEST_F(WorkDirTest, GitItselfIsNeverSentAndARepositoryWithinHasItsOwnRules) {
 }
 
 TEST_F(WorkDirTest, RulesAboveCountWithinARepositoryOnly) {
-  ASSERT_TRUE(ReplaceFile(outer_.path() + "/.gitignore", "*.o\n/job/out\n").ok());
+  ASSERT_TRUE(base::ReplaceFile(outer_.path() + "/.gitignore", "*.o\n/job/out\n").ok());
   Write("a.o", "");
   Write("out", "");
   EXPECT_THAT(Paths(), ElementsAre("a.o", "out"));
@@ -110,7 +110,7 @@ TEST_F(WorkDirTest, RulesAboveCountWithinARepositoryOnly) {
 
 // A folder that its repository ignores is sent if the job runs from it.
 TEST_F(WorkDirTest, AnIgnoredFolderMayBeTheRoot) {
-  ASSERT_TRUE(ReplaceFile(outer_.path() + "/.gitignore", "job/\n").ok());
+  ASSERT_TRUE(base::ReplaceFile(outer_.path() + "/.gitignore", "job/\n").ok());
   std::filesystem::create_directory(outer_.path() + "/.git");
   Write("a", "");
   EXPECT_THAT(Paths(), ElementsAre("a"));
@@ -141,13 +141,13 @@ TEST_F(WorkDirTest, LinksThatLeadOutAreNamed) {
   EXPECT_TRUE(ListWorkDir(root_).ok());
 }
 
-TEST_F(WorkDirTest, NamesThatAreNotUtf8AreRefused) {
+TEST_F(WorkDirTest, RejectsNamesThatAreNotUtf8) {
   Write("a\xffz", "");
   EXPECT_THAT(Message(ListWorkDir(root_)),
               AllOf(HasSubstr("a\\xffz"), HasSubstr("UTF-8"), HasSubstr("rename")));
 }
 
-TEST_F(WorkDirTest, TooMuchIsRefusedWithWhatIsLargest) {
+TEST_F(WorkDirTest, TooLargeFoldersAreRejectedWithTheLargestEntries) {
   Write("src/a", std::string(100, 'a'));
   Write("data/raw/one", std::string(90'000, 'a'));
   Write("data/raw/two", std::string(40'000, 'a'));
@@ -162,7 +162,7 @@ TEST_F(WorkDirTest, TooMuchIsRefusedWithWhatIsLargest) {
   EXPECT_TRUE(ListWorkDir(root_, {}, {.max_bytes = 100'000, .max_files = 4}).ok());
 }
 
-TEST_F(WorkDirTest, KeysAndMustersHomeStayHereWhateverTheyAreCalled) {
+TEST_F(WorkDirTest, KeysAndMustersHomeAreNeverSentUnderAnyName) {
   Write("keep", "");
   Write("deep/key.json", "secret");
   Write("home/jobs/x/job.json", "");
@@ -234,7 +234,7 @@ TEST_F(WorkDirTest, CredentialsAreSentOnlyWhenNamed) {
   EXPECT_THAT(notices, ElementsAre());
 }
 
-TEST_F(WorkDirTest, AFolderThatIsNotThereOrNoFolder) {
+TEST_F(WorkDirTest, AMissingFolderOrAFile) {
   EXPECT_EQ(ListWorkDir(In("gone")).status().code(), absl::StatusCode::kNotFound);
   Write("file", "");
   EXPECT_THAT(Message(ListWorkDir(In("file"))), HasSubstr("is not a folder"));
@@ -261,8 +261,8 @@ class HashFilesTest : public WorkDirTest {
     }, after{};
     ASSERT_EQ(::stat(In(path).c_str(), &before), 0);
     do {
-      const UniqueFd fd(::open(In(path).c_str(), O_WRONLY | O_CLOEXEC));
-      ASSERT_TRUE(WriteAll(fd.get(), content).ok());
+      const base::UniqueFd fd(::open(In(path).c_str(), O_WRONLY | O_CLOEXEC));
+      ASSERT_TRUE(base::WriteAll(fd.get(), content).ok());
       const timespec times[2] = {before.st_atim, before.st_mtim};
       ASSERT_EQ(::futimens(fd.get(), times), 0);
       ASSERT_EQ(::fstat(fd.get(), &after), 0);
@@ -274,15 +274,15 @@ class HashFilesTest : public WorkDirTest {
   const std::string cache_ = outer_.path() + "/cache";
 };
 
-TEST_F(HashFilesTest, OnlyWhatHasChangedIsReadAgain) {
+TEST_F(HashFilesTest, OnlyChangedFilesAreReadAgain) {
   Write("a", "first");
   Write("b/c", std::string(1 << 20, 'x'));
   Write("with\nline", "12");
   Link("a", "link");
   auto files = Listing();
   EXPECT_EQ(Hash(files), 5 + (1 << 20) + 2);
-  EXPECT_EQ(files[0].sha256, Sha256Hex("first"));
-  EXPECT_EQ(files[1].sha256, Sha256Hex(std::string(1 << 20, 'x')));
+  EXPECT_EQ(files[0].sha256, base::Sha256Hex("first"));
+  EXPECT_EQ(files[1].sha256, base::Sha256Hex(std::string(1 << 20, 'x')));
   EXPECT_EQ(files[2].sha256, "");
   const auto before = files;
 
@@ -293,11 +293,11 @@ TEST_F(HashFilesTest, OnlyWhatHasChangedIsReadAgain) {
   ChangeUnseen("a", "again");
   files = Listing();
   EXPECT_EQ(Hash(files), 5);
-  EXPECT_EQ(files[0].sha256, Sha256Hex("again"));
+  EXPECT_EQ(files[0].sha256, base::Sha256Hex("again"));
 }
 
 // The file may change again within one tick of the clock.
-TEST_F(HashFilesTest, WhatHasJustChangedIsNotRemembered) {
+TEST_F(HashFilesTest, RecentlyChangedFilesAreNotCached) {
   Write("a", "first");
   auto files = Listing();
   EXPECT_EQ(Hash(files, absl::ZeroDuration()), 5);
@@ -307,37 +307,38 @@ TEST_F(HashFilesTest, WhatHasJustChangedIsNotRemembered) {
   EXPECT_EQ(Hash(files), 0);
 }
 
-TEST_F(HashFilesTest, TimesTellWhetherAFileIsWhatWasHashed) {
+TEST_F(HashFilesTest, TimesShowWhetherAFileHasChanged) {
   Write("a", "first");
-  const UniqueFd fd(::open(In("a").c_str(), O_RDONLY | O_CLOEXEC));
+  const base::UniqueFd fd(::open(In("a").c_str(), O_RDONLY | O_CLOEXEC));
   auto files = Listing();
   Hash(files, absl::ZeroDuration());
-  EXPECT_FALSE(IsAsHashed(fd.get(), files[0])) << "it might change within this tick of the clock";
+  EXPECT_FALSE(IsUnchangedSinceHash(fd.get(), files[0]))
+      << "it might change within this tick of the clock";
   Hash(files);
-  EXPECT_TRUE(IsAsHashed(fd.get(), files[0]));
+  EXPECT_TRUE(IsUnchangedSinceHash(fd.get(), files[0]));
   Hash(files);  // now from the cache
-  EXPECT_TRUE(IsAsHashed(fd.get(), files[0]));
+  EXPECT_TRUE(IsUnchangedSinceHash(fd.get(), files[0]));
   ChangeUnseen("a", "again");
-  EXPECT_FALSE(IsAsHashed(fd.get(), files[0]));
+  EXPECT_FALSE(IsUnchangedSinceHash(fd.get(), files[0]));
 }
 
 TEST_F(HashFilesTest, ADamagedCacheIsIgnored) {
   Write("a", "first");
   auto files = Listing();
   EXPECT_EQ(Hash(files), 5);
-  const std::string good = *ReadFile(cache_);
+  const std::string good = *base::ReadFile(cache_);
   std::string flipped = good;
   flipped[flipped.size() - 3] ^= 1;
   const std::string other_hash =
-      absl::StrReplaceAll(good, {{Sha256Hex("first"), Sha256Hex("wrong")}});
+      absl::StrReplaceAll(good, {{base::Sha256Hex("first"), base::Sha256Hex("wrong")}});
   for (const std::string& bad :
        {std::string(), good.substr(0, good.size() - 1), flipped, other_hash, good + "x",
         std::string("muster work-dir 1 \n"), std::string(100, '\0')}) {
-    ASSERT_TRUE(ReplaceFile(cache_, bad).ok());
+    ASSERT_TRUE(base::ReplaceFile(cache_, bad).ok());
     files = Listing();
     EXPECT_EQ(Hash(files), 5);
-    EXPECT_EQ(files[0].sha256, Sha256Hex("first"));
-    EXPECT_EQ(*ReadFile(cache_), good);
+    EXPECT_EQ(files[0].sha256, base::Sha256Hex("first"));
+    EXPECT_EQ(*base::ReadFile(cache_), good);
   }
   files = Listing();
   EXPECT_EQ(Hash(files), 0);
@@ -352,17 +353,17 @@ TEST_F(HashFilesTest, ACacheThatCannotBeWrittenIsNoError) {
   EXPECT_TRUE(HashFiles(root_, files, "").ok());
 }
 
-TEST_F(HashFilesTest, WhatChangesAfterTheListingIsTakenAsItIs) {
+TEST_F(HashFilesTest, ChangesAfterTheListingAreHashed) {
   Write("a", "first");
   auto files = Listing();
   Write("a", "longer than before", 0755);
   EXPECT_EQ(Hash(files), 18);
   EXPECT_EQ(files[0].size, 18);
   EXPECT_EQ(files[0].mode, 0755U);
-  EXPECT_EQ(files[0].sha256, Sha256Hex("longer than before"));
+  EXPECT_EQ(files[0].sha256, base::Sha256Hex("longer than before"));
   std::filesystem::remove(In("a"));
   EXPECT_EQ(HashFiles(root_, files, "").status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace
-}  // namespace muster
+}  // namespace muster::worktree

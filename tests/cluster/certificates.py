@@ -18,7 +18,7 @@ def write_key(path):
 
 
 class Authority:
-    """A certificate authority in a folder: NAME.crt and NAME.key of whatever it has issued, its own in ca.crt and ca.key."""
+    """A certificate authority in a folder: NAME.crt and NAME.key of each issued certificate; its own are ca.crt and ca.key."""
 
     def __init__(self, folder):
         self._folder = pathlib.Path(folder)
@@ -30,7 +30,7 @@ class Authority:
                      "-subj", "/CN=muster-test-cluster", "-keyout", self.key, "-out", self.certificate)
 
     def issue(self, name, subject, hosts=(), expired=False):
-        """The paths of a certificate for `subject` (/O=group/CN=user) and of its key. `hosts` are DNS:… and IP:…"""
+        """Issues a certificate for `subject` (/O=group/CN=user) and returns its path and that of its key. `hosts` are DNS:… and IP:…"""
         certificate, key, request = (self._folder / f"{name}.{kind}" for kind in ("crt", "key", "csr"))
         extensions = self._folder / f"{name}.ext"
         extensions.write_text(_PURPOSES + (f"subjectAltName={','.join(hosts)}\n" if hosts else ""))
@@ -47,8 +47,8 @@ def _data(path):
 
 
 def write_kubeconfig(path, server, authority, users):
-    """A kubeconfig with a context for each of `users`, {name: what stands under user:}; the first is the current one. Files
-    of fields whose name ends in -data are put into it."""
+    """Writes a kubeconfig with a context for each of `users`, {name: content of user:}; the first is the current one. Files
+    named by fields that end in -data are embedded."""
     lines = ["apiVersion: v1", "kind: Config", f"current-context: {next(iter(users))}", "clusters:", "- name: test", "  cluster:",
              f"    server: {server}", f"    certificate-authority-data: {_data(authority)}", "contexts:"]
     for name in users:
@@ -65,7 +65,7 @@ def write_kubeconfig(path, server, authority, users):
 
 
 def make_user(folder, server, name, groups=(), expired=False):
-    """The kubeconfig, in a cluster's folder, of somebody who may do nothing until a role is bound to the name or to one
+    """Writes, in a cluster's folder, the kubeconfig of a user without permissions until a role is bound to the name or to one
     of the groups."""
     authority = Authority(folder / "certificates")
     subject = "".join(f"/O={group}" for group in groups) + f"/CN={name}"

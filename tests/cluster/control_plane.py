@@ -19,11 +19,11 @@ _SERVICES = "10.96.0.0/16"
 
 
 class Unavailable(Exception):
-    """There can be no cluster here; the message says why."""
+    """No cluster can run here; the message is the reason."""
 
 
 def programs():
-    """The folder of the programs that `tests/cluster/build` has made. Raises Unavailable."""
+    """Returns the folder of the programs that `tests/cluster/build` has built. Raises Unavailable."""
     result = subprocess.run([_HERE / "build", "--check"], capture_output=True, text=True)
     if result.returncode != 0:
         raise Unavailable(result.stderr.strip())
@@ -35,18 +35,18 @@ def programs():
 class Loopback:
     """The network of a cluster that has no nodes."""
     address = "127.0.0.1"
-    enter = ()  # what a command begins with that runs in it
+    enter = ()  # command prefix to run in it
 
 
 class ControlPlane:
-    """Ready when it has been made; the owner calls close(). Its processes end with the thread that made it at the latest.
+    """Ready after construction; the owner calls close(). Its processes end with the thread that created it at the latest.
 
     `controllers`: with the controller manager and the scheduler. Without, namespaces have no service accounts and nothing is
     garbage-collected.
     `manifests`: applied before the controller manager starts, which is slow to notice new kinds.
     `name`: that of the folder, see Folder.
 
-    The contexts of its kubeconfig are `admin`, with a client's certificate, and `token`: both may do everything."""
+    The contexts of its kubeconfig are `admin`, with a client certificate, and `token`: both have all permissions."""
 
     def __init__(self, controllers=True, manifests=(), name=""):
         self._bin = programs()
@@ -78,7 +78,7 @@ class ControlPlane:
         self.close()
 
     def close(self):
-        # What it knows is thrown away with it, so nobody needs the time to end in order.
+        # Its data is discarded, so a graceful shutdown is not needed.
         for child in self._children.values():
             child.stop(signal.SIGKILL)
         self._ports.close()
@@ -86,23 +86,23 @@ class ControlPlane:
 
     @property
     def pids(self):
-        """Of its processes, by name."""
+        """Returns the logs of its processes, by name."""
         return {name: child.pid for name, child in self._children.items() if not child.ended()}
 
     def as_user(self, kubeconfig):
-        """kubectl for the owner of another kubeconfig."""
+        """Returns a kubectl with the user of another kubeconfig."""
         return Kubectl(self._bin / "kubectl", kubeconfig)
 
     def user(self, name, groups=(), expired=False):
-        """The kubeconfig of somebody who may do nothing until a role is bound to the name or to one of the groups."""
+        """Returns the kubeconfig of a user without permissions until a role is bound to the name or to one of the groups."""
         return make_user(self.folder, self.url, name, groups, expired)
 
     def stop_server(self, number=signal.SIGTERM):
-        """Ends kube-apiserver; etcd keeps what it knows."""
+        """Stops kube-apiserver; etcd keeps the data."""
         self._children.pop("kube-apiserver").stop(number)
 
     def start_server(self):
-        """Starts kube-apiserver, at its old address; returns when it answers."""
+        """Starts kube-apiserver at the same address. Returns when it responds."""
         certificates = self.folder / "certificates"
         server = self._start("kube-apiserver", self._bin / "kube-apiserver",
                              f"--etcd-servers={self._etcd}", f"--bind-address={self._network.address}",
@@ -120,7 +120,7 @@ class ControlPlane:
         wait_until(lambda: self._answers("/readyz"), "kube-apiserver is ready", [server])
 
     def compact(self):
-        """Makes etcd forget the past: lists that are being read in pages and watches of old versions end with 410."""
+        """Compacts etcd: paged lists in progress and watches of old versions end with 410."""
         def ask(path, body):
             request = urllib.request.Request(f"{self._etcd}/v3/{path}", json.dumps(body).encode())
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
@@ -132,7 +132,7 @@ class ControlPlane:
         return Loopback()
 
     def _server_flags(self):
-        """What kube-apiserver is told besides."""
+        """Returns additional arguments of kube-apiserver."""
         return ["--endpoint-reconciler-type=none"]
 
     def _write_files(self):
@@ -141,7 +141,7 @@ class ControlPlane:
         self._port = self._ports.take()
         self.url = f"https://{self._network.address}:{self._port}"
         self.authority = Authority(certificates)
-        # Of those who may speak for others; see proxy.
+        # The authority of clients that may impersonate others; see proxy.
         self.proxy_authority = Authority(self.folder / "proxy-certificates")
         self.authority.issue("server", "/CN=kube-apiserver",
                              [f"IP:{self._network.address}", "IP:10.96.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"])

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The cluster's DNS: answers every question by asking the API server, so that it is never behind.
+"""The cluster's DNS: answers every query from the API server, so that it is never stale.
 
 usage: dns.py SERVER CERTIFICATES ADDRESS
 
-Knows SERVICE.NAMESPACE.svc.cluster.local and, of headless services, HOSTNAME.SERVICE.NAMESPACE.svc.cluster.local; addresses of IPv4
+Resolves SERVICE.NAMESPACE.svc.cluster.local and, of headless services, HOSTNAME.SERVICE.NAMESPACE.svc.cluster.local; addresses of IPv4
 only."""
 import json
 import pathlib
@@ -22,7 +22,7 @@ _NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME = 0, 2, 3
 
 
 class Names:
-    """What the API server knows of names."""
+    """The names in the API server."""
 
     def __init__(self, server, certificates):
         tls = ssl.create_default_context(cafile=certificates / "ca.crt")
@@ -40,7 +40,7 @@ class Names:
             raise
 
     def addresses(self, name):
-        """None when there is no such name."""
+        """Returns None if there is no such name."""
         labels = name.lower().rstrip(".").split(".")
         if labels[-3:] != _SUFFIX or len(labels) not in (5, 6):
             return None
@@ -59,7 +59,7 @@ class Names:
 
 
 def read_question(query):
-    """The name asked for, its type, and where the question ends."""
+    """Returns the name and type of the query, and the offset of its end."""
     labels, at = [], 12
     while query[at]:
         labels.append(query[at + 1:at + 1 + query[at]].decode("ascii"))
@@ -81,7 +81,7 @@ def answer(names, query):
         found = []
     number, flags = struct.unpack_from("!HH", query)
     head = struct.pack("!HHHHHH", number, 0x8480 | flags & 0x0100 | code, 1, len(found), 0, 0)
-    # 0xC00C: the name of the question.
+    # 0xC00C: a pointer to the name in the query.
     records = (struct.pack("!HHHIH", 0xC00C, _A, _IN, 1, 4) + socket.inet_aton(address) for address in found)
     return head + query[12:end] + b"".join(records)
 
@@ -92,7 +92,7 @@ class Handler(socketserver.BaseRequestHandler):
         try:
             connection.sendto(answer(self.server.names, query), self.client_address)
         except (IndexError, UnicodeDecodeError, struct.error):
-            pass  # not a question
+            pass  # not a query
 
 
 class Server(socketserver.ThreadingUDPServer):

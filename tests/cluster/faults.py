@@ -1,4 +1,4 @@
-"""What is to go wrong on the way to an API server, and when."""
+"""Faults to inject between a client and an API server."""
 import http
 import json
 import re
@@ -7,13 +7,13 @@ import urllib.parse
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _WRITES = {"create", "update", "patch", "delete"}
 _FIELDS = {"kind", "verb", "path", "skip", "times", "status", "reason", "headers", "seconds", "events", "pid", "signal"}
-# Kinds that answer themselves, and those that let the request through first.
+# Kinds that respond themselves, and kinds that forward the request first.
 BEFORE = {"status", "cut", "stall", "delay", "kill"}
 AFTER = {"cut-answer", "stall-answer", "kill-answer", "end", "gone"}
 
 
 def verb_of(method, path):
-    """What Kubernetes calls the request: get (or list), watch, create, update, patch, delete."""
+    """Returns the RBAC verb of the request: get (or list), watch, create, update, patch, delete."""
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)
     if method == "GET" and query.get("watch", ["false"])[-1].lower() in ("true", "1"):
         return "watch"
@@ -40,7 +40,7 @@ class Fault:
         self._times = entry.get("times", 1)
 
     def strikes(self, verb, path):
-        """Whether it is this request's turn."""
+        """Returns whether the fault applies to this request, and counts it."""
         if self._verb not in ("", verb) and not (self._verb == "write" and verb in _WRITES):
             return False
         if self._times == 0 or not self._path.search(path):

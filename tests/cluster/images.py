@@ -13,32 +13,32 @@ import tarfile
 import tempfile
 import time
 
-# What a pod's script may call.
+# Programs that scripts in pods may call.
 TOOLS = ["sh", "bash", "cat", "date", "echo", "env", "false", "getent", "grep", "hostname", "id", "ls", "mkdir", "sleep", "touch",
          "true"]
 _FILES = {"etc/passwd": "root:x:0:0:root:/root:/bin/sh\nmuster:x:1000:1000::/home/muster:/bin/sh\n",
           "etc/group": "root:x:0:\nmuster:x:1000:\n", "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n"}
 _FOLDERS = {"tmp": 0o1777, "run": 0o755, "root": 0o700, "home/muster": 0o777}
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# Debian's root has the second names for the first.
+# Symbolic links of Debian's root: name, target.
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
 
 def _libraries(program):
-    """The paths by which a program asks for its libraries, and for what loads them."""
+    """Returns the paths of a program's libraries and of its dynamic loader, as the program names them."""
     said = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
     return re.findall(r"(/\S+) \(0x", said)
 
 
 def _inside(path):
-    """Where `path` is in the image, relative to its root."""
+    """Returns the location of `path` in the image, relative to its root."""
     path = os.path.normpath(path).lstrip("/")
     first, _, rest = path.partition("/")
     return f"{_LINKS[first]}/{rest}" if first in _LINKS else path
 
 
 def files_of(programs):
-    """{path in the image: file here} for programs, given as {path in the image: file here}, and their libraries."""
+    """Returns {path in the image: file here} for programs, given in the same form, and their libraries."""
     files = {_inside(path): pathlib.Path(program).resolve() for path, program in programs.items()}
     for program in set(files.values()):
         files.update({_inside(library): pathlib.Path(library).resolve() for library in _libraries(program)})
@@ -46,7 +46,7 @@ def files_of(programs):
 
 
 def tools():
-    """TOOLS as far as this machine has them, with their libraries."""
+    """Returns the TOOLS that this machine has, with their libraries."""
     found = {name: shutil.which(name, path="/usr/bin:/bin") for name in TOOLS}
     return files_of({f"usr/bin/{name}": path for name, path in found.items() if path})
 
@@ -58,7 +58,7 @@ def _entry(name, mode, kind=tarfile.REGTYPE, size=0, target=""):
 
 
 def _add_folders(layer, names):
-    """All that are needed, each before what is in it."""
+    """Adds the folders of `names` and their parents to the layer, parents first."""
     modes = dict(_FOLDERS)
     for name in [*names, *_FOLDERS]:
         for parent in map(str, pathlib.PurePath(name).parents):
@@ -87,8 +87,8 @@ def _add_bytes(archive, name, data):
 
 
 def make(folder, name, files, entrypoint=(), root=True):
-    """The path of an archive with the image `name` (as `docker load` reads it), in `folder`; made only when there is none of these
-    files. `root`: with what a Debian root has besides."""
+    """Returns the path of an archive with the image `name` (as `docker load` reads it) in `folder`. Creates it unless one of the same
+    files exists. `root`: adds the other files of a Debian root."""
     stamps = [(inside, str(path), path.stat().st_size, path.stat().st_mtime_ns) for inside, path in sorted(files.items())]
     recipe = pathlib.Path(__file__).read_text()
     key = hashlib.sha256(json.dumps([name, stamps, list(entrypoint), root, recipe]).encode()).hexdigest()[:16]
@@ -119,7 +119,7 @@ def make(folder, name, files, entrypoint=(), root=True):
 
 
 def _forget(archives):
-    """Removes those that nobody has asked for in a day."""
+    """Removes images that were not used for a day."""
     for archive in archives:
         with contextlib.suppress(FileNotFoundError):
             if time.time() - archive.stat().st_mtime > 24 * 3600:

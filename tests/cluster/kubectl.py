@@ -5,7 +5,7 @@ import subprocess
 
 
 class Kubectl:
-    """Called with arguments, runs kubectl to its end as whom the kubeconfig names; the CompletedProcess with text output."""
+    """Called with arguments, runs kubectl with the user of the kubeconfig. Returns the CompletedProcess with text output."""
 
     def __init__(self, program, kubeconfig, namespace="default"):
         self._program = program
@@ -14,7 +14,7 @@ class Kubectl:
 
     def __call__(self, *arguments, check=True, stdin=None, timeout=60):
         env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        # Its cache of what the server knows goes beside the kubeconfig.
+        # Its discovery cache is beside the kubeconfig.
         env.update(KUBECONFIG=str(self._kubeconfig), HOME=str(self._kubeconfig.parent))
         result = subprocess.run([self._program, f"--namespace={self._namespace}", *map(str, arguments)], input=stdin or "",
                                 capture_output=True, text=True, timeout=timeout, env=env)
@@ -24,11 +24,11 @@ class Kubectl:
         return result
 
     def get(self, *arguments):
-        """What `kubectl get` finds, as JSON."""
+        """Returns the output of `kubectl get` as JSON."""
         return json.loads(self("get", *arguments, "--output=json").stdout)
 
     def raw(self, path):
-        """What the server answers to GET."""
+        """Returns the server's response to a GET."""
         return json.loads(self("get", f"--raw={path}").stdout)
 
     def apply(self, *objects):

@@ -22,13 +22,13 @@ _NAME = "node"
 _PODS = "10.244.0.0/24"
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _CGROUP_PREFIX = "muster-test-"
-_CONTROLLERS = {"cpu", "memory", "pids"}  # without which no container starts
+_CONTROLLERS = {"cpu", "memory", "pids"}  # required to start a container
 TOOLS_IMAGE = "test.muster/tools:1"
 _PAUSE_IMAGE = "test.muster/pause:1"
 
 
 def check():
-    """Raises Unavailable where there can be no node."""
+    """Raises Unavailable if no node can run here."""
     if os.geteuid() != 0:
         raise Unavailable("a node with containers needs root")
     for tool in ("unshare", "nsenter", "ip", "iptables"):
@@ -48,12 +48,12 @@ def _path():
 
 
 def _is_unified():
-    """Whether there are cgroups of version 2 only."""
+    """Returns whether only version 2 of cgroups is mounted."""
     return (_CGROUPS / "cgroup.controllers").exists()
 
 
 def _hierarchies():
-    """Where cgroups can be made: one folder, or one for each controller on older systems."""
+    """Returns the cgroup mount points: one folder, or one per controller on older systems."""
     if _is_unified():
         roots = [_CGROUPS]
     else:
@@ -62,7 +62,7 @@ def _hierarchies():
 
 
 def _pass_on_controllers(cgroup):
-    """Lets cgroups below this one have what it has (version 2)."""
+    """Enables the controllers of this cgroup for its children (version 2)."""
     for controller in (cgroup / "cgroup.controllers").read_text().split():
         with contextlib.suppress(OSError):
             (cgroup / "cgroup.subtree_control").write_text(f"+{controller}")
@@ -75,7 +75,7 @@ def _remove_cgroup(path):
 
 
 def clean():
-    """Removes what killed owners have left: their cgroups. Their folders go with the next Folder."""
+    """Removes the cgroups of killed owners. The next Folder removes their folders."""
     for root in _hierarchies():
         for old in root.glob(f"{_CGROUP_PREFIX}*"):
             if not Folder.is_owned(pathlib.Path(tempfile.gettempdir(), old.name[len(_CGROUP_PREFIX):])):
@@ -83,8 +83,8 @@ def clean():
 
 
 class Network:
-    """The namespaces of a node, and a wire between them and the machine. Addresses are of the range that is set aside for trying
-    out networks (198.18.0.0/15)."""
+    """The namespaces of a node, and a link between them and the machine. Addresses are of the range reserved for benchmarking
+    networks (198.18.0.0/15)."""
 
     def __init__(self, folder):
         folder.mkdir()
@@ -101,17 +101,17 @@ class Network:
 
     def close(self):
         self._init.stop(signal.SIGKILL)
-        # The first process in them ends last.
+        # The first process of the namespaces must end last.
         wait_until(lambda: not self._first or start_time(self._first) is None, "everything on the node has ended")
 
     @property
     def enter(self):
-        """What a command begins with that runs in its network."""
+        """Returns the command prefix to run in its network."""
         return ["nsenter", f"--net=/proc/{self._init.pid}/ns/net"]
 
     @property
     def enter_all(self):
-        """… that runs in all its namespaces."""
+        """Returns the command prefix to run in all its namespaces."""
         return ["nsenter", f"--target={self._first}", "--net", "--mount", "--pid", "--ipc"]
 
     def _connect(self):
@@ -159,14 +159,14 @@ class NodeCluster(ControlPlane):
         return self._network.machine
 
     def load(self, archive):
-        """Gives the node an image: an archive as `docker save` and images.make() write it."""
+        """Loads an image into the node from an archive of `docker save` or images.make()."""
         done = subprocess.run([*self._network.enter_all, self._bin / "ctr", f"--address={self._socket}", "--namespace=k8s.io",
                                "images", "import", archive], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"the image {archive} cannot be loaded: {done.stderr}")
 
     def load_programs(self, name, programs):
-        """Gives the node an image `name` of programs of this machine, {path in the image: file}, with what they need and the tools."""
+        """Loads an image `name` of programs of this machine, {path in the image: file}, with their libraries and the tools, into the node."""
         self.load(images.make(self._images, name, {**images.tools(), **images.files_of(programs)}))
 
     @property
@@ -248,10 +248,10 @@ class NodeCluster(ControlPlane):
             "metricsBindAddress": "127.0.0.1:10249", "healthzBindAddress": "127.0.0.1:10256", "hostnameOverride": _NAME,
             "mode": "iptables",
             "clientConnection": {"kubeconfig": str(self._kubeconfig_of("kube-proxy"))}, "clusterCIDR": _PODS, "oomScoreAdj": 0,
-            # Zero: as the machine has them.
+            # Zero: keep the machine's settings.
             "conntrack": {"maxPerCore": 0, "min": 0, "tcpCloseWaitTimeout": "0s", "tcpEstablishedTimeout": "0s"}})
         (self._node / "cni").mkdir()
-        # Pods are joined by routes, not by a bridge, so that the rules for services see every packet.
+        # Pods are connected by routes, not by a bridge, so that the rules for services apply to every packet.
         self._write_json("cni/pods.conflist", {"cniVersion": "0.3.1", "name": "pods", "plugins": [
             {"type": "ptp", "ipMasq": True, "ipam": {"type": "host-local", "dataDir": str(self._node / "addresses"),
                                                      "ranges": [[{"subnet": _PODS}]], "routes": [{"dst": "0.0.0.0/0"}]}},
@@ -263,7 +263,7 @@ class NodeCluster(ControlPlane):
 
     def _write_containerd_settings(self):
         kind = subprocess.run(["stat", "--file-system", "--format=%T", self._node], capture_output=True, text=True).stdout
-        # An overlay cannot lie on another one.
+        # An overlay cannot be mounted on another one.
         snapshotter = "native" if kind.strip() == "overlayfs" else "overlayfs"
         cri = 'plugins."io.containerd.grpc.v1.cri"'
         (self._node / "containerd.toml").write_text("\n".join([

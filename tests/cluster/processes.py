@@ -1,4 +1,4 @@
-"""Processes that end with their owner, folders and ports that no other test has."""
+"""Processes that end with their owner; folders and ports that no other test uses."""
 import contextlib
 import ctypes
 import fcntl
@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def start_time(pid):
-    """What tells a process from a later one with its pid; None when there is no such process."""
+    """Returns the start time of a process, which distinguishes it from a later one with its pid; None if there is no such process."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
     except OSError:
@@ -24,7 +24,7 @@ def start_time(pid):
 
 
 class Child:
-    """A program with a log file. The kernel kills it when the thread that started it ends, however that comes about."""
+    """A program with a log file. The kernel kills it when the thread that started it ends for any reason."""
 
     def __init__(self, name, command, log, env=None):
         self.name = name
@@ -37,7 +37,7 @@ class Child:
                 os._exit(1)
 
         with open(log, "ab") as output:
-            # A session of its own: ^C on the terminal is for the owner, who ends it in order.
+            # Its own session: ^C on the terminal reaches only the owner, which stops it gracefully.
             self._process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env,
                                              start_new_session=True, preexec_fn=die_with_parent)
         self.pid = self._process.pid
@@ -46,12 +46,12 @@ class Child:
         return self._process.poll() is not None
 
     def failure(self):
-        """What it said last, for a message."""
+        """Returns its last lines of output, for a message."""
         lines = pathlib.Path(self.log).read_text(errors="replace").splitlines()
         return f"{self.name} ended with {self._process.poll()}:\n" + "\n".join(lines[-15:])
 
     def stop(self, number=signal.SIGTERM, patience=10.0):
-        """Ends it: with `number`, and with SIGKILL when that does not help."""
+        """Sends the signal `number`, and SIGKILL if the process does not exit in time."""
         if not self.ended():
             self._process.send_signal(number)
             try:
@@ -62,7 +62,7 @@ class Child:
 
 
 def wait_until(condition, what, children=(), timeout=60.0):
-    """Polls `condition` until it returns something true, and returns that. Fails early when a child has ended."""
+    """Polls `condition` until it returns a true value, and returns that value. Fails early if a child has exited."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -77,8 +77,8 @@ def wait_until(condition, what, children=(), timeout=60.0):
 
 
 class Ports:
-    """Ports of loopback, below the kernel's range for outgoing connections. Two of this class never give the same one: each is
-    held through a name of Unix sockets, which the kernel frees with the process."""
+    """Loopback ports below the kernel's range for outgoing connections. Two objects never return the same port: each is
+    reserved through an abstract Unix socket, which the kernel releases with the process."""
 
     def __init__(self):
         self._held = []
@@ -108,12 +108,12 @@ class Ports:
 
 
 class Folder:
-    """A folder in the temporary one, removed with close(). Those of owners that were killed are removed by whoever comes next."""
+    """A folder in the temporary folder, removed by close(). The next Folder removes those of killed owners."""
 
     _PREFIX = f"muster-cluster-{os.getuid()}"
 
     def __init__(self, name=""):
-        """`name`: of a folder that several may ask for; only one of them gets it. Raises FileExistsError."""
+        """`name`: of a folder that several processes may request; only one gets it, the others get FileExistsError."""
         base = pathlib.Path(tempfile.gettempdir())
         with open(base / f"{self._PREFIX}.lock", "w") as creation:
             fcntl.flock(creation, fcntl.LOCK_EX)
@@ -130,12 +130,12 @@ class Folder:
 
     @classmethod
     def of(cls, name):
-        """Where the folder of this name is, if there is one."""
+        """Returns the path of the folder of this name, if it exists."""
         return pathlib.Path(tempfile.gettempdir()) / f"{cls._PREFIX}-{name}"
 
     @staticmethod
     def is_owned(path):
-        """Whether `path` is a folder whose owner lives."""
+        """Returns whether `path` is a folder whose owner is alive."""
         try:
             with open(path / "lock") as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""muster-agent by itself, as a supervisor talks to it (docs/formats/agent.md): no ssh in between."""
+"""muster-agent with the protocol of a supervisor (docs/formats/agent.md), without ssh."""
 import contextlib
 import json
 import os
@@ -17,7 +17,7 @@ PREFACE = b"muster-agent ready\n"
 TWO_DAYS = 2 * 24 * 3600
 
 
-class Talk:
+class AgentClient:
     """A process of the agent's program, and the messages to and from it."""
 
     def __init__(self, process):
@@ -35,8 +35,8 @@ class Talk:
         self.process.stdin.write(struct.pack("<I", len(text)) + text)
         self.process.stdin.flush()
 
-    def order(self, op, **head):
-        """A message that must arrive."""
+    def send_reliably(self, op, **head):
+        """Sends a message that must arrive."""
         self._number += 1
         self.send(op, n=self._number, **head)
 
@@ -45,7 +45,7 @@ class Talk:
         return json.loads(self.process.stdout.read(size).split(b"\0")[0])
 
     def await_op(self, *ops):
-        """The first message of one of these kinds; those before it are dropped."""
+        """Returns the first message of one of these kinds; drops those before it."""
         while True:
             message = self.receive()
             if message["op"] in ops:
@@ -82,7 +82,7 @@ class AgentTestBase(MusterTest):
         return process
 
     def talk(self, *args, **options):
-        talk = Talk(self.spawn(*args, **options))
+        talk = AgentClient(self.spawn(*args, **options))
         self.addCleanup(talk.close)
         return talk
 
@@ -90,7 +90,7 @@ class AgentTestBase(MusterTest):
         return self.talk("attach", self.folder, "one", **options)
 
     def agents(self):
-        """Guard and agent, without those that are attached to them."""
+        """Returns the guard and the agent, without the processes that are attached to them."""
         found = []
         for proc in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -106,19 +106,19 @@ class AgentTestBase(MusterTest):
 
     def start(self, talk, command):
         """Starts worker:0 there."""
-        talk.order("start", task="worker:0", attempt=0, argv=["/bin/sh", "-c", command], working_dir=str(self.dir), port=0,
+        talk.send_reliably("start", task="worker:0", attempt=0, argv=["/bin/sh", "-c", command], working_dir=str(self.dir), port=0,
                    port_is_picked=False, waits_for_port=False,
                    env={"MUSTER_JOB_ID": "one", "MUSTER_TASK": "worker:0", "MUSTER_ATTEMPT": "0"})
 
 
 class AttachTest(AgentTestBase):
-    def test_many_at_once_start_one_agent(self):
+    def test_concurrent_attaches_start_one_agent(self):
         processes = [self.spawn("attach", self.folder, "one") for _ in range(16)]
         for process in processes:
-            self.addCleanup(Talk(process).close)
+            self.addCleanup(AgentClient(process).close)
         self.assertEqual(len(self.agents()), 2, "a guard and an agent")
 
-    def test_one_that_follows_an_ending_one_is_served_and_stays_so(self):
+    def test_a_new_agent_replaces_one_that_is_exiting(self):
         known = set()
         for _ in range(10):
             talk = self.attach()
@@ -151,19 +151,19 @@ class AttachTest(AgentTestBase):
 
 
 class TaskFileTest(AgentTestBase):
-    def test_a_fifo_in_place_of_progress_does_not_hold_it_up(self):
+    def test_a_fifo_as_progress_file_does_not_block_the_agent(self):
         talk = self.attach()
         talk.hello()
         self.start(talk, f"mkfifo '{self.folder}/run/worker-0/progress'; echo made; exec sleep 600")
         talk.await_op("log")
-        for _ in range(3):  # it looks at the file about once a second
+        for _ in range(3):  # the agent reads the file about once a second
             time.sleep(1)
             talk.send("ping", sent=1, host_timeout_ms=60_000)
             talk.await_op("pong")
-        talk.order("end", task="worker:0", attempt=0, kill=True)
+        talk.send_reliably("end", task="worker:0", attempt=0, kill=True)
         self.assertEqual(talk.await_op("ended")["end"]["exit_code"], 137)
 
-    def test_a_file_size_limit_costs_output_and_not_the_agent(self):
+    def test_a_file_size_limit_drops_output_but_keeps_the_agent(self):
         limit = 1 << 20
         talk = self.attach(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
         agent = talk.hello()["agent"]

@@ -1,4 +1,4 @@
-"""Tasks started by hand on several machines: by TLS with certificates of `muster env`, in plaintext only when that is said."""
+"""Tasks started manually on several machines: over TLS with certificates of `muster env`, in plaintext only on request."""
 import json
 import re
 import socket
@@ -32,11 +32,11 @@ class ByHandTest(TrainTest):
 
     def variables(self, file, role, index=0, certificates=None, **more):
         options = ["--certificates", certificates] if certificates else []
-        told = json.loads(self.muster("env", file, role, str(index), "--format", "json", *options).stdout)
-        return {**self.env, **told, **more}
+        variables = json.loads(self.muster("env", file, role, str(index), "--format", "json", *options).stdout)
+        return {**self.env, **variables, **more}
 
     def start(self, host, env):
-        """On a host: this machine's files, that one's network."""
+        """Runs a command with this machine's files and a host's network."""
         return self.by_hand(env, within=() if host == CLIENT else ("nsenter", f"--target={self.bed.pid(host)}", "--net"))
 
     def start_all(self, file, **options):
@@ -51,7 +51,7 @@ class ByHandTest(TrainTest):
         for process in processes:
             self.exits(process, 0, timeout=120)
 
-    def turned_away(self, file, **options):
+    def assert_rejected(self, file, **options):
         env = self.variables(file, "worker", **options)
         said = self.exits(self.start(CLIENT, {**env, "MUSTER_START_TIMEOUT": "3"}), 1)
         self.assertRegex(said, r"timed out after 3s waiting for (ps|worker|chief):0")
@@ -66,25 +66,25 @@ class ByHandTest(TrainTest):
                 while len(received) < 9 and (more := stranger.recv(100)):
                     received += more
             except OSError:
-                pass  # hung up on
+                pass  # the server closed the connection
         self.assertFalse(len(received) >= 9 and received[3] == 4, received)
 
-    def test_by_tls(self):
+    def test_over_tls(self):
         file = self.file()
         self.end_well(self.start_all(file, certificates="tls").values())
         self.assertEqual(self.bytes_of("hand")[0], 200)
 
-    def test_strangers_are_turned_away(self):
+    def test_unauthorized_clients_are_rejected(self):
         file = self.file(train={"steps": 10 ** 7})
         tasks = self.start_all(file, certificates="tls")
         wait_until(lambda: "step 10/" in tasks["chief"].output(), "it trains")
         self.expect_no_plaintext(self.hosts["ps"])
-        self.turned_away(file, MUSTER_INSECURE_PLAINTEXT="1")
-        self.turned_away(file, certificates="another")
+        self.assert_rejected(file, MUSTER_INSECURE_PLAINTEXT="1")
+        self.assert_rejected(file, certificates="another")
         for role, process in tasks.items():
             self.assertIsNone(process.poll(), f"{role}: {process.output()}")
 
-    def test_without_certificates_they_refuse(self):
+    def test_tasks_without_certificates_refuse_to_connect(self):
         for role, process in self.start_all(self.file()).items():
             said = self.exits(process, 1)
             self.assertIn(REFUSAL, said, role)
@@ -94,17 +94,17 @@ class ByHandTest(TrainTest):
         for index, host in enumerate(self.workers):
             self.assertIn(REFUSAL, self.exits(self.start(host, self.variables(self.allreduce(), "worker", index)), 1))
 
-    def test_in_plaintext_when_that_is_said(self):
+    def test_plaintext_on_request(self):
         self.end_well(self.start_all(self.file(), MUSTER_INSECURE_PLAINTEXT="1").values())
         self.assertEqual(self.bytes_of("hand")[0], 200)
 
-    def test_allreduce_by_tls(self):
+    def test_allreduce_over_tls(self):
         file = self.allreduce()
         env = [self.variables(file, "worker", index, certificates="tls") for index in range(3)]
         self.end_well([self.start(host, env[index]) for index, host in enumerate(self.workers)])
         self.assertEqual(self.bytes_of("hand")[0], 200)
 
-    def test_allreduce_is_for_the_job_alone(self):
+    def test_allreduce_rejects_clients_of_other_jobs(self):
         file = self.allreduce(steps=10 ** 7)
         env = [self.variables(file, "worker", index, certificates="tls") for index in range(3)]
         tasks = [self.start(host, env[index]) for index, host in enumerate(self.workers)]
@@ -122,7 +122,7 @@ class ByHandTest(TrainTest):
 
 
 class CertificatesTest(TrainTest):
-    def test_are_made_once_for_all_tasks(self):
+    def test_certificates_are_created_once_for_all_tasks(self):
         file = self.job("hand", roles={"worker": {"replicas": 2}})
         made = self.muster("env", file, "--certificates", "tls")
         self.assertEqual(made.stdout, "")

@@ -1,4 +1,4 @@
-"""muster run of a job that runs already: only what changed restarts."""
+"""muster run of a running job: only changed tasks restart."""
 import json
 import unittest
 
@@ -115,7 +115,7 @@ class ChangeTest(MusterTest):
         self.assertEqual(terminal.wait(), 0)
         wait_until(lambda: self.pids(job)["worker:0"] not in (None, pids["worker:0"]), "worker:0 runs anew")
 
-    def test_nothing_changes_when_nobody_can_be_asked(self):
+    def test_nothing_changes_without_confirmation(self):
         job, pids = self.started()
         result = self.muster("run", "-d", self.write("job.yaml", self.text(worker=602)), check=False)
         self.assertEqual(result.returncode, 1)
@@ -124,7 +124,7 @@ class ChangeTest(MusterTest):
         self.assertEqual(self.pids(job), pids)
         self.assertIn("restart: worker:0, worker:1", self.change("--dry-run", worker=602).stdout)
 
-    def test_another_working_directory_is_told(self):
+    def test_another_working_directory_is_reported(self):
         job, _ = self.started()
         other = self.dir / "other"
         other.mkdir()
@@ -132,13 +132,13 @@ class ChangeTest(MusterTest):
         self.assertIn(f"working directory: {other} instead of {self.dir}\n", said)
         self.assertNotIn("working directory", self.change("--dry-run", worker=602).stdout)
 
-    def test_an_invalid_change_is_refused_and_the_job_goes_on(self):
+    def test_an_invalid_change_is_rejected_and_the_job_continues(self):
         job, pids = self.started()
         result = self.muster("run", "-d", self.write("job.yaml", self.text() + "    oops: 1\n"), check=False)
         self.assertEqual(result.returncode, 2)
         self.assertEqual(self.pids(job), pids)
 
-    def test_an_impossible_change_is_refused_and_the_job_goes_on(self):
+    def test_an_impossible_change_is_rejected_and_the_job_continues(self):
         job, pids = self.started()
         result = self.muster("run", "-dy", self.write("job.yaml", self.text().replace("127.0.0.1", "192.0.2.1")), check=False)
         self.assertNotEqual(result.returncode, 0)

@@ -1,4 +1,4 @@
-"""muster checkpoint; and the format of docs/formats/checkpoint.md, written and read here by the document alone."""
+"""muster checkpoint; and the format of docs/formats/checkpoint.md, written and read here from the document alone."""
 import hashlib
 import json
 import os
@@ -30,7 +30,7 @@ def write_safetensors(path, tensors):
 
 
 def read_safetensors(path):
-    """{name: (dtype, shape, bytes)}, every rule of the format held."""
+    """Returns {name: (dtype, shape, bytes)}, and checks every rule of the format."""
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     assert content[8:9] == b"{" and length % 8 == 0
@@ -80,7 +80,7 @@ class CheckpointTest(MusterTest):
         self.model = self.dir / "model"
 
     def save(self, *steps):
-        """Checkpoints by the code that the trainer uses."""
+        """Writes checkpoints with the trainer's code."""
         subprocess.run([WRITER, self.model, *map(str, steps)], check=True, timeout=60)
 
     def folder(self, step):
@@ -100,7 +100,7 @@ class FormatTest(CheckpointTest):
             self.assertIn((folder / name).read_text(), document, name)
         self.muster("checkpoint", "verify", folder)
 
-    def test_what_the_document_says_is_accepted(self):
+    def test_the_documented_format_is_accepted(self):
         tensors = {"a": ("I64", [], struct.pack("<q", 7)), "größe": ("BF16", [3], b"123456"),
                    "none": ("F32", [0, 2], b""), "b": ("BOOL", [1], b"\1")}
         write_checkpoint(self.model, 3, tensors, final=True)
@@ -108,7 +108,7 @@ class FormatTest(CheckpointTest):
         self.muster("checkpoint", "export", self.model, "--to", "all.safetensors")
         self.assertEqual(read_safetensors(self.dir / "all.safetensors"), tensors)
 
-    def test_what_we_write_is_what_the_document_says(self):
+    def test_we_write_the_documented_format(self):
         self.save(10)
         folder = self.folder(10)
         manifest = json.loads((folder / "manifest.json").read_text())
@@ -134,7 +134,7 @@ class FormatTest(CheckpointTest):
         self.assertEqual(list(slots), ["fc.weight/m"])
         self.assertEqual(json.loads((folder / "state.json").read_text()), {"step": 10, "rng": "12345"})
 
-    def test_hugging_faces_client_reads_what_we_write(self):
+    def test_hugging_faces_client_reads_our_files(self):
         node = shutil.which("node")
         if not node or not (CLIENT / "@huggingface" / "hub").exists():
             self.skipTest("needs node and the client that scripts/test installs")
@@ -176,7 +176,7 @@ class ListTest(CheckpointTest):
         self.assertEqual(set(listed[0]), {"step", "folder", "bytes", "written", "state", "final", "best", "reason"})
         self.assertIsNone(listed[3]["written"])
 
-    def test_nothing_there(self):
+    def test_missing_paths(self):
         self.model.mkdir()
         self.assertIn("no checkpoints yet", self.muster("checkpoint", "list", self.model).stdout)
         self.assertEqual(self.muster("checkpoint", "list", self.model, "--json").stdout.strip(), "[]")
@@ -198,10 +198,10 @@ class ListTest(CheckpointTest):
         self.assertEqual(json.loads(listed.stdout)[0]["step"], 5)
         self.assertIn("the folder of that name is ./train", listed.stderr)
         self.assertEqual(json.loads(self.muster("checkpoint", "list", "./train", "--json").stdout), [])
-        # The beginning of a job's name is not its name.
+        # A prefix of a job's name does not match.
         (self.dir / "tra").mkdir()
         self.assertEqual(json.loads(self.muster("checkpoint", "list", "tra", "--json").stdout), [])
-        # Where the folder is the job's own there is nothing to tell apart.
+        # A model dir of one job needs no filter.
         (self.dir / "train").rmdir()
         (self.dir / "train").symlink_to(self.model)
         self.assertEqual(self.muster("checkpoint", "list", "train").stderr, "")
@@ -227,7 +227,7 @@ class InspectTest(CheckpointTest):
             self.assertEqual(len(shown["weights"]), 5)
             self.assertEqual(shown["slots"], [{"name": "fc.weight/m", "dtype": "F32", "shape": [10, 20], "bytes": 800,
                                                "file": "optimizer-00001-of-00001.safetensors"}])
-        self.assertIn("there are 2, 1", self.fails("checkpoint", "inspect", self.model, "--checkpoint", "7"))
+        self.assertIn("available: 2, 1", self.fails("checkpoint", "inspect", self.model, "--checkpoint", "7"))
         self.fails("checkpoint", "inspect", self.model, "--checkpoint", "newest", code=2)
 
     def test_one_file(self):
@@ -264,7 +264,7 @@ class VerifyTest(CheckpointTest):
         self.assertIn("state.json", self.fails("checkpoint", "verify", self.folder(1)))
         self.muster("checkpoint", "verify", self.folder(2))
 
-    def test_a_partial_one_is_no_damage_beside_a_whole_one(self):
+    def test_a_partial_checkpoint_beside_a_complete_one_is_not_damage(self):
         self.save(1, 2)
         (self.folder(2) / "manifest.json").unlink()
         self.assertIn("step 2: partial", self.muster("checkpoint", "verify", self.model).stdout)
@@ -295,7 +295,7 @@ class ExportTest(CheckpointTest):
             self.assertEqual(struct.unpack("<q", tensors["norm.count"][2]), (step,))
         self.assertEqual(sorted(os.listdir(self.dir)), ["1.safetensors", "best.safetensors", "latest.safetensors", "model"])
 
-    def test_nothing_is_overwritten_unasked(self):
+    def test_nothing_is_overwritten_without_force(self):
         self.save(1)
         self.write("out.safetensors", "precious")
         self.assertIn("--force", self.fails("checkpoint", "export", self.model, "--to", "out.safetensors"))

@@ -14,8 +14,8 @@ namespace {
 
 // Tensors of every element size; element i of each is i + step.
 template <typename Element>
-std::vector<std::byte> Count(const TensorSpec& spec, int64_t step) {
-  std::vector<Element> values(static_cast<size_t>(ElementsOf(spec.shape)));
+std::vector<std::byte> Count(const base::TensorSpec& spec, int64_t step) {
+  std::vector<Element> values(static_cast<size_t>(base::ElementsOf(spec.shape)));
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<Element>(static_cast<int64_t>(i) + step);
   }
@@ -24,25 +24,26 @@ std::vector<std::byte> Count(const TensorSpec& spec, int64_t step) {
   return bytes;
 }
 
-std::vector<std::byte> Values(const TensorSpec& spec, int64_t step) {
-  if (spec.dtype == DType::kFloat32) return Count<float>(spec, step);
-  if (spec.dtype == DType::kInt64) return Count<int64_t>(spec, step);
+std::vector<std::byte> Values(const base::TensorSpec& spec, int64_t step) {
+  if (spec.dtype == base::DType::kFloat32) return Count<float>(spec, step);
+  if (spec.dtype == base::DType::kInt64) return Count<int64_t>(spec, step);
   return Count<uint8_t>(spec, step);
 }
 
 absl::Status Save(const std::string& model_dir, int64_t step, bool final) {
-  const std::vector<TensorSpec> weights = {{"conv.weight", DType::kFloat32, {8, 1, 5, 5}},
-                                           {"conv.bias", DType::kFloat32, {3}},
-                                           {"norm.count", DType::kInt64, {}},
-                                           {"fc.weight", DType::kFloat32, {10, 20}},
-                                           {"mask", DType::kUint8, {3}}};
-  const std::vector<TensorSpec> slots = {{"fc.weight/m", DType::kFloat32, {10, 20}}};
+  const std::vector<base::TensorSpec> weights = {
+      {"conv.weight", base::DType::kFloat32, {8, 1, 5, 5}},
+      {"conv.bias", base::DType::kFloat32, {3}},
+      {"norm.count", base::DType::kInt64, {}},
+      {"fc.weight", base::DType::kFloat32, {10, 20}},
+      {"mask", base::DType::kUint8, {3}}};
+  const std::vector<base::TensorSpec> slots = {{"fc.weight/m", base::DType::kFloat32, {10, 20}}};
   auto writer = Writer::Begin(
       model_dir, {.step = step, .model_name = "tiny", .final = final, .max_file_bytes = 1000},
       weights, slots);
   if (!writer.ok()) return writer.status();
   for (const auto* specs : {&weights, &slots}) {
-    for (const TensorSpec& spec : *specs) {
+    for (const base::TensorSpec& spec : *specs) {
       const absl::Status status = (*writer)->Append(Values(spec, step));
       if (!status.ok()) return status;
     }

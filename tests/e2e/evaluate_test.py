@@ -21,7 +21,7 @@ JOB = """
       %s
     """
 
-# Writes down how it was called; what else it does is in trainer.sh of the test.
+# Records its arguments; trainer.sh of the test defines the rest.
 TRAINER = """#!/bin/sh
 { echo "$@"; pwd; env; } > %(dir)s/called.${MUSTER_ROLE:-by-hand}.new
 mv %(dir)s/called.${MUSTER_ROLE:-by-hand}.new %(dir)s/called.${MUSTER_ROLE:-by-hand}
@@ -32,7 +32,7 @@ mv %(dir)s/called.${MUSTER_ROLE:-by-hand}.new %(dir)s/called.${MUSTER_ROLE:-by-h
 class TrainerTest(MusterTest):
     def setUp(self):
         super().setUp()
-        # The trainer is looked for beside muster first, so that is where the script is.
+        # muster looks for the trainer beside itself first, so the script is there.
         programs = self.dir / "bin"
         programs.mkdir()
         original = support.MUSTER
@@ -47,7 +47,7 @@ class TrainerTest(MusterTest):
         self.write("trainer.sh", script)
 
     def train(self, more=""):
-        """A finished job; its id."""
+        """Runs a job to its end and returns its id."""
         self.muster("run", self.write("job.yaml", JOB % more))
         return self.jobs()[0]["id"]
 
@@ -67,7 +67,7 @@ class TrainerTest(MusterTest):
 
 
 class EvaluateTest(TrainerTest):
-    def test_the_trainer_is_told_everything(self):
+    def test_the_trainer_gets_all_settings(self):
         job = self.train()
         self.trainer("echo accuracy 0.99; echo careful >&2")
         elsewhere = self.dir / "elsewhere"
@@ -96,7 +96,7 @@ class EvaluateTest(TrainerTest):
         self.muster("evaluate", "digits", "--checkpoint", "500")
         self.assertEqual(self.called()[0], "evaluate --split valid --checkpoint 500")
 
-    def test_predict_writes_where_the_caller_is(self):
+    def test_predict_writes_to_the_current_directory(self):
         self.train()
         elsewhere = self.dir / "elsewhere"
         elsewhere.mkdir()
@@ -139,7 +139,7 @@ class EvaluateTest(TrainerTest):
         evaluate.wait()
         wait_until(lambda: not support.is_alive(pid), "the trainer has ended")
 
-    def test_what_cannot_be_evaluated(self):
+    def test_jobs_that_cannot_be_evaluated(self):
         self.assertIn("no job 'digits'", self.refused("evaluate", "digits"))
         self.muster("run", self.write("own.yaml", "name: own\nroles: {worker: {command: 'true'}}\n"))
         for command in (["evaluate", "own"], ["predict", "own", "--to", "x"]):
@@ -162,7 +162,7 @@ class EvaluateTest(TrainerTest):
 
 
 class ResultTest(TrainerTest):
-    def test_what_a_job_has_left_is_told(self):
+    def test_checkpoints_and_metrics_of_a_job_are_reported(self):
         self.checkpoints(10, 20)
         (self.model / "eval").mkdir()
         (self.model / "eval" / "latest.json").write_text(
@@ -173,7 +173,7 @@ class ResultTest(TrainerTest):
         self.assertTrue(result.stderr.endswith(expected), result.stderr)
         self.assertIn(expected, self.muster("show", "digits").stdout)
 
-    def test_nothing_is_told_of_other_jobs(self):
+    def test_nothing_is_printed_about_other_jobs(self):
         self.checkpoints(10)
         result = self.muster("run", self.write("own.yaml", f"name: own\nmodel_dir: {self.model}\nroles: {{worker: {{command: 'true'}}}}\n"))
         self.assertNotIn("checkpoints:", result.stderr)
@@ -197,11 +197,11 @@ class ResumeTest(TrainerTest):
         self.checkpoints(10, 20)
         (self.model / "checkpoints" / "step-000000020" / "manifest.json").write_text("{")
         self.checkpoints(30)
-        self.assertIn("has no checkpoint of step 15; there are 10, 30", self.refused("resume", job, "--from", "15"))
+        self.assertIn("has no checkpoint of step 15; available: 10, 30", self.refused("resume", job, "--from", "15"))
         self.assertIn("step 20 that can be used (", self.refused("resume", job, "--from", "20"))
         self.assertEqual(len(self.jobs()), 1)
 
-    def test_other_jobs_know_their_own_checkpoints(self):
+    def test_jobs_with_their_own_program_resume_from_any_step(self):
         self.muster("run", self.write("own.yaml", "name: own\nroles: {worker: {command: 'echo $MUSTER_RESUME_STEP'}}\n"))
         self.assertIn("worker:0 | 15", self.muster("resume", "own", "--from", "15").stdout)
 

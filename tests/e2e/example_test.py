@@ -1,4 +1,4 @@
-"""The examples run as they are; the older forms of job files too."""
+"""The examples run unchanged, including the older forms of job files."""
 import json
 import re
 import subprocess
@@ -11,7 +11,7 @@ EXAMPLES = SOURCE / "examples"
 
 
 def configs(output, speaker):
-    """The TF_CONFIGs that tasks printed after `speaker: `."""
+    """Returns the TF_CONFIGs that tasks printed after `speaker: `."""
     return [json.loads(text) for text in re.findall(rf"\| {speaker}: (\{{.*\}})", output)]
 
 
@@ -62,10 +62,10 @@ class ExampleTest(MusterTest):
 
 
 class TrainingExampleTest(MusterTest):
-    """The examples of the built-in trainer as they are but for their length, on data that is small."""
+    """The examples of the built-in trainer, with fewer steps and small data."""
 
     def train(self, path, **numbers):
-        """Runs a copy of an example with other values of some keys; what it printed."""
+        """Runs a copy of an example with other values of some keys and returns its output."""
         text = (EXAMPLES / path).read_text()
         for key, value in numbers.items():
             text, changed = re.subn(rf"\b{key}: \d+", f"{key}: {value}", text)
@@ -108,7 +108,7 @@ class TrainingExampleTest(MusterTest):
         self.assertEqual(made.returncode, 0, made.stderr)
         output = self.train("torchscript/torchscript.yaml", steps=8, every_steps=4)
         self.assertRegex(output, r"MNIST accuracy: \S+, loss \S+ \(step 8, 128 examples of test\)")
-        # Python reads what was trained without it.
+        # Python reads a model that was trained without it.
         script = ("import torch; model = torch.jit.load('runs/torchscript/export/final/model.pt');"
                   "print(tuple(model(torch.zeros(3, 1, 28, 28)).shape))")
         loaded = subprocess.run([PYTHON, "-c", script], cwd=self.dir, capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""The proxy that lets requests to Kubernetes fail: kubectl and a bare client see what they would see in the worst hour."""
+"""The proxy that injects faults into requests to Kubernetes, as kubectl and a bare client see them."""
 import http.client
 import json
 import signal
@@ -22,7 +22,7 @@ class FaultProxyTest(unittest.TestCase):
         self.path = f"/api/v1/namespaces/{self.cluster.namespace}/configmaps"
 
     def create(self, name):
-        """The status and the object of an answer to one bare request."""
+        """Sends one request and returns the status and the object of the response."""
         return self.proxy.ask("POST", self.path, settings(name))
 
     def assert_lost(self, name):
@@ -32,7 +32,7 @@ class FaultProxyTest(unittest.TestCase):
     def exists(self, name):
         return self.cluster.kubectl("get", "configmap", name, check=False).returncode == 0
 
-    def test_it_is_not_noticed_while_nothing_goes_wrong(self):
+    def test_the_proxy_is_transparent_without_faults(self):
         self.kubectl.apply(settings("first", answer="42"))
         self.assertEqual(self.kubectl.get("configmap", "first")["data"], {"answer": "42"})
         self.assertEqual(self.kubectl.get("configmap", "first", "--context=token")["data"], {"answer": "42"})
@@ -41,16 +41,16 @@ class FaultProxyTest(unittest.TestCase):
         log = self.proxy.log()
         self.assertIn({"verb": "create", "path": self.path, "user": "admin", "status": 201, "fault": ""}, log)
 
-    def test_a_user_stays_who_it_is(self):
+    def test_a_user_keeps_its_identity(self):
         bob = FaultProxy(self, self.cluster.user("bob"))
         refused = self.cluster.as_user(bob.kubeconfig)("get", "configmaps", check=False)
         self.assertIn(f'configmaps is forbidden: User "bob-{self.cluster.namespace}" cannot list', refused.stderr)
-        # Nobody becomes somebody else by a header that the proxy uses.
+        # A client cannot impersonate another user with the headers that the proxy uses.
         status, answer = bob.ask("GET", self.path, headers={"X-Remote-User": "eve", "X-Remote-Group": "system:masters"})
         self.assertEqual(status, 403)
         self.assertIn(f'configmaps is forbidden: User "bob-{self.cluster.namespace}" cannot list', answer["message"])
 
-    def test_answers_that_never_came_from_the_server(self):
+    def test_injected_responses(self):
         self.proxy.fail({"kind": "status", "status": 409, "verb": "create"},
                         {"kind": "status", "status": 429, "verb": "create", "headers": {"Retry-After": "1"}},
                         {"kind": "status", "status": 500, "verb": "get", "times": -1})
@@ -64,7 +64,7 @@ class FaultProxyTest(unittest.TestCase):
         self.proxy.fail()
         self.assertEqual(self.proxy.ask("GET", self.path)[0], 200)
 
-    def test_lost_requests_and_lost_answers(self):
+    def test_lost_requests_and_lost_responses(self):
         self.proxy.fail({"kind": "cut", "verb": "write", "skip": 1})
         self.assertEqual(self.create("one")[0], 201)
         self.assert_lost("two")
@@ -73,7 +73,7 @@ class FaultProxyTest(unittest.TestCase):
         self.assert_lost("three")
         self.assertTrue(self.exists("three"))
 
-    def test_silence(self):
+    def test_requests_without_a_response(self):
         self.proxy.fail({"kind": "stall", "path": "configmaps"}, {"kind": "stall-answer", "path": "configmaps"},
                         {"kind": "delay", "path": "configmaps", "seconds": 0.5})
         for name, done in (("one", False), ("two", True)):
@@ -85,7 +85,7 @@ class FaultProxyTest(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - begun, 0.5)
 
     def watch(self):
-        """The events of a watch until it ends, and whether it ended in order."""
+        """Returns the events of a watch until its end, and whether it ended cleanly."""
         version = self.proxy.ask("GET", self.path)[1]["metadata"]["resourceVersion"]
         for number in range(3):
             self.cluster.kubectl.apply(settings(f"event-{number}-{version}"))
@@ -120,7 +120,7 @@ class FaultProxyTest(unittest.TestCase):
             self.assertEqual(victim.wait(20), -signal.SIGKILL)
             self.assertEqual((self.exists(f"{kind}-one"), self.exists(f"{kind}-two")), (True, done))
 
-    def test_a_mistake_in_a_rule_is_told(self):
+    def test_a_mistake_in_a_rule_is_reported(self):
         for rule in ({"kind": "explode"}, {"kind": "cut", "verbs": "write"}):
             with self.assertRaisesRegex(AssertionError, "not a fault"):
                 self.proxy.fail(rule)

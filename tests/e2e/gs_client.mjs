@@ -1,6 +1,6 @@
 // usage: node gs_client.mjs ADDRESS
-// Google's own client against tests/gs_server.mjs at ADDRESS, which has a bucket "bucket": what it asserts, it would find
-// at Google. NODE_PATH says where it is installed.
+// Google's own client against tests/gs_server.mjs at ADDRESS, which has a bucket "bucket". All assertions also hold
+// for Google's servers. NODE_PATH is the folder of the client.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ const { Storage } = require("@google-cloud/storage");
 const storage = new Storage({ apiEndpoint: address, projectId: "project", useAuthWithCustomEndpoint: false });
 const bucket = storage.bucket("bucket");
 const folder = await mkdtemp(join(tmpdir(), "muster-gs-"));
-// Its parts tell an HTTP status in different ways.
+// Its parts report an HTTP status in different ways.
 const statuses = (error) => [error.code, error.status, error.response?.status];
 const fails = (code) => (error) => statuses(error).includes(code) || assert.fail(error.message);
 const large = randomBytes(1_500_000);
@@ -29,7 +29,7 @@ async function uploads() {
   assert.equal(meta.contentType, "text/plain");
   assert.equal(String((await bucket.file("small").download({ validation: "crc32c" }))[0]), "content");
 
-  // In one request of a session, and in chunks of it.
+  // A resumable upload in one request, and in chunks.
   await writeFile(join(folder, "large"), large);
   await bucket.upload(join(folder, "large"), { destination: "large", resumable: true, validation: "crc32c" });
   assert.deepEqual((await bucket.file("large").download())[0], large);

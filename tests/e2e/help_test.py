@@ -5,7 +5,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "render", "notebook", "operator", "show", "jobs", "logs", "stop", "resume", "evaluate", "explain", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
+COMMANDS = ["init", "run", "render", "notebook", "operator", "show", "jobs", "logs", "stop", "wait", "resume", "evaluate", "explain", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
 
 
 class HelpTest(MusterTest):
@@ -81,7 +81,7 @@ class HelpTest(MusterTest):
         for args in (["run", job], ["env", job, "worker"], ["doctor", job]):
             result = there(*args)
             self.assertEqual(result.returncode, 1, args)
-            self.assertIn("the current directory does not exist any more", result.stderr)
+            self.assertIn("the current directory no longer exists", result.stderr)
 
     def test_help_needs_no_home(self):
         env = {"PATH": "/usr/bin:/bin", "MUSTER_HOME": "/proc/nowhere"}
@@ -110,7 +110,7 @@ class CompletionTest(MusterTest):
         self.assertEqual(sorted(self.candidates("")), sorted(COMMANDS))
 
     def test_options(self):
-        self.assertEqual(set(self.candidates("logs", "job", "--")) - {"--help"}, {"--follow", "--tail", "--since", "--timestamps", "--json", "--on", "--namespace", "--context",
+        self.assertEqual(set(self.candidates("logs", "job", "--")) - {"--help"}, {"--follow", "--job-id", "--tail", "--since", "--grep", "--attempt", "--timestamps", "--json", "--on", "--namespace", "--context",
                           "--project", "--region", "--polling-interval"})
         self.assertEqual(self.candidates("jobs", "prune", "--k"), ["--keep"])
 
@@ -121,7 +121,7 @@ class CompletionTest(MusterTest):
     def test_jobs(self):
         self.muster("run", self.write("job.yaml", "name: train\nroles: {worker: {command: 'true'}}\n"))
         job = self.jobs()[0]["id"]
-        for command in ("show", "logs", "stop", "resume", "evaluate", "predict", "env"):
+        for command in ("show", "logs", "stop", "wait", "resume", "evaluate", "predict", "env"):
             self.assertEqual(sorted(self.candidates(command, "tr")), ["train", job], command)
 
     def test_bash_completes(self):

@@ -1,9 +1,10 @@
-"""The hosts that tests run jobs on (tests/hosts.py), judged with plain ssh."""
+"""The hosts that tests run jobs on (tests/hosts.py), checked with plain ssh."""
 import os
 import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -12,9 +13,9 @@ from support import PYTHON, SOURCE, is_alive, wait_until
 
 
 def sleeping(bed, host):
-    """The pid, as numbered here, of a process that an SSH session leaves behind there."""
+    """Returns the pid, in this machine's namespace, of a process that an SSH session leaves running on the host."""
     subprocess.run([*bed.ssh, host, "setsid sleep 1000 >/dev/null 2>&1 & exit 0"], check=True)
-    # Until it is executed, and the session is gone.
+    # Waits until it has been executed and the session has ended.
     found = wait_until(lambda: (running := bed.processes(host)) and list(running.values()) == [["sleep", "1000"]] and running, "it sleeps there")
     return next(iter(found))
 
@@ -40,14 +41,14 @@ class HostsTest(unittest.TestCase):
         self.assertEqual(bed.path("host3", "~/.cache/name").read_text(), "host3\n")
         self.assertFalse(pathlib.Path("~/.cache/name").expanduser().exists())
         self.assertEqual(len({self.said(bed, host, "cat /proc/sys/kernel/random/boot_id") for host in bed.hosts}), 3)
-        # Hosts reach each other; what is built here is not there.
+        # Hosts reach each other; they do not have the built programs.
         self.assertEqual(self.said(bed, "host1", "getent hosts host3").split(), [bed.address("host3"), "host3"])
         self.assertEqual(self.said(bed, "host1", f"ls -A {SOURCE}"), "")
         sleeping(bed, "host2")
         wait_until(lambda: not bed.processes("host1"), "what was run there has ended")
         self.assertEqual(bed.run("host1", ["hostname"]).stdout, "host1\n")
 
-    def test_a_cable_that_is_cut_and_mended(self):
+    def test_a_link_that_is_cut_and_restored(self):
         bed = own_hosts(self, 2)
         bed.cut("host1")
         done = self.ssh(bed, "host1", "true", "-o", "ConnectTimeout=1")
@@ -85,7 +86,7 @@ class HostsTest(unittest.TestCase):
         bed.latency("host1", 200)
         self.assertGreater(round_trip("host1"), 0.2)
         self.assertLess(round_trip("host2"), 0.2)
-        # Large ones pass, too, and whole.
+        # Large packets arrive complete.
         self.assertEqual(self.said(bed, "host1", "head -c 300000 /dev/zero | tr '\\0' x | tee ~/sent | sha256sum"),
                          self.said(bed, "host1", "sha256sum <~/sent"))
         self.assertEqual(len(self.said(bed, "host1", "cat ~/sent")), 300000)
@@ -102,7 +103,7 @@ class HostsTest(unittest.TestCase):
         bed.latency("host1", 20)
         self.assertEqual(len(self.said(bed, "host1", "cat ~/sent")), 300000)
 
-    def test_a_changed_host_key_is_refused(self):
+    def test_a_changed_host_key_is_rejected(self):
         bed = own_hosts(self, 1)
         self.said(bed, "host1", "true")
         bed.change_host_key("host1")
@@ -161,6 +162,15 @@ class HostsTest(unittest.TestCase):
         bed.empty_disk("host1")
         self.said(bed, "host1", "head -c 1000000 /dev/zero >~/large")
 
+    def test_a_shared_folder(self):
+        with tempfile.TemporaryDirectory(dir=pathlib.Path.home()) as home, tempfile.TemporaryDirectory() as other:
+            bed = own_hosts(self, 2, share=[home, other])
+            for folder in (home, other):
+                self.said(bed, "host1", f"echo shared >{folder}/file")
+                self.assertEqual(self.said(bed, "host2", f"cat {folder}/file"), "shared")
+                self.assertEqual(pathlib.Path(folder, "file").read_text(), "shared\n")
+            bed.close()
+
     def test_a_host_is_switched_off_and_on(self):
         bed = own_hosts(self, 2)
         before = self.said(bed, "host1", "echo kept >~/file; cat /proc/sys/kernel/random/boot_id")
@@ -174,7 +184,7 @@ class HostsTest(unittest.TestCase):
         self.assertNotEqual(self.said(bed, "host1", "cat /proc/sys/kernel/random/boot_id"), before)
 
     @unittest.skipIf(reason_not_available(), reason_not_available())
-    def test_two_beds_at_once_do_not_meet(self):
+    def test_two_concurrent_beds_are_isolated(self):
         script = "import sys, hosts, subprocess\nwith hosts.HostBed(1) as bed:\n subprocess.run([*bed.ssh, 'host1', 'touch ~/mine'], check=True)\n" \
                  " print('up', flush=True)\n sys.stdin.read()\n"
         other = subprocess.Popen([PYTHON, "-B", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -204,7 +214,7 @@ class HostsTest(unittest.TestCase):
 
     @staticmethod
     def mentioning(text):
-        """Processes with this in their command."""
+        """Returns the processes whose command line contains the text."""
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:

@@ -1,4 +1,4 @@
-"""scripts/images: what its images hold, and that it runs there."""
+"""scripts/images: the content of its images, and that the programs run in them."""
 import json
 import os
 import pathlib
@@ -30,7 +30,7 @@ class ImageTest(MusterTest):
         return result
 
     def unpack(self, archive):
-        """The image's settings, and the folder with its files."""
+        """Returns the image's settings, and the folder with its files."""
         root = self.dir / "root"
         with tarfile.open(archive) as image:
             manifest, = json.load(image.extractfile("manifest.json"))
@@ -42,7 +42,7 @@ class ImageTest(MusterTest):
         return settings, root
 
     def call(self, root, *args):
-        """The program as the image has it: its files, its user, nothing of this machine's."""
+        """Runs the program in the image: with its files and its user, without this machine's files."""
         command = ["/usr/sbin/chroot", "--userspec=65532:65532", root, "/usr/local/bin/muster", *args]
         return subprocess.run(command, env={"PATH": "/usr/local/bin", "HOME": "/tmp"}, capture_output=True, text=True, timeout=60)
 
@@ -56,11 +56,11 @@ class ImageTest(MusterTest):
         self.assertEqual(self.call(root, "--version").stdout, self.muster("--version").stdout)
         self.assertEqual(self.call(root, "operator", "install", "--dry-run", "--no-webhook").stdout,
                          self.muster("operator", "install", "--dry-run", "--no-webhook").stdout)
-        # libcurl, which is loaded late, is there with all that it needs: nobody listens is another complaint.
+        # libcurl, which is loaded at run time, is present with its dependencies: the error is that of a refused connection.
         refused = self.call(root, "data", "fetch", "mnist", "--to", "/tmp/mnist", "--from", "http://127.0.0.1:1")
         self.assertRegex(refused.stderr, "(?i)connect")
 
-        # No shell, nobody who could become another, and what the libraries' authors want to be known.
+        # No shell, no setuid programs, and the licenses of the libraries.
         files = [path for path in root.rglob("*") if path.is_file()]
         self.assertEqual([path for path in files if path.name in ("sh", "bash", "su") or path.stat().st_mode & 0o6000], [])
         self.assertTrue((root / "usr/share/doc/libc6/copyright").exists())

@@ -1,4 +1,4 @@
-"""The Kubernetes of our tests: it is the real one, and nothing of it outlives who started it."""
+"""The Kubernetes of our tests: it is a real one, and no process of it outlives its owner."""
 import json
 import os
 import pathlib
@@ -42,7 +42,7 @@ def children_of(pid):
 
 
 class SharedClusterTest(unittest.TestCase):
-    """What tests can ask of the cluster that they share."""
+    """Operations of the shared cluster."""
 
     def setUp(self):
         self.cluster = SharedCluster(self)
@@ -55,13 +55,13 @@ class SharedClusterTest(unittest.TestCase):
         self.assertEqual(self.kubectl.get("configmap", "first")["data"], {"answer": "43"})
         self.assertEqual(self.kubectl.get("configmaps", "--context=token", "first")["data"], {"answer": "43"})
 
-    def test_what_belongs_to_an_owner_goes_with_it(self):
+    def test_objects_of_an_owner_are_collected(self):
         self.kubectl.apply(settings("owner"))
         self.kubectl.apply(pod("child", self.kubectl.get("configmap", "owner")))
         self.kubectl("delete", "configmap", "owner")
         wait_until(lambda: self.kubectl("get", "pod", "child", check=False).returncode, "the pod is collected")
 
-    def test_what_belongs_to_a_custom_resource_goes_with_it(self):
+    def test_objects_of_a_custom_resource_are_collected(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as kinds:
             json.dump(KINDS, kinds)
             kinds.flush()
@@ -71,13 +71,13 @@ class SharedClusterTest(unittest.TestCase):
         kubectl("delete", "song", "owner")
         wait_until(lambda: kubectl("get", "pod", "child", check=False).returncode, "the pod is collected")
 
-    def test_all_who_ask_get_the_same(self):
+    def test_all_callers_get_the_same_cluster(self):
         answers = [subprocess.run([UP, "--shared"], capture_output=True, text=True, check=True).stdout for _ in range(2)]
         self.assertEqual(answers, [f"export KUBECONFIG={self.cluster.kubeconfig}\n"] * 2)
 
 
 class OwnClusterTest(unittest.TestCase):
-    """What tests do to a cluster of their own."""
+    """Operations of a test's own cluster."""
 
     def test_custom_resources_and_permissions(self):
         cluster = own_cluster(self, controllers=False)
@@ -100,7 +100,7 @@ class OwnClusterTest(unittest.TestCase):
         late = cluster.as_user(cluster.user("late", groups=["system:masters"], expired=True))
         self.assertIn("You must be logged in", late("get", "songs", check=False).stderr)
 
-    def test_a_restarted_server_has_what_it_had(self):
+    def test_a_restarted_server_keeps_its_objects(self):
         cluster = own_cluster(self, controllers=False)
         cluster.kubectl.apply(settings("kept", answer="42"))
         cluster.stop_server(signal.SIGKILL)
@@ -108,7 +108,7 @@ class OwnClusterTest(unittest.TestCase):
         cluster.start_server()
         self.assertEqual(cluster.kubectl.get("configmap", "kept")["data"], {"answer": "42"})
 
-    def test_the_past_can_be_forgotten(self):
+    def test_old_resource_versions_can_be_compacted(self):
         cluster = own_cluster(self, controllers=False)
         cluster.kubectl.apply(*(settings(f"page-{i}") for i in range(3)))
         page = cluster.kubectl.raw("/api/v1/namespaces/default/configmaps?limit=1")
@@ -118,17 +118,17 @@ class OwnClusterTest(unittest.TestCase):
         expired = cluster.kubectl("get", f"--raw={rest}", check=False)
         self.assertIn("expired", expired.stderr.lower())
 
-    def test_two_do_not_see_each_other(self):
+    def test_two_clusters_are_isolated(self):
         first, second = (own_cluster(self, controllers=False) for _ in range(2))
         first.kubectl.apply(settings("mine"))
         self.assertNotEqual(second.kubectl("get", "configmap", "mine", check=False).returncode, 0)
 
 
 class UpTest(unittest.TestCase):
-    """tests/cluster/up, and that nothing of it is left."""
+    """tests/cluster/up leaves nothing behind."""
 
     def start(self, *arguments, **options):
-        """`up`, its kubeconfig and its children."""
+        """Starts `up`. Returns it, its kubeconfig and its children."""
         server = subprocess.Popen([UP, "--no-controllers", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                   **options)
         self.addCleanup(server.stdout.close)
@@ -173,7 +173,7 @@ class UpTest(unittest.TestCase):
         server.kill()
         server.wait()
         self.assert_gone(children)
-        # Whoever comes next cleans up.
+        # The next start cleans up.
         Folder().close()
         self.assertFalse(kubeconfig.parent.exists())
 
@@ -187,7 +187,7 @@ class UpTest(unittest.TestCase):
         self.assert_gone(children)
         self.assertFalse(kubeconfig.parent.exists())
 
-    def test_a_test_that_is_killed_takes_its_cluster_along(self):
+    def test_the_cluster_of_a_killed_test_ends(self):
         require_programs(self)
         script = ("import clusters, time; cluster = clusters.ControlPlane(controllers=False); "
                   "print(*cluster.pids.values(), flush=True); time.sleep(1000)")

@@ -1,4 +1,4 @@
-"""The node of our tests' Kubernetes: real containers, real names, and a machine that is afterwards as it was."""
+"""The node of our tests' Kubernetes: real containers, real DNS names, and no changes left on the machine."""
 import os
 import pathlib
 import signal
@@ -14,7 +14,7 @@ from support import MUSTER, SOURCE, is_alive, kill, wait_until
 
 
 def pod(name, script, image=TOOLS_IMAGE, memory="500Mi", **spec):
-    """A pod that runs a script of the shell."""
+    """Returns a pod that runs a shell script."""
     container = {"name": "tensorflow", "image": image, "command": ["sh", "-c", script], "resources": {"limits": {"memory": memory}},
                  "securityContext": {"runAsUser": 1000, "runAsNonRoot": True, "readOnlyRootFilesystem": True,
                                      "allowPrivilegeEscalation": False}}
@@ -28,7 +28,7 @@ def service(name, headless):
 
 
 def machine():
-    """What a node could have changed."""
+    """Returns the machine's state that a node could change."""
     settings = ["vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "net/ipv4/ip_forward"]
     return {"settings": [pathlib.Path("/proc/sys", name).read_text() for name in settings],
             "mounts": [line for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if "cluster" in line],
@@ -70,7 +70,7 @@ class NodeTest(unittest.TestCase):
             ended = self.wait_phase(cluster, name, "Failed")["containerStatuses"][0]["state"]["terminated"]
             self.assertEqual((ended["exitCode"], ended["reason"]), (code, reason))
 
-    def test_the_machine_is_as_it_was(self):
+    def test_a_node_leaves_the_machine_unchanged(self):
         require_programs(self)
         try:
             check()
@@ -94,7 +94,7 @@ class NodeTest(unittest.TestCase):
 
 
 def containers_of(mark):
-    """Pids of processes in cgroups that carry the mark."""
+    """Returns the pids of processes in cgroups with the marker."""
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -106,7 +106,7 @@ def containers_of(mark):
 
 
 def hold():
-    """Has a cluster with a running container until it is killed."""
+    """Runs a cluster with a running container until it is killed."""
     cluster = NodeCluster()
     cluster.kubectl.apply(pod("server", "sleep 1000"))
     wait_until(lambda: cluster.kubectl.get("pod", "server")["status"]["phase"] == "Running", "the container runs")

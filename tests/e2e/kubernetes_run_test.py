@@ -1,5 +1,4 @@
-"""muster run --on kubernetes, and the other commands on such a job, on a real API server with the operator beside it. There are no nodes: what
-becomes of pods the tests say themselves."""
+"""muster run --on kubernetes, and the other commands on such a job, on a real API server with the operator beside it. There are no nodes: the tests set the status of pods themselves."""
 import json
 import re
 import unittest
@@ -10,7 +9,7 @@ from support import SOURCE, wait_until
 JOB = """
     name: mnist
     image: tf:1
-    env: {GREETING: "it costs $5"}
+    env: {GREETING: 'it costs \\$5'}
     roles:
       ps: {command: [serve, --task, "{role}/{index}"]}
       worker: {replicas: 2, command: "train --hosts {worker_hosts} > /tmp/out"}
@@ -27,7 +26,7 @@ class KubernetesRunTest(OperatorTest):
         return re.search(r"Started (\S+) in", said).group(1)
 
     def run_all(self, job, *tasks):
-        """Puts the pods of a job on a node, and has them run."""
+        """Binds the pods of a job to a node and sets them to Running."""
         wait_until(lambda: {f"{job}-{task}" for task in tasks} <= set(self.all("pods")), "the pods are there", 30)
         for task in tasks:
             self.set_status(f"{job}-{task}", "Running", {"running": {"startedAt": "2026-05-01T12:00:00Z"}})
@@ -53,7 +52,7 @@ class KubernetesRunTest(OperatorTest):
         job = self.submit()
         self.assertRegex(job, r"^mnist-\w{5}$")
         wait_until(lambda: len(self.all("pods")) == 3, "the pods are there", 30)
-        # Placeholders are filled in, and a $ is no variable of Kubernetes'.
+        # Placeholders are filled in, and Kubernetes does not expand a $.
         self.assertEqual(self.container(f"{job}-ps-0")["command"], ["serve", "--task", "ps/0"])
         hosts = ",".join(f"{job}-worker-{i}.{self.namespace}.svc:2222" for i in (0, 1))
         self.assertEqual(self.container(f"{job}-worker-1")["command"], ["/bin/sh", "-c", f"train --hosts {hosts} > /tmp/out"])
@@ -63,7 +62,7 @@ class KubernetesRunTest(OperatorTest):
         self.assertEqual(json.loads(variables["TF_CONFIG"])["task"], {"type": "worker", "index": 1})
         cluster = json.loads(self.muster("env", "--cluster", job).stdout)
         self.assertEqual(cluster, json.loads(variables["TF_CONFIG"])["cluster"])
-        # Only the job's own pods may speak to its tasks.
+        # Only the job's own pods may connect to its tasks.
         policy = json.loads(self.kubectl("get", "networkpolicy", job, "--output=json").stdout)
         self.assertEqual(policy["metadata"]["ownerReferences"][0]["kind"], "TFJob")
 
@@ -83,7 +82,7 @@ class KubernetesRunTest(OperatorTest):
         self.assertTrue(any(event.startswith("worker:1 running") for event in events), events)
         self.assertIn("worker:0 waits: Unschedulable: no nodes available to schedule pods", events)
 
-    def test_who_waits_sees_it_fail_and_why(self):
+    def test_a_waiting_run_reports_the_failure_and_its_reason(self):
         self.operate()
         job = self.submit("{name: mnist, image: tf:1, roles: {worker: {replicas: 2, command: [train]}}}")
         follower = self.start("logs", "-f", job)
@@ -94,8 +93,8 @@ class KubernetesRunTest(OperatorTest):
         self.assertEqual((failure["first"]["task"], failure["first"]["cause"]), ("worker:1", "exit code 3"))
         self.assertIn("first failure  worker:1", self.muster("show", job).stdout)
 
-    def test_what_the_cluster_does_is_noted(self):
-        """Pods that it refuses, and pods that it takes away."""
+    def test_disruptions_by_the_cluster_are_noted(self):
+        """Pods that the cluster rejects, and pods that it removes."""
         operator = self.operate()
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}}
         self.assertEqual(self.ask("POST", "resourcequotas", value=quota)[0], 201)
@@ -105,7 +104,7 @@ class KubernetesRunTest(OperatorTest):
                    "the refusal is a task's note", 30)
         wait_until(lambda: "exceeded quota: small" in (self.show(job)["reason"] or ""), "the refusal is the job's note")
         self.assertIn("exceeded quota: small", self.muster("show", job).stdout)
-        # Nobody replaces it.
+        # No operator replaces it.
         operator.terminate()
         operator.wait(30)
         made, = self.all("pods")
@@ -123,7 +122,7 @@ class KubernetesRunTest(OperatorTest):
         self.run_all(job, "worker-0")
         first = self.all("pods")[f"{job}-worker-0"]["metadata"]["uid"]
         self.wait_state(job, "Running")
-        self.end(f"{job}-worker-0", 137)  # worth another try
+        self.end(f"{job}-worker-0", 137)  # retryable
         again = wait_until(lambda: (lambda pod: pod and pod["metadata"]["uid"] != first and pod)(self.all("pods").get(f"{job}-worker-0")),
                            "the pod is made anew", 30)
         self.assertEqual(again["spec"]["containers"][0]["command"], ["train"])
@@ -133,7 +132,7 @@ class KubernetesRunTest(OperatorTest):
 
         refused = self.muster("resume", "-d", job, check=False)
         self.assertIn("stop it before", refused.stderr)
-        # No node says that its pods have ended.
+        # No node reports the end of its pods.
         stopped = self.muster("stop", "--yes", "--now", job)
         self.assertIn("Stopped", stopped.stdout)
         self.assertEqual(self.all("tfjobs"), {})
@@ -144,7 +143,7 @@ class KubernetesRunTest(OperatorTest):
         variables = self.variables(f"{later}-worker-0")
         self.assertEqual((variables["MUSTER_RESUME"], variables["MUSTER_MODEL_DIR"]), ("1", "s3://models/mnist"))
 
-    def test_a_change_restarts_what_it_concerns(self):
+    def test_a_change_restarts_only_affected_tasks(self):
         self.operate()
         job = self.submit()
         self.run_all(job, "ps-0", "worker-0", "worker-1")
@@ -160,6 +159,43 @@ class KubernetesRunTest(OperatorTest):
         self.assertIn("nothing changed", same)
         elsewhere = self.muster("run", "-d", self.write("job.yaml", text), check=False)
         self.assertIn("is running on kubernetes", elsewhere.stderr)
+
+    def test_restart_without_a_change(self):
+        self.operate()
+        job = self.submit()
+        self.run_all(job, "ps-0", "worker-0", "worker-1")
+        self.wait_state(job, "Running")
+        pods = {name: pod["metadata"]["uid"] for name, pod in self.all("pods").items()}
+        said = self.muster("run", "-d", "--yes", "--restart", "--on", "kubernetes", "-n", self.namespace, self.dir / "job.yaml").stdout
+        self.assertIn("restart: ps:0, worker:0, worker:1", said)
+        wait_until(lambda: (lambda now: set(now) == set(pods) and all(now[name]["metadata"]["uid"] != uid for name, uid in pods.items()))
+                   (self.all("pods")), "all pods are new", 60)
+        self.assertEqual(self.variables(f"{job}-ps-0")["MUSTER_GENERATION"], "1")
+        self.assertIn("nothing changed",
+                      self.muster("run", "-d", "--on", "kubernetes", "-n", self.namespace, self.dir / "job.yaml").stdout)
+
+    def test_show_lists_the_nodes(self):
+        self.operate()
+        node = f"node-{self.namespace}"
+        made = self.api.ask("POST", "/api/v1/nodes", {
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": node, "labels": {"topology.kubernetes.io/region": "us-west1",
+                                                  "node.kubernetes.io/instance-type": "n1-standard-4"}},
+            "spec": {"providerID": "gce://project/us-west1-a/node", "unschedulable": True},
+            "status": {"addresses": [{"type": "ExternalIP", "address": "203.0.113.7"}]}})
+        self.assertEqual(made[0], 201, made)
+        self.addCleanup(self.api.ask, "DELETE", f"/api/v1/nodes/{node}")
+        job = self.submit("{name: mnist, image: tf:1, roles: {worker: {replicas: 2, command: [train]}}}")
+        wait_until(lambda: len(self.all("pods")) == 2, "the pods are there", 30)
+        self.assertNotIn("MACHINE", self.muster("show", job).stdout)
+        bound = self.ask("POST", "pods/binding", f"{job}-worker-0", {
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": f"{job}-worker-0"},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node}})
+        self.assertEqual(bound[0], 201, bound)
+        wait_until(lambda: self.task(job, "worker:0")["host"] == node, "it is on the node")
+        self.assertRegex(self.muster("show", job).stdout,
+                         rf"MACHINE +ROLE +PROVIDER +REGION +SIZE +PUBLIC IP +STATUS\n"
+                         rf"{node} +worker +gce +us-west1 +n1-standard-4 +203.0.113.7 +(Connected|NotReady)\n")
 
     def test_a_manifest_of_kubeflow_runs_as_it_is(self):
         self.operate()
@@ -192,7 +228,7 @@ class KubernetesRunTest(OperatorTest):
         shown = json.loads(self.muster("show", "--json", "dist", *there).stdout)
         self.assertEqual([task["state"] for task in shown["tasks"]], ["Running", "Running"])
         self.assertRegex(shown["id"], r"^dist-[0-9a-f]{5}$")
-        # From now on it is known.
+        # From now on it is in the history.
         self.assertEqual(self.show("dist")["id"], shown["id"])
         cluster = json.loads(self.muster("env", "--cluster", "dist").stdout)
         self.assertEqual(cluster["worker"][1], f"dist-worker-1.{self.namespace}.svc:2222")
@@ -213,7 +249,7 @@ class KubernetesRunTest(OperatorTest):
         self.muster("stop", "--yes", first)
         self.assertEqual(list(self.all("tfjobs")), ["dist"])
 
-    def test_a_stop_that_is_refused_is_told_at_once(self):
+    def test_a_rejected_stop_is_reported_immediately(self):
         job = self.submit()
         place = self.home / "jobs" / job / "submission.json"
         place.write_text(place.read_text().replace(str(self.cluster.kubeconfig), str(self.api.kubeconfig)))
@@ -224,7 +260,7 @@ class KubernetesRunTest(OperatorTest):
         self.assertEqual(list(self.all("tfjobs")), [job])
         self.api.fail()
 
-    def test_a_submission_without_an_answer_leaves_nothing(self):
+    def test_a_submission_without_a_response_leaves_no_objects(self):
         self.api.fail({"kind": "cut-answer", "verb": "patch", "path": "/tfjobs/", "times": 100})
         env = {**self.env, "KUBECONFIG": str(self.api.kubeconfig)}
         refused = self.muster("run", "-d", "--on", "kubernetes", "-n", self.namespace, self.write("job.yaml", JOB), check=False, env=env)
@@ -233,10 +269,10 @@ class KubernetesRunTest(OperatorTest):
         self.assertEqual(self.all("tfjobs"), {})
         self.assertEqual(json.loads(self.kubectl("get", "networkpolicy", "--output=json").stdout)["items"], [])
 
-    def test_what_a_change_adds_and_takes_away(self):
+    def test_a_change_adds_and_removes_objects(self):
         run = "run", "-d", "--yes", "--on", "kubernetes"
         job = self.submit()
-        # Where it runs need not be said again.
+        # The platform need not be given again.
         text = JOB + "\n    notebook: {password: secret}\n"
         self.muster(*run, self.write("job.yaml", text))
         service = json.loads(self.kubectl("get", "service", f"{job}-notebook", "--output=json").stdout)
@@ -260,7 +296,7 @@ class KubernetesRunTest(OperatorTest):
         there = "--on", "kubernetes", "-n", self.namespace
         self.assertEqual(json.loads(self.muster("show", "--json", job, *there).stdout)["id"], job)
         self.muster("stop", "--yes", "--now", job)
-        self.assertIn("its job file is there", self.muster("resume", "-d", job, check=False).stderr)
+        self.assertIn("was started by another client", self.muster("resume", "-d", job, check=False).stderr)
 
     def test_notebooks(self):
         job = self.submit("{name: mnist, image: tf:1, notebook: {password: secret}, roles: {worker: {command: [train]}}}")
@@ -282,7 +318,7 @@ class KubernetesRunTest(OperatorTest):
         self.muster("stop", "--yes", "--now", job)
         self.assertEqual(self.show(job)["state"], "Stopped")
 
-    def test_what_is_deleted_by_others_is_stopped(self):
+    def test_a_job_deleted_by_others_is_stopped(self):
         self.operate()
         job = self.submit()
         wait_until(lambda: len(self.all("pods")) == 3, "the pods are there", 30)
@@ -314,13 +350,51 @@ class KubernetesRunTest(OperatorTest):
         self.assertEqual(job["state"], "Failed")
         self.assertIn("never started", job["reason"])
 
-    def test_what_cannot_run_there(self):
+    def test_a_manifest_of_v1alpha1_keeps_everything(self):
+        self.operate()
+        text = (SOURCE / "examples" / "kubernetes" / "distributed_mnist_v1alpha1.yaml").read_text()
+        text = text.replace("replicaName: MASTER", "replicaName: WORKER").replace(
+            "serviceType: ClusterIP", "serviceType: NodePort\n    volumes: [{name: v, emptyDir: {}}]\n    volumeMounts: [{name: v, mountPath: /tmp/tensorflow}]")
+        job = self.submit(text.replace("RuntimeId: 5oz2", "RuntimeId: 5oz2\n  tfImage: my/tf:2"))
+        tasks = [f"{job}-{task}" for task in ("master-5oz2-0", "ps-5oz2-0", "worker-5oz2-0", "worker-5oz2-1")]
+        board = f"{job}-tensorboard-5oz2-0"
+        self.wait_pods(*tasks, board)
+        server = self.all("pods")[tasks[1]]["spec"]
+        self.assertEqual((server["containers"][0]["image"], server["containers"][0]["command"]), ("my/tf:2", ["python", "/ps-server/tf_server.py"]))
+        program, = [volume["configMap"]["name"] for volume in server["volumes"] if "configMap" in volume]
+        self.assertEqual(self.all("configmaps")[program]["metadata"]["ownerReferences"][0]["name"], job)
+        pod = self.all("pods")[board]["spec"]
+        self.assertEqual((pod["containers"][0]["image"], pod["volumes"][0]["name"]), ("my/tf:2", "v"))
+        self.assertEqual(self.all("services")[board]["spec"]["type"], "NodePort")
+        for name in tasks:
+            self.set_status(name, "Running", {"running": {"startedAt": "2026-05-01T12:00:00Z"}})
+        self.wait_state(job, "Running")
+        self.assertEqual(len(self.show(job)["tasks"]), 4)
+        self.end(tasks[0], 0)  # the MASTER is not the chief
+        self.wait_conditions(job, "Created", "Running")
+        self.end(tasks[2], 0)
+        self.wait_state(job, "Succeeded")
+        self.wait_pods(tasks[0], tasks[2], board)  # servers end with the job
+
+    def test_a_rendered_cluster_has_pods_with_three_part_names(self):
+        config = self.write("config.yaml", "resources: [{type: tensorflow-cluster, properties: {image: gcr.io/me/worker, jobs: "
+                            "[{name: ps, num_tasks: 1}, {name: workers, num_tasks: 2}]}}, {type: jupyter-service, properties: {password: x}}]\n")
+        self.muster("render", "--config", config, "--out", self.dir / "out.yaml", "-n", self.namespace)
+        self.kubectl("apply", "-f", self.dir / "out.yaml")
+        wait_until(lambda: len(self.all("pods")) == 4, "the pods are there", 30)
+        pods = [name for name in self.all("pods") if not name.startswith("jupyter")]
+        self.assertEqual(sorted(tuple(name.split("-")[:2]) for name in pods), [("ps", "0"), ("workers", "0"), ("workers", "1")])
+        for name in pods:
+            self.assertEqual(len(name.split("-")), 3)
+        self.kubectl("apply", "-f", self.dir / "out.yaml")
+
+    def test_jobs_that_cannot_run_there(self):
         file = self.write("job.yaml", "{name: x, image: tf:1, roles: {trainer: {command: [train]}}}")
         refused = self.muster("run", "--on", "kubernetes", file, check=False)
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("does not know the role 'trainer'", refused.stderr)
+        self.assertIn("does not support the role 'trainer'", refused.stderr)
         refused = self.muster("run", "--on", "kubernetes", SOURCE / "examples" / "rendered_cluster.yaml", check=False)
-        self.assertIn("`muster render` makes manifests of it", refused.stderr)
+        self.assertIn("`muster render` prints manifests", refused.stderr)
         refused = self.muster("jobs", "-n", "ml", check=False)
         self.assertIn("add --on kubernetes", refused.stderr)
         file = self.write("job.yaml", "{name: x, image: tf:1, roles: {worker: {command: [train]}}}")

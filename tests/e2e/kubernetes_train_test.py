@@ -9,7 +9,7 @@ from digits import write_digits
 from support import MUSTER, SOURCE, MusterTest, wait_until
 
 IMAGE = "test.muster/trainer:1"
-# Where pods find the data and leave the model.
+# The pods' folders for data and model.
 VOLUME = """
 kubernetes:
   pod: {{volumes: [{{name: data, hostPath: {{path: {path}}}}}]}}
@@ -45,7 +45,7 @@ class KubernetesTrainTest(MusterTest):
     def run_it(self, file, *options):
         return "run", "--on", "kubernetes", "--trainer-image", IMAGE, *options, file
 
-    def test_mnist_trains_stops_and_goes_on(self):
+    def test_mnist_trains_stops_and_resumes(self):
         self.train()
         self.stop_and_resume()
 
@@ -56,7 +56,7 @@ class KubernetesTrainTest(MusterTest):
         self.assertEqual({task["task"]: task["state"] for task in self.show(job)["tasks"]},
                          {"chief:0": "Succeeded", "worker:0": "Succeeded", "ps:0": self.task(job, "ps:0")["state"]})
         self.assertIn(self.task(job, "ps:0")["state"], ("Succeeded", "Stopped"))
-        # What was shown as it came is what the pod has said, each line once.
+        # The streamed output equals the pod's output, each line once.
         said = self.cluster.kubectl("logs", f"{job}-chief-0").stdout
         self.assertIn("step 100", said)
         logs = self.muster("logs", job, "chief:0").stdout

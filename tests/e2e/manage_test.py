@@ -43,20 +43,20 @@ class ListingTest(MusterTest):
         self.assertRegex(job["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$")
         self.assertLessEqual(job["created"], job["finished"])
 
-    def test_show_says_everything_of_each_task(self):
+    def test_show_describes_each_task(self):
         job = self.run_detached(SLEEPER.format(name="shown"))
         self.wait_state(job, "Running")
         shown = self.show(job)
         self.assertEqual([task["task"] for task in shown["tasks"]], ["worker:0", "worker:1"])
         for task in shown["tasks"]:
-            self.assertEqual(set(task), {"task", "role", "index", "state", "attempt", "restarts", "host", "address",
+            self.assertEqual(set(task), {"task", "id", "role", "index", "state", "attempt", "restarts", "host", "address",
                                          "pid", "command", "started", "finished", "exit_code", "reason"})
             self.assertRegex(task["address"], r"^127\.0\.0\.1:\d+$")
             self.assertIsInstance(task["pid"], int)
             self.assertIsNone(task["exit_code"])
         text = self.muster("show", job).stdout
-        self.assertRegex(text, r"TASK +STATE +HOST +PID +ADDRESS +COMMAND +STARTED +RESTARTS")
-        self.assertRegex(text, rf"worker:1 +Running +\S+ +{shown['tasks'][1]['pid']} +127\.0\.0\.1:\d+ +\S.*echo")
+        self.assertRegex(text, r"TASK +ID +STATE +HOST +PID +ADDRESS +COMMAND +STARTED +RESTARTS")
+        self.assertRegex(text, rf"worker:1 +{shown['tasks'][1]['id']} +Running +\S+ +{shown['tasks'][1]['pid']} +127\.0\.0\.1:\d+ +\S.*echo")
 
     def test_show_without_a_job_takes_the_newest_that_runs(self):
         running = self.run_detached(SLEEPER.format(name="running"))
@@ -85,7 +85,7 @@ class ListingTest(MusterTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("did you mean 'train'", result.stderr)
 
-    def test_prune_keeps_the_newest_and_what_runs(self):
+    def test_prune_keeps_the_newest_and_running_jobs(self):
         jobs = [self.quick(f"job{i}") for i in range(4)]
         running = self.run_detached(SLEEPER.format(name="running"))
         self.write("precious", "kept")
@@ -106,7 +106,7 @@ class ListingTest(MusterTest):
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual(len(self.jobs()), 1)
 
-    def test_prune_asks_a_person_whose_output_goes_elsewhere(self):
+    def test_prune_asks_on_standard_error_if_output_is_redirected(self):
         self.quick("kept")
         with open(self.dir / "said", "w") as said:
             terminal = self.terminal("jobs", "prune", "--keep", "0", stdout=said)
@@ -153,6 +153,39 @@ class LogsTest(MusterTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("the job has chief:0, worker:0, worker:1", result.stderr)
 
+    def test_a_task_by_id_prefix_and_host(self):
+        shown = self.show("numbered")["tasks"]
+        ids = {task["task"]: task["id"] for task in shown}
+        expected = self.muster("logs", "numbered", "worker:1").stdout
+        for task in shown:
+            self.assertRegex(task["id"], r"^[0-9a-f]{8}$")
+        for words in (["numbered", ids["worker:1"]], [ids["worker:1"]], [ids["worker:1"][:7]], ["worker:1"],
+                      ["numbered", ids["worker:1"][:7]]):
+            self.assertEqual(self.muster("logs", *words).stdout, expected, words)
+        whole = self.muster("logs", "numbered").stdout
+        self.assertEqual(self.muster("logs", shown[0]["host"]).stdout, whole)
+        self.assertEqual(self.muster("logs", "numbered", shown[0]["host"]).stdout, whole)
+        self.assertEqual(self.muster("logs", "numbered", "127.0.0.1").stdout, whole)
+
+    def test_ids_are_those_of_the_job(self):
+        first = self.task("numbered", "worker:1")["id"]
+        self.muster("run", self.write("job.yaml", self.NUMBERED))
+        self.assertNotEqual(self.task("numbered", "worker:1")["id"], first)
+        self.assertIn("worker 1 3", self.muster("logs", first).stdout)
+
+    def test_an_ambiguous_id_lists_the_candidates(self):
+        self.muster("run", self.write("many.yaml", """
+            name: many
+            roles: {task: {replicas: 17, command: 'true'}}
+            """))
+        ids = [task["id"] for task in self.show("many")["tasks"]]
+        shared = next(id[0] for id in ids if [other[0] for other in ids].count(id[0]) > 1)
+        result = self.muster("logs", "many", shared, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("is ambiguous", result.stderr)
+        for id in ids:
+            self.assertEqual(id in result.stderr, id[0] == shared, result.stderr)
+
     def test_tail(self):
         self.assertEqual(self.muster("logs", "numbered", "--tail", "1").stdout, "chief:0  | chief 5\n")
         self.assertEqual(self.muster("logs", "numbered", "chief", "--tail", "2").stdout,
@@ -191,14 +224,17 @@ class LogsTest(MusterTest):
     def test_follow_of_a_finished_job_ends(self):
         self.assertEqual(len(self.muster("logs", "-f", "numbered").stdout.splitlines()), 11)
 
-    def test_a_reader_that_goes_away_ends_it_quietly(self):
+    def test_a_closed_pipe_ends_it_silently(self):
         result = subprocess.run(f"'{MUSTER}' logs numbered | head -n 1", shell=True, env=self.env, timeout=60,
                                 capture_output=True, text=True)
         self.assertEqual(result.stderr, "")
         self.assertEqual(len(result.stdout.splitlines()), 1)
 
     def test_an_unknown_job(self):
-        self.assertEqual(self.muster("logs", "nothing", check=False).returncode, 1)
+        result = self.muster("logs", "nothing", check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("there is no job 'nothing', nor a task, role, id or host 'nothing' in the latest job, numbered-",
+                      result.stderr)
 
 
 class FollowTest(MusterTest):
@@ -207,7 +243,7 @@ class FollowTest(MusterTest):
         roles: {worker: {replicas: 2, command: 'echo before {index}; until [ -e go ]; do sleep 0.05; done; echo after {index}; printf tail'}}
         """
 
-    def test_follow_goes_on_until_the_job_ends(self):
+    def test_follow_continues_until_the_job_ends(self):
         job = self.run_detached(self.WAITING)
         follower = self.start("logs", "-f", job)
         self.assertIn("before", follower.stdout.readline())
@@ -230,7 +266,7 @@ class FollowTest(MusterTest):
         self.assertEqual(output.count("before"), 2)
         self.assertEqual(self.show("waiting")["state"], "Succeeded")
 
-    def test_follow_with_a_tail_then_what_comes(self):
+    def test_follow_with_a_tail_then_new_output(self):
         job = self.run_detached(self.WAITING)
         wait_until(lambda: self.muster("logs", job).stdout.count("before") == 2, "both have spoken")
         follower = self.start("logs", "-f", "--tail", "0", job, "worker:1")
@@ -241,7 +277,7 @@ class FollowTest(MusterTest):
         self.assertEqual(output, "worker:1 | after 1\nworker:1 | tail\n")
 
     def listens(self, follower):
-        # It holds a connection to the supervisor's socket once it has read where to begin.
+        # It has connected to the supervisor's socket once it has read its start position.
         rows = [row.split() for row in subprocess.run(["ss", "-xHp"], capture_output=True, text=True).stdout.splitlines()]
         own = {row[5] for row in rows if f"pid={follower.pid}," in row[-1]}
         return any("control.sock" in row[4] and row[7] in own for row in rows)
@@ -274,14 +310,14 @@ class FollowTest(MusterTest):
         follower = self.start("logs", "-f", job)
         self.write("go", "")
         follower.communicate(timeout=60)
-        self.assertIn(follower.returncode, (0, 1))  # 0 when it came after the end
+        self.assertIn(follower.returncode, (0, 1))  # 0 if it connected after the end
 
 
 class ForgetTest(MusterTest):
-    """Jobs whose platform is gone hold their name until they are forgotten."""
+    """Jobs of an unreachable platform keep their name until `muster jobs rm`."""
 
     def strand(self, name="lost"):
-        """A job that this machine can conclude nothing of: it was started on another one."""
+        """Creates a job of another machine, whose state this machine cannot determine."""
         self.muster("run", self.write("job.yaml", QUICK.format(name=name)))
         job = self.jobs()[0]["id"]
         self.change(job, "supervisor_place = 'other-machine/other-boot/1'")
@@ -293,7 +329,7 @@ class ForgetTest(MusterTest):
             database.commit()
 
     def strand_in_cluster(self, name="lost", server="https://127.0.0.1:9"):
-        """A job of a cluster that does not answer."""
+        """Creates a job of a cluster that does not respond."""
         job = self.strand(name)
         self.change(job, "platform = 'kubernetes', supervisor_pid = NULL, supervisor_start_ticks = NULL")
         config = self.write("kubeconfig", f"""
@@ -307,19 +343,19 @@ class ForgetTest(MusterTest):
         settings.write_text(json.dumps(submission))
         return job
 
-    def test_run_and_stop_offer_it_and_the_name_is_free_again(self):
+    def test_run_and_stop_suggest_forget_which_frees_the_name(self):
         for strand, where in ((self.strand, "where it was started"), (self.strand_in_cluster, "namespace 'ml' of context 'prod'")):
             job = strand()
-            offer = f"muster jobs forget {job}"
+            offer = f"muster jobs rm {job}"
             for args in (["run", self.write("job.yaml", QUICK.format(name="lost"))], ["stop", "--yes", job], ["resume", job]):
                 result = self.muster(*args, check=False)
                 self.assertEqual(result.returncode, 1, args)
                 self.assertIn(offer, result.stderr, args)
                 self.assertIn(where, result.stderr, args)
-            unasked = self.muster("jobs", "forget", job, check=False)
+            unasked = self.muster("jobs", "rm", job, check=False)
             self.assertEqual(unasked.returncode, 1)
             self.assertIn("--yes", unasked.stderr)
-            said = self.muster("jobs", "forget", job, "--yes").stdout
+            said = self.muster("jobs", "rm", job, "--yes").stdout
             self.assertIn(where, said)
             self.assertIn("the name 'lost' is free", said)
             self.assertEqual([job for job in self.jobs() if job["name"] == "lost"], [])
@@ -330,27 +366,26 @@ class ForgetTest(MusterTest):
     def test_a_context_that_is_gone(self):
         job = self.strand_in_cluster()
         self.write("kubeconfig", "{apiVersion: v1, kind: Config}")
-        self.assertIn(f"muster jobs forget {job}", self.muster("stop", "--yes", job, check=False).stderr)
-        self.muster("jobs", "forget", job, "--yes")
+        self.assertIn(f"muster jobs rm {job}", self.muster("stop", "--yes", job, check=False).stderr)
+        self.muster("jobs", "rm", job, "--yes")
 
     def test_it_asks_on_a_terminal(self):
         job = self.strand()
-        terminal = self.terminal("jobs", "forget", job)
-        terminal.expect("Forget it? [y/n]")
+        terminal = self.terminal("jobs", "rm", job)
+        terminal.expect("Remove it? [y/n]")
         terminal.send("n\n")
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual(len(self.jobs()), 1)
 
-    def test_a_job_within_reach_is_refused(self):
+    def test_a_reachable_job_is_rejected(self):
         running = self.run_detached(SLEEPER.format(name="alive"))
         for force in ([], ["--force"]):
-            result = self.muster("jobs", "forget", running, "--yes", *force, check=False)
+            result = self.muster("jobs", "rm", running, "--yes", *force, check=False)
             self.assertEqual(result.returncode, 1)
             self.assertIn(f"muster stop --now {running}", result.stderr)
         self.muster("stop", "--yes", running)
-        result = self.muster("jobs", "forget", running, "--yes", check=False)
-        self.assertIn("its name is free", result.stderr)
-        self.assertEqual(len(self.jobs()), 1)
+        self.muster("jobs", "rm", running, "--yes")
+        self.assertEqual(self.jobs(), [])
 
     def test_each_job_of_a_silent_cluster_has_a_note_of_its_own(self):
         one, two = self.strand_in_cluster("one"), self.strand_in_cluster("two")
@@ -365,13 +400,13 @@ class StopTest(MusterTest):
         job = self.run_detached(SLEEPER.format(name="stopped"))
         self.wait_state(job, "Running")
         said = self.muster("stop", job).stdout
-        self.assertIn(f"Stops {job} (Running, 2 tasks)", said)
+        self.assertIn(f"This stops {job} (Running, 2 tasks)", said)
         self.assertIn("Stopped", said)
         state = self.show(job)
         self.assertEqual((state["state"], state["reason"]), ("Stopped", "stopped by the user"))
         self.assertEqual({task["state"] for task in state["tasks"]}, {"Stopped"})
 
-    def test_asks_on_a_terminal_and_takes_no_for_an_answer(self):
+    def test_a_refused_confirmation_stops_nothing(self):
         job = self.run_detached(SLEEPER.format(name="asked"))
         self.wait_state(job, "Running")
         terminal = self.terminal("stop", job)
@@ -393,12 +428,12 @@ class StopTest(MusterTest):
         with open(self.dir / "said", "w") as said:
             terminal = self.terminal("stop", job, stdout=said)
             terminal.expect("Continue? [y/n]")
-            self.assertIn(f"Stops {job}", (self.dir / "said").read_text())
+            self.assertIn(f"This stops {job}", (self.dir / "said").read_text())
             terminal.send("n\n")
             self.assertEqual(terminal.wait(), 0)
         self.assertNotIn("[y/n]", (self.dir / "said").read_text())
 
-    def test_end_of_input_is_a_no(self):
+    def test_end_of_input_refuses(self):
         job = self.run_detached(SLEEPER.format(name="asked"))
         terminal = self.terminal("stop", job)
         terminal.expect("[y/n]")
@@ -472,14 +507,14 @@ class ResumeTest(MusterTest):
         self.wait_state(self.jobs()[0]["id"], "Succeeded")
         self.assertEqual(len(self.jobs()), 2)
 
-    def test_refused_while_it_runs(self):
+    def test_rejected_while_it_runs(self):
         job = self.run_detached(SLEEPER.format(name="running"))
         result = self.muster("resume", job, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn(f"muster stop {job}", result.stderr)
         self.assertEqual(len(self.jobs()), 1)
 
-    def test_refused_while_a_later_run_of_the_name_runs(self):
+    def test_rejected_while_a_later_run_of_the_name_runs(self):
         first = self.run_detached(SLEEPER.format(name="running"))
         self.muster("stop", first)
         second = self.run_detached(SLEEPER.format(name="running"))

@@ -1,4 +1,4 @@
-"""What compatibility with TFJob means, on a real API server. Tests are named after what they show of a list: creation
+"""Compatibility with TFJob, on a real API server. Tests are named after the items of a list: creation
 1-10, TF_CONFIG 11-15, status 16-24, restarts 25-29, policies 30-37, the rest 38-43. 38, 41 and 42 are in operator_test, 39 in
 operator_webhook_test too."""
 import datetime
@@ -15,7 +15,7 @@ def time_of(text):
 
 
 def names(job, **counts):
-    """Of the pods and services of a job."""
+    """Returns the labels of the pods and services of a job."""
     return sorted(f"{job}-{role}-{index}" for role, count in counts.items() for index in range(count))
 
 
@@ -29,13 +29,13 @@ def tf_config(pod):
 
 class CreationTest(OperatorTest):
     def wait_all(self, job, **counts):
-        """Until a job has its pods and services; the pods, and the services."""
+        """Waits until a job has its pods and services, and returns both."""
         expected = names(job, **counts)
         self.wait_pods(*expected, job=job)
         self.wait_services(*expected, job=job)
         return self.all("pods", job), self.all("services", job)
 
-    def test_01_02_05_07_08_what_is_made(self):
+    def test_01_02_05_07_08_created_objects(self):
         self.operate()
         one = self.create("one", {"Worker": replicas(1)})
         self.create("many", {"Worker": replicas(4), "PS": replicas(2)})
@@ -55,14 +55,14 @@ class CreationTest(OperatorTest):
             self.assertEqual({name for name, role in roles.items() if role}, {leader})
             self.assertEqual(roles[leader], "master")
 
-    def test_03_04_only_what_is_missing_is_made(self):
+    def test_03_04_only_missing_objects_are_created(self):
         job = self.create("job", {"Worker": replicas(3)})
         made = self.put_pod("job", 1, ownerReferences=[owner_reference(job)])
         first = self.operate()
         pods, _ = self.wait_all("job", worker=3)
         self.assertEqual(pods["job-worker-1"]["metadata"]["uid"], made["metadata"]["uid"])
         self.end(first)
-        # All are there and pending: whoever comes next makes nothing.
+        # All exist and are pending: the next operator creates nothing.
         proxy = FaultProxy(self, self.cluster.kubeconfig)
         self.operate(kubeconfig=proxy.kubeconfig)
         self.set_phase("job-worker-0", "Running")
@@ -93,7 +93,7 @@ class CreationTest(OperatorTest):
                          {"job-ps-0": [("tfjob-port", 2222)], "job-worker-0": [("tfjob-port", 3333)]})
         self.assertEqual(tf_config(worker)["cluster"], {"ps": [f"job-ps-0.{self.namespace}.svc:2222"],
                                                         "worker": [f"job-worker-0.{self.namespace}.svc:3333"]})
-        # Without a policy nothing is cleaned up.
+        # Without a cleanPodPolicy nothing is cleaned up.
         self.set_phases("Running", *pods)
         self.set_phase("job-worker-0", "Succeeded")
         self.wait_conditions("job", "Created", "Succeeded")
@@ -126,12 +126,12 @@ class TfConfigTest(OperatorTest):
         pods = self.all("pods")
         self.assertEqual(tf_config(pods["job-worker-1"]), {
             "cluster": {"ps": [f"job-ps-0.{at}", f"job-ps-1.{at}"], "worker": {"1": f"job-worker-1.{at}"}},
-            # The name that it had in Kubeflow before 1.7.
+            # Its name in Kubeflow before 1.7.
             "sparseCluster": {"ps": [f"job-ps-0.{at}", f"job-ps-1.{at}"], "worker": {"1": f"job-worker-1.{at}"}},
             "task": {"type": "worker", "index": 1}, "environment": "cloud"})
         self.assertEqual(tf_config(pods["job-worker-0"])["cluster"]["worker"], {"0": f"job-worker-0.{at}"})
         self.assertEqual(tf_config(pods["job-ps-1"])["cluster"], {"ps": {"1": f"job-ps-1.{at}"}, "worker": {}})
-        # A worker that fails is not the job's failure.
+        # A failed worker does not fail the job.
         self.set_phases("Running", "job-ps-0", "job-ps-1", "job-worker-0")
         self.set_phase("job-worker-1", "Failed", 1)
         self.wait_conditions("job", "Created", "Running")
@@ -139,7 +139,7 @@ class TfConfigTest(OperatorTest):
 
 class StatusTest(OperatorTest):
     def assert_ended(self, job, verdict):
-        """Running=False, whatever happens afterwards; the first verdict stands."""
+        """Running stays False after the outcome, and the first outcome is final."""
         self.wait_conditions(job, "Created", verdict)
         self.assertEqual(self.condition(job, "Running")["status"], "False")
         status = self.job(job)["status"]
@@ -175,7 +175,7 @@ class StatusTest(OperatorTest):
         self.assertRegex(self.condition("bad", "Failed")["message"], "Chief 0 .*exit code 2")
         self.set_phase("server-ps-0", "Failed", 1)
         self.assert_ended("server", "Failed")
-        # What fails after the verdict changes nothing of it.
+        # Failures after the outcome do not change it.
         before = self.job("good")["status"]["conditions"]
         self.set_phase("good-worker-1", "Failed", 1)
         self.create("after", {"Worker": replicas(1)})
@@ -273,7 +273,7 @@ class PolicyTest(OperatorTest):
 
     def test_31_34_times(self):
         self.operate()
-        # Nothing happens to it but time.
+        # Only time passes.
         self.create("late", {"Worker": replicas(1)}, {"activeDeadlineSeconds": 2})
         for job, ttl in (("now", 0), ("soon", 3), ("kept", None)):
             self.create(job, {"Worker": replicas(1)}, {"cleanPodPolicy": "None"} if ttl is None else {"ttlSecondsAfterFinished": ttl})
@@ -301,7 +301,7 @@ class PolicyTest(OperatorTest):
         self.set_phase("none-worker-1", "Failed", 1)
         self.wait_conditions("none", "Created", "Failed")
         self.assertEqual(self.condition("none", "Failed")["reason"], "BackoffLimitExceeded")
-        # Any two of its pods together.
+        # The limit counts the failures of all pods.
         self.wait_pods(*names("two", worker=2), job="two")
         uid = self.uid("two-worker-1")
         self.set_phase("two-worker-1", "Failed", 1)
@@ -334,7 +334,7 @@ class PolicyTest(OperatorTest):
         self.wait_services(job="job")
         wait_until(lambda: all(one["active"] == 0 for one in self.job("job")["status"]["replicaStatuses"].values()), "nothing is active")
         self.assertEqual(self.job("job")["status"]["startTime"], started)
-        # Templates may change meanwhile; the time starts anew.
+        # Templates may change while the job is suspended; the deadline starts again.
         self.change("job", {"tfReplicaSpecs": {"Worker": {"template": pod_template(nodeSelector={"disk": "ssd"})}}})
         wait_until(lambda: datetime.datetime.now(datetime.timezone.utc) > time_of(started) + datetime.timedelta(seconds=1), "a second is over")
         self.change("job", {"runPolicy": {"suspend": False}})
@@ -347,8 +347,8 @@ class PolicyTest(OperatorTest):
 
 
 class OtherTest(OperatorTest):
-    def test_39_jobs_with_mistakes_say_so(self):
-        """Where there is no webhook, and the definition cannot tell."""
+    def test_39_invalid_jobs_report_their_mistakes(self):
+        """Without a webhook, invalid jobs that the CRD accepts become Failed."""
         self.operate()
         other = pod_template()
         other["spec"]["containers"][0]["name"] = "main"
@@ -372,7 +372,7 @@ class OtherTest(OperatorTest):
         job = self.create("job", {"Worker": replicas(3)})
         answer, other = self.ask("POST", "configmaps", value={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}})
         self.assertEqual(answer, 201)
-        # An owner that does not control it stays.
+        # An owner that is not the controller stays.
         orphan = self.put_pod("job", 0, ownerReferences=[{**owner_reference(other), "controller": False}])
         foreign = self.put_pod("job", 1, ownerReferences=[owner_reference(other)])
         self.create("going", {"Worker": replicas(1)})
@@ -397,7 +397,7 @@ class OtherTest(OperatorTest):
         self.assertEqual(self.all("services", "going"), {})
         self.assertNotIn("status", self.job("going"))
 
-    def test_43_what_a_lost_node_ran_goes_on(self):
+    def test_43_pods_of_a_lost_node_are_replaced(self):
         self.operate("--no-leader-election", "--lost-pods-after", "1s")
         self.create("job", {"Chief": replicas(1), "Worker": replicas(3)})
         pods = names("job", chief=1, worker=3)
@@ -408,7 +408,7 @@ class OtherTest(OperatorTest):
         for pod, reason in (("job-worker-0", "NodeLost"), ("job-worker-1", "Evicted")):
             self.set_status(pod, {"phase": "Failed", "reason": reason, "message": "the node is gone"})
             self.wait_replaced(pod, uids[pod])
-        # One that a kubelet should end which answers no more.
+        # A pod whose kubelet does not respond.
         binding = {"metadata": {"name": "job-worker-2"}, "target": {"kind": "Node", "name": "lost"}}
         uid = uids["job-worker-2"]
         self.assertEqual(self.ask("POST", "pods/binding", "job-worker-2", binding)[0], 201)

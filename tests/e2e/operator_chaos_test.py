@@ -1,4 +1,4 @@
-"""muster operator when the way to the API server, or the server itself, fails: every job comes to the same end, and nothing is done twice."""
+"""muster operator when the connection to the API server, or the server itself, fails: every job reaches the same end, and no write is repeated."""
 import itertools
 import random
 import signal
@@ -10,12 +10,12 @@ from support import wait_until
 
 PODS = 4
 SEED = 7
-# What the operator writes: the verb, and where.
+# The operator's writes: verb and path.
 WRITES = (("create", "/pods$"), ("create", "/services$"), ("update", "/status$"), ("delete", "/pods/"), ("delete", "/services/"))
 
 
 def in_rounds(faults, size):
-    """All of the faults in an order that is always the same, some at a time."""
+    """Yields all faults in a fixed order, some at a time."""
     shuffled = random.Random(SEED).sample(faults, len(faults))
     return [shuffled[begin:begin + size] for begin in range(0, len(shuffled), size)]
 
@@ -28,12 +28,12 @@ class Chaos(OperatorTest):
         return self.operate(kubeconfig=self.proxy.kubeconfig)
 
     def struck(self):
-        """How many requests have failed so far."""
+        """Returns the number of failed requests so far."""
         self.requests += self.proxy.log()
         return sum(bool(entry["fault"]) for entry in self.requests)
 
     def made(self, kind):
-        """How many of a kind the server has made for the operator, of what was answered when the log was read."""
+        """Returns the number of objects of a kind that the server has created for the operator, according to the proxy's log."""
         self.struck()
         return sum((entry["verb"], entry["status"]) == ("create", 201) and entry["path"].endswith(f"/{kind}") for entry in self.requests)
 
@@ -43,7 +43,7 @@ class Chaos(OperatorTest):
         return [f"{name}-chief-0", f"{name}-ps-0", f"{name}-worker-0", f"{name}-worker-1"]
 
     def run_job(self, name, pods):
-        """Until it runs, for the second time for one of its pods."""
+        """Waits until the job runs, after the restart of one of its pods."""
         self.wait_pods(*pods, job=name)
         self.wait_services(*pods, job=name)
         self.set_phases("Running", *pods)
@@ -51,7 +51,7 @@ class Chaos(OperatorTest):
         uid = self.uid(pods[-1])
         self.set_phase(pods[-1], "Failed", 137)
         self.wait_replaced(pods[-1], uid)
-        self.wait_conditions(name, "Created", "Running")  # the chief does
+        self.wait_conditions(name, "Created", "Running")  # the chief runs
         self.set_phase(pods[-1], "Running")
 
     def finish_job(self, name, pods):
@@ -76,8 +76,8 @@ class Chaos(OperatorTest):
         self.assertEqual((self.made("pods"), self.made("services")), (jobs * (PODS + 1), jobs * PODS))
 
 
-class WayTest(Chaos):
-    """What stands between the operator and the server."""
+class ConnectionTest(Chaos):
+    """Faults between the operator and the server."""
 
     def play_rounds(self, faults, size):
         operator = self.operate_through_proxy()
@@ -91,11 +91,11 @@ class WayTest(Chaos):
                 self.assert_made_once(number + 1)
         self.end(operator)
 
-    def test_refusals(self):
+    def test_rejected_requests(self):
         refusals = [{"status": 500}, {"status": 503}, {"status": 429, "headers": {"Retry-After": "1"}}]
         faults = [{"kind": "status", "verb": verb, "path": path, "skip": skip, **refusal}
                   for (verb, path), refusal, skip in itertools.product(WRITES, refusals, (0, 2))]
-        # Of a quota that changes while a pod is made, and of a job that another has written meanwhile.
+        # Conflicts: a quota that changes while a pod is created, and a job that another client has written.
         faults += [{"kind": "status", "verb": verb, "path": path, "skip": skip, "status": 409, "reason": "Conflict"}
                    for (verb, path), skip in itertools.product(WRITES[:3], (0, 2))]
         self.play_rounds(faults, 6)
@@ -106,7 +106,7 @@ class WayTest(Chaos):
         self.play_rounds(faults, 6)
 
     def test_watches(self):
-        """Each of the three goes wrong again and again, in another order."""
+        """Each of the three fails repeatedly, in another order."""
         ends = [{"kind": kind, "events": events} for kind, events in itertools.product(("cut-answer", "end", "gone"), range(3))]
         ends += [{"kind": "cut"}, {"kind": "status", "status": 500}, {"kind": "status", "status": 410, "reason": "Expired"}]
         faults = [{"verb": "watch", "path": f"/{kind}[?]", **end} for kind in ("tfjobs", "pods", "services") for end in ends]
@@ -120,7 +120,7 @@ class WayTest(Chaos):
         self.end(operator)
 
     def test_lists(self):
-        """An operator begins while nothing goes well, beside pods that are there."""
+        """An operator starts during faults, with existing pods."""
         first = self.operate()
         pods = self.start_job("job")
         self.wait_pods(*pods)
@@ -136,8 +136,8 @@ class WayTest(Chaos):
         self.finish_job("job", pods)
         self.assertEqual((self.made("pods"), self.made("services")), (1, 0))
 
-    def test_silence(self):
-        """Requests that nobody answers: before they are carried out and after, of three jobs at a time, beside one that nothing happens to."""
+    def test_requests_without_a_response(self):
+        """Requests without a response, executed or not, of three jobs at a time, beside one job without faults."""
         operator = self.operate_through_proxy()
         ended = self.start_job("ended")
         self.run_job("ended", ended)
@@ -170,7 +170,7 @@ class WayTest(Chaos):
 
 
 class ServerTest(Chaos):
-    """In a cluster of its own."""
+    """Tests with their own cluster."""
 
     def setUp(self):
         super(OperatorTest, self).setUp()
@@ -181,7 +181,7 @@ class ServerTest(Chaos):
         self.cluster.start_server()
 
     def test_server_killed(self):
-        """While jobs are being created, and while they end."""
+        """The server restarts while jobs are being created, and while they end."""
         operator = self.operate_through_proxy()
         jobs = {f"job{number}": self.start_job(f"job{number}") for number in range(4)}
         wait_until(lambda: len(self.all("pods")) >= 5, "some pods are made")
@@ -202,7 +202,7 @@ class ServerTest(Chaos):
             self.set_phase(jobs[name][0], "Succeeded")
         for name in jobs:
             self.wait_finished(name, restarts=0)
-        # What was lost in the middle may have been carried out without an answer, but never twice.
+        # A request that was interrupted may have been executed, but never twice.
         self.assertLessEqual(self.made("pods"), PODS * len(jobs))
         self.assertLessEqual(self.made("services"), PODS * len(jobs))
         self.play("after")

@@ -1,4 +1,4 @@
-"""muster operator when the cluster takes pods away or will not have them, on a real API server without nodes: the tests set the
+"""muster operator when the cluster removes or rejects pods, on a real API server without nodes: the tests set the
 pods' status themselves. A pod that is bound to a node that does not exist stays Terminating when it is deleted."""
 import datetime
 import json
@@ -16,7 +16,7 @@ STATUS = "muster/status"
 
 class Disrupted(OperatorTest):
     def start_pods(self, *pods):
-        """Binds each pod to a node of its own that does not exist, and has them run. The garbage collector of pods gives such a node 40 s."""
+        """Binds each pod to its own nonexistent node and sets it to Running. The pod garbage collector tolerates such a node for 40 s."""
         wait_until(lambda: set(pods) <= set(self.all("pods")), f"{pods} are there")
         for pod in pods:
             binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": f"ghost-{self.uid(pod)}"}}
@@ -25,7 +25,7 @@ class Disrupted(OperatorTest):
         self.set_phases("Running", *pods)
 
     def terminate(self, pod):
-        """Requests the deletion of a pod, which its node has yet to carry out."""
+        """Requests the deletion of a pod, which its node has not executed yet."""
         answer, body = self.ask("DELETE", "pods", pod, {"gracePeriodSeconds": 60})
         self.assertEqual(answer, 200, body)
         self.assertIn("deletionTimestamp", self.ask("GET", "pods", pod)[1]["metadata"])
@@ -34,7 +34,7 @@ class Disrupted(OperatorTest):
         wait_until(lambda: "deletionTimestamp" in self.ask("GET", "pods", pod)[1]["metadata"], f"{pod} is being deleted")
 
     def collect(self, pod):
-        """What its node does when its containers have ended."""
+        """Removes a pod as its node does after its containers have ended."""
         uid = self.uid(pod)
         answer, body = self.ask("DELETE", "pods", pod, {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
         self.assertIn(answer, (200, 404), body)
@@ -44,7 +44,7 @@ class Disrupted(OperatorTest):
         return self.job(job)["status"]["replicaStatuses"][role]["active"]
 
     def wait_active(self, job, **counts):
-        """Until the operator has seen so many of each role run."""
+        """Waits until the operator has counted that many running pods of each role."""
         wait_until(lambda: {role: self.active(job, role) for role in counts} == counts, f"{job} has {counts}")
 
     def restarts(self, job):
@@ -57,7 +57,7 @@ class LostTest(Disrupted):
               {"reason": "OutOfcpu"},
               {})
 
-    def test_what_is_lost_is_replaced_under_every_policy_and_does_not_count(self):
+    def test_lost_pods_are_replaced_under_every_policy_and_do_not_count(self):
         self.operate()
         policies = ("Never", "ExitCode", "OnFailure", "Always")
         for policy in policies:
@@ -76,12 +76,12 @@ class LostTest(Disrupted):
             self.assertEqual(self.restarts(job), {})
             self.assertEqual({task: own["lost"] for task, own in self.job(job)["status"]["restarts"].items()},
                              {f"worker:{index}": 1 for index in range(len(workers))})
-        def messages():  # events are written behind the pods, at a limited rate
+        def messages():  # events are written after the pods, at a limited rate
             return [event["message"] for event in self.ask("GET", "events")[1]["items"] if event["reason"] == "TFJobRestarting"]
         for word in ("Evicted: The node was low on resource: memory.", "DeletionByPodGC", "OutOfcpu", "its node is gone"):
             wait_until(lambda: any(word in message for message in messages()), f"an event says {word!r}")
 
-    def test_one_that_is_lost_again_waits(self):
+    def test_a_pod_lost_repeatedly_is_replaced_with_a_delay(self):
         self.operate()
         self.create("job", {"Worker": replicas(1)})
         for _ in range(2):
@@ -98,7 +98,7 @@ class LostTest(Disrupted):
 
 
 class DeletedTest(Disrupted):
-    def test_a_pod_that_is_being_deleted_is_not_judged(self):
+    def test_a_pod_that_is_being_deleted_has_no_outcome(self):
         self.operate()
         roles = ("Chief", "PS", "Worker")
         for policy in ("Never", "ExitCode"):
@@ -111,7 +111,7 @@ class DeletedTest(Disrupted):
                 for role in ("Chief", "Worker"):
                     self.terminate(pods[role])
                     self.set_phase(pods[role], "Failed" if code else "Succeeded", code)
-                # Seen after the others: the operator knows all three.
+                # Observed after the others, so the operator has observed all three.
                 self.set_phase(pods["PS"], "Pending")
                 self.wait_active(job, Chief=0, PS=0, Worker=0)
                 status = self.job(job)["status"]
@@ -183,7 +183,7 @@ class RefusedTest(OperatorTest):
         return [event for event in self.ask("GET", "events")[1]["items"]
                 if event["involvedObject"]["name"] == job and event["reason"] == reason]
 
-    def test_a_quota_is_told_once_and_waited_for(self):
+    def test_an_exceeded_quota_is_reported_once_and_retried(self):
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
         self.assertEqual(self.ask("POST", "resourcequotas", value=quota)[0], 201)
         wait_until(lambda: self.ask("GET", "resourcequotas", "small")[1].get("status", {}).get("hard"), "the quota counts")
@@ -204,7 +204,7 @@ class RefusedTest(OperatorTest):
         wait_until(lambda: len(self.all("pods")) == 3, "all pods are made", 60)
         self.wait_conditions("job", "Created")
 
-    def test_a_spec_that_is_mended_is_tried_at_once(self):
+    def test_a_corrected_spec_is_retried_immediately(self):
         self.operate()
         refused = replicas(1)
         refused["template"]["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
@@ -218,7 +218,7 @@ class RefusedTest(OperatorTest):
 
 
 class PrunedTest(OperatorTest):
-    """With Kubeflow's CRD."""
+    """A cluster with Kubeflow's CRD."""
 
     def setUp(self):
         MusterTest.setUp(self)
@@ -242,7 +242,7 @@ class PrunedTest(OperatorTest):
         self.assertEqual(self.kept("job")["restarts"]["worker:0"], {"count": 1, "lastPod": uid})
         status = self.job("job")["status"]
         self.assertFalse({"restarts", "succeeded"} & set(status), "the CRD has no such fields")
-        # What has succeeded does not run again, also for an operator that has not seen it.
+        # A succeeded task does not run again, also with an operator that has not observed its success.
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         self.assertEqual(self.ask("DELETE", "pods", pods[2], {"gracePeriodSeconds": 0})[0], 200)
@@ -251,14 +251,14 @@ class PrunedTest(OperatorTest):
         self.set_phase(pods[1], "Failed", 137)
         self.wait_replaced(pods[1], uid)
         self.wait_pods(*pods[:2])
-        # The third failure is the limit's.
+        # The third failure reaches the limit.
         uid = self.uid(pods[1])
         self.set_phase(pods[1], "Failed", 137)
         self.wait_conditions("job", "Created", "Failed")
         self.assertEqual(self.condition("job", "Failed")["reason"], "BackoffLimitExceeded")
         self.assertEqual(self.uid(pods[1]), uid)
 
-    def test_a_copied_manifest_begins_anew(self):
+    def test_a_copied_manifest_starts_from_scratch(self):
         self.operate()
         self.create("job", {"Worker": replicas(2)}, successPolicy="AllWorkers")
         self.wait_pods("job-worker-0", "job-worker-1")

@@ -1,4 +1,4 @@
-"""muster operator survives whatever the API server stores as a TFJob. MUSTER_SOAK_SECONDS makes it last (45), MUSTER_SOAK_SEED repeats a run."""
+"""muster operator survives any TFJob that the API server stores. MUSTER_SOAK_SECONDS sets the duration (45), MUSTER_SOAK_SEED repeats a run."""
 import http.client
 import json
 import os
@@ -15,7 +15,7 @@ from support import free_ports, wait_until
 
 SECONDS = int(os.environ.get("MUSTER_SOAK_SECONDS", "45"))
 SEED = os.environ.get("MUSTER_SOAK_SEED", "1")
-MEMORY_MIB = 256  # half of what deploy/operator.yaml allows
+MEMORY_MIB = 256  # half of the limit in deploy/operator.yaml
 
 
 class FuzzTest(OperatorTest):

@@ -1,4 +1,4 @@
-"""muster operator where it cannot work: it says what is wrong and what to do, and ends."""
+"""muster operator when it cannot work: it prints the cause and the remedy, and exits."""
 import contextlib
 import pathlib
 import re
@@ -31,7 +31,7 @@ class InputTest(OperatorTest):
             self.assertIn(complaint, last)
 
     def allow(self, user, *without):
-        """A user who may do what the operator needs in the namespace, but for some (resource, verb)."""
+        """Creates a user with the operator's permissions in the namespace, except for some (resource, verb)."""
         rules = []
         for one in RIGHTS:
             for resource in one["resources"]:
@@ -47,13 +47,13 @@ class InputTest(OperatorTest):
         wait_until(lambda: mine("auth", "can-i", "list", "tfjobs", check=False).returncode == 0, "the role is known")
         return kubeconfig
 
-    def test_a_right_that_is_missing_is_named(self):
+    def test_a_missing_permission_is_named(self):
         here = f"in a Role of namespace '{self.namespace}'"
         self.assert_ends('{apiGroups: [""], resources: ["services"], verbs: ["list"]}', here, kubeconfig=self.allow("ann", ("services", "list")))
         self.assert_ends('{apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"]}', here,
                          options=("--lease-namespace", self.namespace), kubeconfig=self.allow("cat", ("leases", "create")))
 
-    def test_a_right_to_write_that_is_missing_is_told_and_may_come(self):
+    def test_a_missing_write_permission_is_reported_and_retried(self):
         operator = self.operate(kubeconfig=self.allow("ann", ("pods", "create")))
         self.create("job", {"Worker": replicas(1)})
         missing = '{apiGroups: [""], resources: ["pods"], verbs: ["create"]}'
@@ -66,7 +66,7 @@ class InputTest(OperatorTest):
         self.allow("ann")
         self.wait_pods("job-worker-0")
 
-    def test_what_it_can_do_without_keeps_it_from_nothing(self):
+    def test_missing_optional_permissions_are_only_logged(self):
         operator = self.operate(kubeconfig=self.allow("ann", ("events", "create"), ("pods", "watch")))
         self.create("job", {"Worker": replicas(1)})
         self.wait_pods("job-worker-0")
@@ -100,11 +100,11 @@ class InputTest(OperatorTest):
         self.assert_ends("certificate has expired", "administrator must renew the server's certificate", kubeconfig=kubeconfig)
 
     def test_a_context_that_does_not_exist(self):
-        self.assert_ends("there is no context 'nowhere'; there are: admin, token", options=("--no-leader-election", "--context", "nowhere"))
+        self.assert_ends("there is no context 'nowhere'; available: admin, token", options=("--no-leader-election", "--context", "nowhere"))
 
 
 class JobTest(OperatorTest):
-    """Jobs that the API server stores and that cannot run concern nobody else."""
+    """Stored jobs that cannot run do not affect other jobs."""
 
     def worker(self, **changes):
         template = pod_template()
@@ -126,7 +126,7 @@ class JobTest(OperatorTest):
         self.assertIn(f"{at}.spec.containers[0].ports[0].name: ", self.failure("ports"))
         self.assertIn(f"{at}.spec.containers[0].env: ", self.failure("env"))
         self.assertIn(f"{at}.spec.containers[0].env[0].valueFrom.fieldRef: ", self.failure("nested"))
-        # The older form's schema is looser.
+        # The schema of v1alpha1 is less strict.
         old = {"apiVersion": "tensorflow.org/v1alpha1", "kind": "TfJob", "metadata": {"name": "old"},
                "spec": {"replicaSpecs": [{"tfReplicaType": "MASTER", "template": {"spec": {"containers": [5]}}}]}}
         path = f"/apis/tensorflow.org/v1alpha1/namespaces/{self.namespace}/tfjobs"
@@ -138,7 +138,7 @@ class JobTest(OperatorTest):
         self.wait_pods("good-worker-0")
         self.end(operator)
 
-    def test_a_malformed_status_is_mended(self):
+    def test_a_malformed_status_is_repaired(self):
         job = self.create("job", {"Worker": replicas(1)})
         job["status"] = {"restarts": {"worker:0": {"count": "x"}}, "succeeded": "worker:0", "startTime": 5, "conditions": [],
                          "replicaStatuses": [1]}
@@ -155,19 +155,19 @@ class JobTest(OperatorTest):
         return int(pathlib.Path(f"/proc/{operator.pid}/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
 
     def test_many_large_pods_take_little_memory(self):
-        """120 MB of pods, which an operator that made them all before it sent them would hold several times."""
+        """120 MB of pods: building all of them before sending would take several times as much memory."""
         operator = self.operate()
         template = self.worker(args=["x" * 600_000])["Worker"]["template"]
         self.create("large", {"Worker": {"replicas": 200, "template": template}})
         wait_until(lambda: len(self.all("services", "large")) == 200, "all services are there", timeout=120)
-        # Its status is written once all of its objects were sent.
+        # Its status is written after all of its objects were sent.
         wait_until(lambda: "Created" in self.conditions("large"), "all pods are sent", timeout=120)
         self.assertIn("uid", self.ask("GET", "pods", "large-worker-199")[1]["metadata"])
         self.assertLess(self.peak_mib(operator), 160)
         self.change("large", {"runPolicy": {"suspend": True}})
         self.end(operator)
 
-    def test_a_list_larger_than_one_answer(self):
+    def test_a_list_larger_than_one_response(self):
         """26 MB of jobs, in pages of 16 at most."""
         template = self.worker(args=["x" * 1_300_000])["Worker"]["template"]
         for number in range(20):

@@ -1,4 +1,4 @@
-"""muster operator install and deploy/: a real API server takes all of it, and refuses bad jobs."""
+"""muster operator install and deploy/: a real API server accepts all manifests, and rejects invalid jobs."""
 import base64
 import copy
 import json
@@ -57,7 +57,7 @@ class SchemaTest(unittest.TestCase):
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn(complaint, refused.stderr)
 
-    def test_bad_replicas_are_refused(self):
+    def test_invalid_replicas_are_rejected(self):
         containers = f"{self.WORKER}/template/spec/containers"
         self.assert_refused([
             (changed(TFJOB, "spec/tfReplicaSpecs"), "spec.tfReplicaSpecs: Required value"),
@@ -72,7 +72,7 @@ class SchemaTest(unittest.TestCase):
             (changed(TFJOB, f"{containers}/0/image", ""), "image in body should be at least 1 chars long"),
         ])
 
-    def test_bad_policies_are_refused(self):
+    def test_invalid_policies_are_rejected(self):
         policy = "spec/runPolicy"
         self.assert_refused([
             (changed(TFJOB, f"{policy}/cleanPodPolicy", "Some"), 'supported values: "None", "Running", "All"'),
@@ -85,7 +85,7 @@ class SchemaTest(unittest.TestCase):
             (changed(TFJOB, "spec/enableDynamicWorker", "yes"), "must be of type boolean"),
         ])
 
-    def test_bad_jobs_of_the_old_form_are_refused(self):
+    def test_invalid_jobs_of_v1alpha1_are_rejected(self):
         self.assert_refused([
             (changed(OLD_TFJOB, "spec"), "spec: Required value"),
             (changed(OLD_TFJOB, "spec", {}), "should have at least 1 properties"),
@@ -98,7 +98,7 @@ class SchemaTest(unittest.TestCase):
     def test_an_unknown_field_is_named(self):
         self.assertIn('unknown field "restarts"', self.create(changed(TFJOB, "spec/runPolicy/restarts", 3)).stderr)
 
-    def test_good_jobs_are_taken_and_kept_as_they_are(self):
+    def test_valid_jobs_are_accepted_unchanged(self):
         pod = {"spec": {"containers": [{**CONTAINER, "env": [{"name": "A", "value": "1"}]}], "tolerations": [{"operator": "Exists"}]},
                "metadata": {"labels": {"team": "vision"}, "annotations": {"a/b": "c"}}}
         for job in (TFJOB, OLD_TFJOB, changed(TFJOB, f"{self.WORKER}/template", pod), changed(TFJOB, f"{self.WORKER}/replicas", 0),
@@ -109,7 +109,7 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(taken.returncode, 0, taken.stderr)
             self.assertEqual(json.loads(taken.stdout)["spec"], job["spec"])
 
-    def test_examples_are_taken(self):
+    def test_examples_are_accepted(self):
         self.assertGreater(len(JOBS), 10)
         for path in JOBS:
             with self.subTest(path.name):
@@ -132,12 +132,12 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(header.split(), ["NAME", "STATE", "AGE"])
             self.assertEqual(line.split()[:2], ["a", "Running"])
             self.assertEqual(self.kubectl.get(kind, "a")["status"], job["status"])
-        # Kubeflow's is what is meant by the short name.
+        # The short name refers to Kubeflow's kind.
         self.assertIn("tfjob.kubeflow.org/a", self.kubectl("get", "tfjobs", "--output=name").stdout)
 
 
 def violations(pod):
-    """What the Pod Security Standard `restricted` has against a pod's spec."""
+    """Returns the violations of the Pod Security Standard `restricted` in a pod's spec."""
     security = pod.get("securityContext", {})
     if security.get("seccompProfile", {}).get("type") != "RuntimeDefault":
         yield "seccompProfile"
@@ -152,7 +152,7 @@ def violations(pod):
 
 
 class PodTest(MusterTest):
-    """What is known here of pods, held to the API server."""
+    """Compares Muster's table of pod fields with the API server."""
 
     def setUp(self):
         super().setUp()
@@ -160,7 +160,7 @@ class PodTest(MusterTest):
         self.kubectl = self.cluster.kubectl
 
     def documents(self, text):
-        """YAML as kubectl reads it."""
+        """Parses YAML as kubectl does."""
         output = self.kubectl("create", "--dry-run=client", "--validate=false", "--output=json", "-f", "-", stdin=text).stdout
         decoder, found = json.JSONDecoder(), []
         while output.strip():
@@ -169,7 +169,7 @@ class PodTest(MusterTest):
             found += document.get("items", [document])
         return found
 
-    def test_what_runs_the_trainer_is_allowed_in_restricted_namespaces(self):
+    def test_trainer_pods_are_allowed_in_restricted_namespaces(self):
         job = self.write("job.yaml", "name: nb\nimage: r.example/train:1\nroles: {worker: {command: train}}\nnotebook: {password: x}\n")
         texts = {"mnist.yaml": (EXAMPLES / "kubernetes" / "mnist.yaml").read_text(), "evaluator.yaml": (EXAMPLES / "kubernetes" / "evaluator.yaml").read_text(),
                  "rendered": self.muster("render", job, "-n", self.cluster.namespace).stdout,
@@ -184,8 +184,8 @@ class PodTest(MusterTest):
                 self.assertEqual(list(violations(pod)), [], name)
 
     def test_fields_of_pods_are_those_of_the_server(self):
-        """Every field that the server knows is known, with its type. It is older than the table, which has more."""
-        table = (SOURCE / "src" / "job" / "pod_fields.cc").read_text().split('R"(')[1].split(')"')[0].split()
+        """The table has every field of the server, with its type. The server is older, so the table has more."""
+        table = (SOURCE / "src" / "job" / "format" / "pod_fields.cc").read_text().split('R"(')[1].split(')"')[0].split()
         known = {}
         for word in table:
             if word.endswith(":"):
@@ -224,14 +224,14 @@ class PodTest(MusterTest):
 
 
 class NamespacedTest(OperatorTest):
-    """An operator that has rights in one namespace."""
+    """An operator with permissions in one namespace."""
 
     def test_it_runs_jobs_with_a_role_alone(self):
         env = {**self.env, "KUBECONFIG": str(self.cluster.kubeconfig)}
         said = self.muster("operator", "install", "--namespaced", "-n", self.namespace, env=env).stdout
         self.assertEqual({line.split("/")[0] for line in said.splitlines()},
                          {"serviceaccount", "role", "rolebinding", "service", "networkpolicy", "deployment"})
-        # There is no node that could run its pod: somebody with its role runs its command.
+        # There is no node to run its pod: the test runs its command with its role.
         kubeconfig = self.cluster.user("ann")
         self.kubectl("create", "rolebinding", "ann", "--role=muster-operator", f"--user=ann-{self.namespace}")
         ann = self.cluster.as_user(kubeconfig)
@@ -250,7 +250,7 @@ class NamespacedTest(OperatorTest):
 
 
 class InstallTest(MusterTest):
-    """The whole operator in a cluster of the test's own: what it brings concerns all namespaces."""
+    """The whole operator in the test's own cluster, since its objects affect all namespaces."""
 
     ACCOUNT = "system:serviceaccount:muster:muster-operator"
 
@@ -266,11 +266,11 @@ class InstallTest(MusterTest):
         return self.muster("operator", "install", *options, **more)
 
     def apply(self, text):
-        """What kubectl says of each object."""
+        """Returns kubectl's line for each object."""
         return [line.split()[-1] for line in self.in_muster("apply", "-f", "-", stdin=text).stdout.splitlines()]
 
     def rules(self, namespace):
-        """{(group, resource): verbs} that the operator has there, but for those of everybody."""
+        """Returns {(group, resource): verbs} of the operator, without those of all users."""
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": namespace}}
         answer = self.kubectl("create", f"--as={self.ACCOUNT}", "-f", "-", "--output=json", stdin=json.dumps(review)).stdout
         rules = {}
@@ -290,7 +290,7 @@ class InstallTest(MusterTest):
         self.assertEqual(self.apply(text), ["unchanged" if word == "created" else word for word in first])
         pod = self.in_muster.get("deployment", "muster-operator")["spec"]["template"]["spec"]
         self.assertEqual(pod["containers"][0]["image"], f"muster:{self.muster('--version').stdout.split()[-1]}")
-        # Who deletes what was printed has nothing left.
+        # Deleting the printed objects leaves nothing behind.
         self.in_muster("delete", "--wait=false", "-f", "-", stdin=text)
         self.assertEqual(self.kubectl("get", "clusterroles,crds,validatingwebhookconfigurations", "-lapp.kubernetes.io/name=muster",
                                       "--output=name").stdout, "")
@@ -300,7 +300,7 @@ class InstallTest(MusterTest):
             said = self.in_muster("apply", "-k", DEPLOY).stdout.splitlines()
             self.assertEqual({line.split()[-1] for line in said}, {word})
 
-    def test_the_operator_may_do_what_it_needs_and_nothing_else(self):
+    def test_the_operator_has_only_the_permissions_it_needs(self):
         self.apply(self.install("--dry-run", "--no-webhook").stdout)
         expected = {}
         for group in ("kubeflow.org", "tensorflow.org"):
@@ -309,6 +309,7 @@ class InstallTest(MusterTest):
             expected[group, "tfjobs/finalizers"] = {"update"}
         for resource in ("pods", "services"):
             expected["", resource] = {"get", "list", "watch", "create", "patch", "delete"}
+        expected["", "configmaps"] = {"get", "list", "watch", "create"}
         expected["", "events"] = {"create", "patch"}
         for group in ("scheduling.volcano.sh", "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"):
             expected[group, "podgroups"] = {"get", "list", "watch", "create", "update", "patch", "delete"}
@@ -325,7 +326,7 @@ class InstallTest(MusterTest):
         self.apply(self.install("--dry-run", "--no-webhook").stdout)
         labels = self.kubectl.get("clusterrole", "muster-tfjobs-edit")["metadata"]["labels"]
         self.assertEqual(labels["rbac.authorization.k8s.io/aggregate-to-edit"], "true")
-        # Without a controller nobody adds the rules to `edit`: the role itself is what is asked.
+        # Without controllers the rules are not aggregated into `edit`, so the test checks the role itself.
         self.kubectl("create", "rolebinding", "ann", "--clusterrole=muster-tfjobs-edit", "--user=ann")
         ann = self.cluster.as_user(self.cluster.user("ann"))
         wait_until(lambda: ann("auth", "can-i", "create", "tfjobs.kubeflow.org", check=False).returncode == 0, "ann may have jobs")
@@ -351,7 +352,7 @@ class InstallTest(MusterTest):
         self.assertEqual([line for line in without if not line.endswith(" unchanged")],
                          ["validatingwebhookconfiguration/muster-operator deleted", "secret/muster-webhook deleted"])
 
-    def test_what_another_operator_has_is_not_taken(self):
+    def test_objects_of_another_operator_are_not_adopted(self):
         definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "tfjobs.kubeflow.org"},
                       "spec": {"group": "kubeflow.org", "scope": "Namespaced",
                                "names": {"kind": "TFJob", "listKind": "TFJobList", "plural": "tfjobs", "singular": "tfjob"},
@@ -361,7 +362,7 @@ class InstallTest(MusterTest):
         self.kubectl("apply", "--server-side", "--field-manager=kubeflow", "-f", "-", stdin=json.dumps(definition))
         refused = self.install(check=False)
         self.assertEqual((refused.returncode, refused.stdout), (1, ""))
-        self.assertIn("another operator of TFJobs", refused.stderr)
+        self.assertIn("another TFJob operator", refused.stderr)
         self.assertIn("--force", refused.stderr)
         self.assertNotEqual(self.kubectl("get", "namespace", "muster", check=False).returncode, 0)
         self.assertIn("customresourcedefinition/tfjobs.kubeflow.org configured", self.install("--force").stdout)
@@ -369,12 +370,12 @@ class InstallTest(MusterTest):
     def test_definitions_come_first(self):
         refused = self.install("--namespaced", "-n", "default", check=False)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("the cluster has no TFJobs; an administrator defines them with `muster operator install --definitions-only`", refused.stderr)
+        self.assertIn("the cluster has no TFJob definition; an administrator installs it with `muster operator install --definitions-only`", refused.stderr)
         self.assertEqual(self.install("--definitions-only").stdout.splitlines(),
                          ["customresourcedefinition/tfjobs.kubeflow.org created", "customresourcedefinition/tfjobs.tensorflow.org created"])
         wait_until(lambda: self.install("--namespaced", "-n", "default", check=False).returncode == 0, "the definitions are known")
 
-    def test_what_lacks_is_named(self):
+    def test_missing_permissions_are_named(self):
         self.env["KUBECONFIG"] = str(self.cluster.user("bob"))
         refused = self.install("--no-webhook", check=False)
         self.assertEqual(refused.returncode, 1)
@@ -385,7 +386,7 @@ class InstallTest(MusterTest):
 
 
 class CommandTest(MusterTest):
-    """Without a cluster."""
+    """Tests without a cluster."""
 
     def test_the_namespace_and_the_image_are_where_they_belong(self):
         text = self.muster("operator", "install", "--dry-run", "-n", "mine", "--image", "r.example/muster:1").stdout
@@ -411,9 +412,9 @@ class CommandTest(MusterTest):
 
 
 class RenderedTest(MusterTest):
-    """What `muster render` makes of a job, before the judge of every manifest."""
+    """The output of `muster render`, validated by the API server."""
 
-    def assert_taken(self, name):
+    def assert_accepted(self, name):
         cluster = SharedCluster(self)
         text = self.muster("render", RENDERED / f"{name}.job.yaml", "-n", cluster.namespace).stdout
         count = text.count("\nkind: ")
@@ -422,16 +423,16 @@ class RenderedTest(MusterTest):
             self.assertEqual([line.split()[-1] for line in said], [word] * count)
 
     def test_command(self):
-        self.assert_taken("command")
+        self.assert_accepted("command")
 
     def test_train(self):
-        self.assert_taken("train")
+        self.assert_accepted("train")
 
     def test_tfjob(self):
-        self.assert_taken("tfjob")
+        self.assert_accepted("tfjob")
 
     def test_cluster(self):
-        self.assert_taken("cluster")
+        self.assert_accepted("cluster")
 
 
 if __name__ == "__main__":

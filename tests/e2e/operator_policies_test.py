@@ -1,4 +1,4 @@
-"""The operator's policies, and jobs of v1alpha1, on a real API server without nodes: what becomes of pods the tests say themselves."""
+"""The operator's policies, and jobs of v1alpha1, on a real API server without nodes: the tests set the status of pods."""
 import json
 import unittest
 
@@ -23,7 +23,7 @@ class V1Alpha1Test(OperatorTest):
     def test_the_example_from_creation_to_success(self):
         self.operate()
         self.kubectl("apply", "-f", EXAMPLE)
-        # One of the same name, of the other kind: neither disturbs the other.
+        # A job of the other kind with the same name: neither affects the other.
         self.create("distributed-mnist", {"Worker": replicas(1)})
         tasks = [f"distributed-mnist-{task}" for task in ("master-5oz2-0", "ps-5oz2-0", "worker-5oz2-0", "worker-5oz2-1")]
         board, other = "distributed-mnist-tensorboard-5oz2", "distributed-mnist-worker-0"
@@ -35,15 +35,23 @@ class V1Alpha1Test(OperatorTest):
         self.assertEqual(json.loads(env["TF_CONFIG"]), {
             "cluster": {"master": [f"{tasks[0]}:2222"], "ps": [f"{tasks[1]}:2222"], "worker": [f"{name}:2222" for name in tasks[2:]]},
             "task": {"type": "worker", "index": 1}, "environment": "cloud"})
+        ps = self.all("pods")[tasks[1]]["spec"]
+        self.assertEqual((ps["containers"][0]["image"], ps["containers"][0]["command"]),
+                         ("tensorflow/tensorflow:1.3.0", ["python", "/ps-server/tf_server.py"]))
+        programs = [volume["configMap"]["name"] for volume in ps["volumes"] if "configMap" in volume]
+        self.assertEqual(len(programs), 1)
+        wait_until(lambda: programs[0] in self.all("configmaps"), "the program of the server is there")
+        self.assertEqual(self.all("configmaps")[programs[0]]["data"]["tf_server.py"], (SOURCE / "src" / "job" / "tf_server.py").read_text())
         for name in self.all("pods"):
             self.set_phase(name, "Running")
         self.wait_phase("distributed-mnist", "Running", "Running")
         self.set_phase(tasks[0], "Succeeded")
         self.wait_phase("distributed-mnist", "Done", "Succeeded")
         self.wait_pods(tasks[0], board, other)
-        self.assertEqual(self.conditions("distributed-mnist"), ["Created", "Running"])  # the other's
+        self.assertEqual(self.conditions("distributed-mnist"), ["Created", "Running"])  # of the other job
         self.kubectl("delete", "tfjobs.tensorflow.org", "distributed-mnist")
         self.wait_pods(other)
+        wait_until(lambda: programs[0] not in self.all("configmaps"), "the program is deleted with the job", 30)
 
 
 class PolicyTest(OperatorTest):
@@ -94,7 +102,7 @@ class PolicyTest(OperatorTest):
                 self.assertEqual(self.ask("PATCH", "pods/status", name, ready, {"Content-Type": "application/merge-patch+json"})[0], 200)
         self.wait_conditions("job", "Created", "Running")
 
-    def test_a_changed_template_acts(self):
+    def test_a_changed_template_replaces_pods(self):
         self.operate()
         self.create_with({}, {"Worker": replicas(2)})
         self.wait_pods("job-worker-0", "job-worker-1")
@@ -113,7 +121,7 @@ class PolicyTest(OperatorTest):
 
 
 class GangTest(OperatorTest):
-    """With the rights that deploy/ gives an operator."""
+    """An operator with the permissions of deploy/."""
 
     def setUp(self):
         MusterTest.setUp(self)
@@ -129,13 +137,13 @@ class GangTest(OperatorTest):
                 for group in self.api.ask("GET", f"/apis/{api}/namespaces/{self.namespace}/podgroups")[1]["items"]}
 
     def set_group_phase(self, api, phase, job="job"):
-        """What a scheduler does."""
+        """Sets the phase of a group as a scheduler does."""
         wait_until(lambda: job in self.groups(api), "the group is made", 30)
         answer, body = self.api.ask("PATCH", f"/apis/{api}/namespaces/{self.namespace}/podgroups/{job}/status", {"status": {"phase": phase}}, PATCH)
         self.assertEqual(answer, 200, body)
 
     def admit(self, scheduler, api):
-        """Volcano's pods are not made before it has let their group in."""
+        """Pods of a Volcano group are not created before Volcano has admitted the group."""
         if scheduler == "volcano":
             self.set_group_phase(api, "Pending")
             wait_until(lambda: len(self.all("services")) >= 3, "the services are made", 30)
@@ -189,7 +197,7 @@ class GangTest(OperatorTest):
         self.assertEqual(pod["spec"]["schedulerName"], "scheduler-plugins-scheduler")
         self.assertEqual(pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"], "job")
 
-    def test_one_that_nobody_knows(self):
+    def test_an_unknown_gang_scheduler(self):
         result = self.muster("operator", "--no-leader-election", "--gang-scheduler", "gangs", check=False)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("expected none, volcano or scheduler-plugins", result.stderr)

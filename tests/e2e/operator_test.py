@@ -1,4 +1,4 @@
-"""muster operator on a real API server. There are no nodes: what becomes of pods the tests say themselves, through pods/status."""
+"""muster operator on a real API server. There are no nodes: the tests set the status of pods themselves, through pods/status."""
 import json
 import os
 import signal
@@ -36,11 +36,11 @@ class LifeTest(OperatorTest):
     def test_pods_come_before_the_first_status(self):
         self.operate()
         self.create("earlier", {"Worker": replicas(1)})
-        self.wait_pods("earlier-worker-0")  # from now on the namespace has what pods need
+        self.wait_pods("earlier-worker-0")  # from now on the namespace has a service account
         self.create("job", {"Worker": replicas(2)})
         self.wait_conditions("job", "Created")
         self.assertEqual(len(self.all("pods", "job")), 2)
-        # Pods are changed by a scheduler, services by nobody.
+        # A scheduler changes pods; no process changes services.
         versions = [int(service["metadata"]["resourceVersion"]) for service in self.all("services", "job").values()]
         self.assertEqual(len(versions), 2)
         self.assertLess(max(versions), int(self.job("job")["metadata"]["resourceVersion"]))
@@ -86,7 +86,7 @@ class LifeTest(OperatorTest):
         wait_until(lambda: not self.all("services"), "services are gone")
         self.assertEqual(self.conditions("foreign"), [])
 
-    def test_a_deleted_job_takes_all_along(self):
+    def test_deleting_a_job_deletes_its_objects(self):
         self.operate()
         self.create("job", {"Worker": replicas(2)})
         self.wait_pods("job-worker-0", "job-worker-1")
@@ -96,8 +96,8 @@ class LifeTest(OperatorTest):
 
 class FaultTest(OperatorTest):
     def test_killed_between_any_two_writes(self):
-        """The proxy kills the operator when the server has carried out its Nth write; the next one comes to the same end."""
-        writes = 10  # two services and pods, the first status; the verdict, and all four deleted
+        """The proxy kills the operator after the server has executed its Nth write; the next operator reaches the same end."""
+        writes = 10  # two services and pods, the first status; the outcome, and four deletions
         ends = set()
         for skip in range(writes):
             name = f"job{skip}"

@@ -1,4 +1,4 @@
-"""The operator's webhook, asked by a real API server: what it refuses and what it warns of arrives at kubectl."""
+"""The operator's webhook, called by a real API server: its errors and warnings reach kubectl."""
 import base64
 import http.client
 import json
@@ -26,7 +26,7 @@ class WebhookTest(OperatorTest):
         wait_until(lambda: "digit" in self.try_to_create(tfjob("1st", {"Worker": replicas(1)})).stderr, "the server asks the operator")
 
     def renew(self, authority=None):
-        """Replaces the served certificate and its key, as a cluster does with a secret: at once."""
+        """Replaces the served certificate and its key, atomically, as a cluster does with a secret."""
         issued = (authority or self.authority).issue("webhook", "/CN=webhook", ["IP:127.0.0.1"])
         for path, name in zip(issued, ("tls.crt", "tls.key")):
             path.rename(self.folder / f"{name}.new")
@@ -34,7 +34,7 @@ class WebhookTest(OperatorTest):
             (self.folder / f"{name}.new").rename(self.folder / name)
 
     def configure(self, authority=None):
-        """What deploy/webhook.yaml has, for this namespace alone and an operator that runs outside of the cluster."""
+        """Returns deploy/webhook.yaml for this namespace only, and for an operator outside of the cluster."""
         self.kubectl("label", "namespace", self.namespace, f"test={self.namespace}", "--overwrite")
         text = self.kubectl("create", "--dry-run=client", "--output=json", "-f", WEBHOOK).stdout
         configuration = json.loads(text)
@@ -66,7 +66,7 @@ class WebhookTest(OperatorTest):
             (tfjob("j", worker(name="main")), "the template of 'Worker' has no container named 'tensorflow'; expected one"),
             (tfjob("j", {"Chief": replicas(1), "Master": replicas(1)}), "'chief' and 'master'"),
             (tfjob("j", {"Wroker": replicas(1)}), "unknown role 'Wroker' in tfReplicaSpecs; expected one of: Chief, Master, PS, Worker, Evaluator"),
-            (tfjob("j", {"Worker": replicas(1), "worker": replicas(1)}), "the role 'worker' is there twice, in different case"),
+            (tfjob("j", {"Worker": replicas(1), "worker": replicas(1)}), "the role 'worker' appears twice, in different case"),
             (tfjob("j", {"Worker": replicas(-1)}), "replicas in body should be greater than or equal to 0"),
             (tfjob("j", {"Worker": replicas(1, "Sometimes")}), 'supported values: "Never", "OnFailure", "Always", "ExitCode"'),
             (tfjob("j", one, {"cleanPodPolicy": "Some"}), 'supported values: "None", "Running", "All"'),
@@ -84,7 +84,7 @@ class WebhookTest(OperatorTest):
                 refused = self.try_to_create(job, "--validate=false")
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn(complaint, refused.stderr)
-        # All mistakes at once.
+        # All mistakes are reported together.
         refused = self.try_to_create(tfjob("1st", {"Boss": replicas(1), **worker(name="main")}))
         for complaint in ("begins with a digit", "'Boss'", "'tensorflow'"):
             self.assertIn(complaint, refused.stderr)
@@ -111,8 +111,8 @@ class WebhookTest(OperatorTest):
         self.assertIn(f"{path}.restartPolicy: has no effect", made.stderr)
         self.assertEqual(self.try_to_create(tfjob("j", {"Worker": replicas(1)})).stderr, "")
 
-    def test_slow_connections_keep_nobody_waiting(self):
-        """More than any pool of threads has, each in the middle of something."""
+    def test_slow_connections_do_not_delay_others(self):
+        """More connections than any thread pool has threads, each in the middle of a request."""
         begun = (b"", b"POST /validate HT", b"POST /validate HTTP/1.1\r\nContent-Length: 100\r\n\r\n{", bytes.fromhex("160301"))
         for port in (self.port, self.http_port):
             for number in range(60):
@@ -126,7 +126,7 @@ class WebhookTest(OperatorTest):
             self.assertIn("begins with a digit", self.try_to_create(tfjob("1st", {"Worker": replicas(1)})).stderr)
 
     def test_large_jobs(self):
-        """As large as the server keeps them, and larger."""
+        """Reviews up to the server's limit, and larger ones."""
         def job(name, size):
             pod = pod_template()
             pod["spec"]["containers"][0]["env"] = [{"name": f"V{index}", "value": "x" * 1000} for index in range(size // 1000)]
@@ -148,19 +148,19 @@ class WebhookTest(OperatorTest):
         wait_until(lambda: "begins with a digit" in self.try_to_create(tfjob("1st", {"Worker": replicas(1)})).stderr, what)
 
     def served_to(self, authority):
-        """The name of the certificate that a new connection of somebody gets who trusts an authority."""
+        """Returns the name of the certificate that a new client receives which trusts that authority."""
         tls = ssl.create_default_context(cafile=authority.certificate)
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as plain, \
                 tls.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
             return [entry for group in connection.getpeercert()["subject"] for entry in group]
 
-    def test_a_renewed_certificate_is_taken(self):
-        # Of another authority: who is told to trust that one alone is answered.
+    def test_a_renewed_certificate_is_used(self):
+        # A certificate of another authority: a client that trusts only that one can connect.
         other = Authority(self.dir / "other")
         self.renew(other)
         self.configure(other)
         self.assert_asked("the new certificate is served")
-        # What is half replaced, or nonsense, leaves the last good one in use.
+        # Partly replaced or invalid files leave the last valid certificate in use.
         (self.folder / "tls.key").write_text("nonsense")
         self.assertIn(("commonName", "webhook"), self.served_to(other))
         self.renew()
@@ -169,7 +169,7 @@ class WebhookTest(OperatorTest):
         self.assertIn("tls.crt: loaded a new certificate", self.operator.said())
         self.assertIn("; keeping the last valid certificate", self.operator.said())
 
-    def test_no_certificate_and_its_key(self):
+    def test_invalid_certificate_files(self):
         empty = self.dir / "empty"
         empty.mkdir()
         for name in ("tls.crt", "tls.key"):

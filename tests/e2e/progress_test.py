@@ -1,4 +1,4 @@
-"""Progress that a task writes down, as a user sees it."""
+"""The progress file of a task, as a user sees it."""
 import os
 import re
 import stat
@@ -6,7 +6,7 @@ import unittest
 
 from support import MusterTest, wait_until
 
-# Is at one step until there is a file `more`, and goes on from there until there is `go`.
+# Stays at one step until the file `more` exists, then continues until `go` exists.
 TASK = r"""
     name: steps
     roles:
@@ -23,7 +23,7 @@ TASK = r"""
 
 
 def screen(output):
-    """The lines of a terminal after `output`, which moves the cursor only to the start of its line."""
+    """Returns the lines of a terminal after `output`, which moves the cursor only to the start of a line."""
     lines, column = [""], 0
     for piece in re.findall(r"\x1b\[[0-9;]*[A-Za-z]|[^\x1b]", output):
         if piece == "\n":
@@ -85,7 +85,7 @@ class ProgressTest(MusterTest):
         self.assertEqual(terminal.wait(), 0)
         self.assertNotRegex(terminal.output, r"\x1b\[[0-9;]*m")
 
-    def test_nothing_of_it_where_it_cannot_be_redrawn(self):
+    def test_no_progress_without_a_terminal(self):
         for name in ("more", "go"):
             self.write(name, "")
         dumb = self.terminal("run", self.job(), env=dict(self.env, TERM="dumb"))

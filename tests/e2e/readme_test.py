@@ -1,4 +1,4 @@
-"""The README's console blocks are run, and must print what they show."""
+"""Runs the console blocks of README.md and docs/why.md and compares their output with the text."""
 import re
 import unittest
 
@@ -15,9 +15,9 @@ roles:
 """
 
 
-def blocks():
-    """The console blocks as lists of (command, shown output lines)."""
-    text = (SOURCE / "README.md").read_text()
+def blocks(page="README.md"):
+    """Returns the console blocks of a page as lists of (command, shown output lines)."""
+    text = (SOURCE / page).read_text()
     for block in re.findall(r"```console\n(.*?)```", text, re.S):
         steps = []
         for line in block.splitlines():
@@ -29,20 +29,42 @@ def blocks():
 
 
 def normal(line):
-    """What may differ from run to run is replaced."""
+    """Replaces the parts that differ from run to run."""
     line = re.sub(r"\b(mnist|broken)-[0-9a-z]{5}\b", r"\1-ID", line)
     line = re.sub(r"(?<=after )(\d+m)?[\d.]+s\b|[\d.]+s(?= after)", "TIME", line)
     line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", line)
-    # Of training: how far, how well, how fast, and where.
+    # Numbers of training: step, loss, speed, path.
     line = re.sub(r"(?<=step )\d+(/\d+)?|(?<=loss )[\d.]+|(?<=accuracy: )[\d.]+|\d+(?= examples)", "N", line)
     return re.sub(r"(/\S*)?/(home/jobs|runs)/", r"DIR/\2/", line)
 
 
-class ReadmeTest(MusterTest):
+class PageTest(MusterTest):
+    def check(self, command, expected):
+        """Checks that every shown line is printed, in any order of the streams; `…` stands for other lines."""
+        result = self.muster(*command.split()[1:], check=False)
+        printed = [normal(line) for line in (result.stdout + result.stderr).splitlines()]
+        for line in expected:
+            if line != "…":
+                self.assertIn(normal(line), printed)
+        return result
+
+
+class WhyTest(PageTest):
+    def test_every_command_works(self):
+        text = (SOURCE / "docs/why.md").read_text()
+        for language, name in (("python", "train.py"), ("yaml", "job.yaml")):
+            self.write(name, re.search(rf"```{language}\n(.*?)```", text, re.S).group(1))
+        steps = [step for block in blocks("docs/why.md") for step in block]
+        self.assertGreaterEqual(len(steps), 4)
+        for command, expected in steps:
+            self.assertEqual(self.check(command, expected).returncode, 0, command)
+
+
+class ReadmeTest(PageTest):
     def test_training_prints_what_is_shown(self):
         (fetch, shown), (run, expected) = list(blocks())[0]
         self.assertEqual((fetch, shown, run), ("muster data fetch mnist", [], "muster run examples/mnist.yaml"))
-        # A shorter job on less data: its numbers differ, its words do not.
+        # A shorter job on less data: only its numbers differ.
         write_digits(self.dir / "data" / "mnist")
         (self.dir / "examples").mkdir()
         text = (SOURCE / "examples/mnist.yaml").read_text()
@@ -53,14 +75,6 @@ class ReadmeTest(MusterTest):
         self.write("broken.yaml", BROKEN)
         ((run, expected),) = list(blocks())[1]
         self.check(run, expected)
-
-    def check(self, command, expected):
-        """Every line shown is printed, in whatever order the streams are read; `…` stands for others."""
-        result = self.muster(*command.split()[1:], check=False)
-        printed = [normal(line) for line in (result.stdout + result.stderr).splitlines()]
-        for line in expected:
-            if line != "…":
-                self.assertIn(normal(line), printed)
 
     def test_is_short(self):
         self.assertLessEqual(len((SOURCE / "README.md").read_text().splitlines()), 150)
@@ -75,6 +89,27 @@ class DocumentsTest(unittest.TestCase):
                  if (src / name.split("/")[0]).is_dir()]
         self.assertGreater(len(named), 50)
         self.assertEqual([(str(page), name) for page, name in named if not (src / name).exists()], [])
+
+    def files_of_checklist(self, title):
+        """Returns the files that a section of docs/checklists.md names."""
+        page = (SOURCE / "docs/checklists.md").read_text()
+        section = page.split(f"## {title}\n")[1].split("\n## ")[0]
+        return set(re.findall(r"`((?:src|apps|docs|bench)/[\w./-]+\.\w+)`", section))
+
+    def test_checklists_name_every_file_that_an_existing_one_needed(self):
+        for title, word, own in (("A new field of the job file", "finish_grace", "src/platform/"),
+                                 ("A new platform", "vertex", "src/platform/vertex/"),
+                                 ("A new storage", "hdfs", "src/storage/hdfs/"),
+                                 ("A new optimizer", "adagrad", "none")):
+            with self.subTest(title):
+                touched = {str(file.relative_to(SOURCE)) for folder in ("src", "apps")
+                           for file in (SOURCE / folder).rglob("*")
+                           if file.suffix in (".h", ".cc", ".txt", ".py") and word in file.read_text().lower()}
+                # Tests and fakes may mention any platform, storage or optimizer.
+                touched = {name for name in touched if not name.startswith(own) and not name.endswith("_test.cc")
+                           and "testing" not in name}
+                self.assertGreater(len(touched), 4)
+                self.assertEqual(touched - self.files_of_checklist(title), set())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training with data and model dir in every storage: what works in a folder of this machine works there."""
+"""Training with data and model dir in every storage, with the same results as in a local folder."""
 import json
 import re
 import signal
@@ -28,7 +28,7 @@ class MnistTest(RemoteTest):
 
 
 class SameTest(RemoteTest):
-    """Wherever the model dir is, and whatever happens on the way, the weights are the same."""
+    """The weights do not depend on the storage or on faults during training."""
 
     def setUp(self):
         super().setUp()
@@ -118,7 +118,7 @@ class SecretTest(RemoteTest):
 class RecordTest(RemoteTest):
     FEATURES = {"image": {"type": "uint8", "shape": [28, 28]}, "label": "int64"}
 
-    def test_records_are_inspected_and_trained_on_where_they_are(self):
+    def test_records_are_inspected_and_used_in_place(self):
         place = self.use("s3")
         write_digits(self.dir / "digits")
         self.muster("data", "convert", "digits", "--to", "records", "--shards", "3")
@@ -140,12 +140,12 @@ class RecordTest(RemoteTest):
 
 class FaultTest(RemoteTest):
     def whole_here(self):
-        """The steps of checkpoints that are whole on this machine."""
+        """Returns the steps of the complete checkpoints on this machine."""
         found = (self.dir / "cache" / "runs").glob("*-chief-0/checkpoints/step-*/manifest.json")
         return {int(path.parent.name[5:]) for path in found if path.parent.name[5:].isdigit()}
 
-    def test_a_storage_that_goes_away_and_comes_back(self):
-        """Training goes on; what could not be saved is said; the last checkpoint is there."""
+    def test_training_survives_a_storage_outage(self):
+        """Training continues, failed uploads are logged, and the last checkpoint is stored."""
         place = f"{self.use('s3')}/run"
         job = self.launch("job", roles=PAIR, model_dir=place, train={"steps": 600})
         wait_until(lambda: self.entries(place), "a checkpoint is there")
@@ -157,7 +157,7 @@ class FaultTest(RemoteTest):
         self.assertEqual(max(self.entries(place)), 600)
 
     def test_the_chief_is_killed_while_the_last_checkpoint_is_sent(self):
-        """The servers hold the last step then, and the next chief has nothing to train."""
+        """The servers hold the last step, and the next chief has nothing to train."""
         place = f"{self.use('s3')}/run"
         job = self.launch("job", roles=PAIR, model_dir=place, train={"steps": 2000, "checkpoint": {"every_steps": 10000}})
         self.wait_step(job, 10)
@@ -169,7 +169,7 @@ class FaultTest(RemoteTest):
         self.assertEqual(set(self.entries(place)), {2000})
         self.assertEqual(self.left_here(), [])
 
-    def test_what_could_not_be_sent_is_sent_by_the_next_run(self):
+    def test_the_next_run_sends_failed_uploads(self):
         place = f"{self.use('s3')}/run"
         endless = {"steps": 10 ** 7}
         job = self.launch("job", roles=PAIR, model_dir=place, train=endless)
@@ -180,7 +180,7 @@ class FaultTest(RemoteTest):
         self.muster("stop", job)
         unsent = max(self.whole_here())
         self.assertLess(there, unsent)
-        self.fails("job", roles={"chief": {}}, model_dir=place, train=endless)  # nothing answers yet
+        self.fails("job", roles={"chief": {}}, model_dir=place, train=endless)  # the server does not run yet
         self.assertEqual(max(self.whole_here()), unsent)
         storages.use_s3(self, port=int(self.env["AWS_ENDPOINT_URL"].rsplit(":", 1)[1]))
         resumed = self.launch("job", roles=PAIR, model_dir=place, train=endless)
@@ -197,7 +197,7 @@ class FaultTest(RemoteTest):
         self.train("job", roles={"chief": {}}, model_dir=place, train={"steps": 60, "checkpoint": {"every_steps": 20, "keep": 1}})
         self.assertEqual({step: entry["best"] for step, entry in self.entries(place).items()}, {20: True, 60: False})
 
-    def test_data_that_was_copied_is_enough(self):
+    def test_copied_data_suffices_without_the_storage(self):
         place = self.use("s3")
         write_digits(self.dir / "digits")
         self.muster("storage", "cp", "-r", "digits", f"{place}/data")
@@ -219,7 +219,7 @@ class FaultTest(RemoteTest):
         job = self.train("next", roles={"chief": {}}, train={"steps": 20, "warm_start": place})
         self.assertNotRegex(self.text(job, "chief:0"), "no tensor")
 
-    def test_a_bucket_that_is_not_there(self):
+    def test_a_missing_bucket(self):
         self.use("s3")
         said = self.fails("job", roles={"chief": {}}, model_dir="s3://nowhere/run", train={"steps": 20})
         self.assertIn("there is no bucket 'nowhere'", said)

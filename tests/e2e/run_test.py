@@ -25,7 +25,7 @@ class RunTest(MusterTest):
         result = self.muster("run", self.write("job.yaml", "name: j\nroles: {worker: {command: 'echo x'}}\n"))
         self.assertNotIn("\x1b", result.stdout + result.stderr)
 
-    def test_a_reader_that_goes_away_does_not_hide_the_failure(self):
+    def test_a_closed_pipe_does_not_hide_the_failure(self):
         run = self.start("run", self.write("job.yaml", """
             name: unread
             roles: {worker: {command: 'echo one; until [ -e go ]; do echo more; sleep 0.05; done; exit 3'}}
@@ -51,10 +51,10 @@ class RunTest(MusterTest):
         self.assertRegex(result.stderr, r"cause +exit code 3")
         self.assertIn("| line one", result.stderr)
         self.assertIn("| the reason", result.stderr)
-        self.assertRegex(result.stderr, r"fell with it\n +chief:0: stopped by muster")
+        self.assertRegex(result.stderr, r"also ended\n +chief:0: stopped by muster")
         self.assertRegex(result.stderr, r"muster logs bad-\w{5} worker:0")
 
-    def test_the_first_failure_is_told_apart_from_its_victims(self):
+    def test_the_first_failure_is_distinguished_from_its_victims(self):
         job = self.write("job.yaml", """
             name: bad
             roles:
@@ -118,7 +118,7 @@ class RunTest(MusterTest):
         self.write("go", "")
         self.wait_state(job, "Succeeded")
 
-    def test_variables_of_the_launchers_that_users_know(self):
+    def test_environment_variables_of_common_launchers(self):
         self.muster("run", self.write("job.yaml", """
             name: vars
             model_dir: out
@@ -148,7 +148,7 @@ class RunTest(MusterTest):
         self.muster("run", self.write("job.yaml", "name: j\nroles: {worker: {command: 'pwd > where'}}\n"))
         self.assertEqual((self.dir / "where").read_text().strip(), str(self.dir))
 
-    def test_threads_are_shared_out_unless_the_user_says_otherwise(self):
+    def test_threads_are_divided_among_tasks_by_default(self):
         text = "name: j\nroles: {worker: {replicas: 2, command: 'echo $OMP_NUM_THREADS'}}\n"
         shared = self.muster("run", self.write("job.yaml", text)).stdout
         self.assertRegex(shared, r"worker:0 \| [1-9]\d*\n")
@@ -159,7 +159,7 @@ class RunTest(MusterTest):
 
 
 class RestartTest(MusterTest):
-    # Fails with `code` until it was started `times` times.
+    # Fails with `code` until it has been started `times` times.
     def failing(self, code, times, policies="", role="", name="again"):
         return f"""
             name: {name}
@@ -194,11 +194,11 @@ class RestartTest(MusterTest):
         self.muster("run", self.write("job.yaml", self.failing(1, 2, role=", restart: on-failure")))
         self.assertEqual(self.tries(), 3)
 
-    def test_never_retries_nothing(self):
+    def test_restart_never_does_not_retry(self):
         result = self.muster("run", self.write("job.yaml", self.failing(200, 2, role=", restart: never")), check=False)
         self.assertEqual((result.returncode, self.tries()), (1, 1))
 
-    def test_always_starts_a_ps_again_that_ended(self):
+    def test_restart_always_restarts_a_ps_that_exited(self):
         job = self.run_detached("""
             name: again
             roles:
@@ -239,7 +239,7 @@ class RestartTest(MusterTest):
         for wait, least in zip(waits, (0.2, 0.4, 0.4)):
             self.assertGreaterEqual(wait, least)
 
-    def test_torch_is_told_how_often_it_was_restarted(self):
+    def test_torch_gets_the_number_of_restarts(self):
         result = self.muster("run", self.write("job.yaml", """
             name: again
             roles: {worker: {command: 'echo "$TORCHELASTIC_RESTART_COUNT of $TORCHELASTIC_MAX_RESTARTS"; [ {attempt} = 1 ] || exit 200'}}
@@ -256,7 +256,7 @@ class InvalidFileTest(MusterTest):
         self.assertEqual(self.jobs(), [])
         return result.stderr
 
-    def test_every_mistake_is_told_at_once_with_its_place(self):
+    def test_all_mistakes_are_reported_together_with_positions(self):
         said = self.mistakes("""\
             name: Bad_Name
             roles:
@@ -307,7 +307,7 @@ class InvalidFileTest(MusterTest):
         (self.dir / "job.yaml").write_bytes(b"name: \xff\xfe\n")
         self.assertEqual(self.muster("run", self.dir / "job.yaml", check=False).returncode, 2)
 
-    def test_a_file_that_is_not_there(self):
+    def test_a_missing_file(self):
         result = self.muster("run", "nowhere.yaml", check=False)
         self.assertEqual(result.returncode, 2)
         self.assertIn("nowhere.yaml", result.stderr)

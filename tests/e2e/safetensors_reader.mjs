@@ -1,6 +1,6 @@
 // usage: node safetensors_reader.mjs FOLDER FILE
-// What Hugging Face's own client makes of FILE (a .safetensors file or an index) of FOLDER, as JSON. NODE_PATH says
-// where the client is installed.
+// Prints FILE (a .safetensors file or an index) of FOLDER as Hugging Face's own client parses it, as JSON. NODE_PATH is
+// the folder of the client.
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const [folder, file] = process.argv.slice(2);
 const require = createRequire(join(process.env.NODE_PATH, "index.js"));
 const { parseSafetensorsMetadata } = await import(pathToFileURL(require.resolve("@huggingface/hub")).href);
 
-// The hub is this folder.
+// The folder replaces the hub.
 async function fetchFromFolder(url, options = {}) {
   const name = decodeURIComponent(new URL(url).pathname.split("/").pop());
   const bytes = await readFile(join(folder, name)).catch(() => null);

@@ -1,23 +1,27 @@
-"""The project's own scripts on machines that are set up otherwise."""
+"""The project's own scripts on machines with other tools."""
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
 
 from support import PYTHON, SOURCE
 
-# In one line each: tests/CMakeLists.txt finds the tests of this file by its lines.
+# One line each: tests/CMakeLists.txt finds the tests of this file by line.
 _SKIPPING = ("import unittest\nclass Skips(unittest.TestCase):\n"
              "    def test_a(self):\n        self.skipTest('there is no cluster here')\n"
              "    def test_b(self):\n        pass\n")
+_SUITE = ("[ RUN      ] StorageTest.Reads\n[       OK ] StorageTest.Reads (3 ms)\n" * 30 +
+          "[ RUN      ] StorageTest.Copies\nfile.cc:7: Skipped\nno node\n\n[  SKIPPED ] StorageTest.Copies (0 ms)\n"
+          "[ RUN      ] StorageTest.Mounts\nfile.cc:9: Skipped\nno disk\n\n[  SKIPPED ] StorageTest.Mounts (0 ms)\n"
+          "[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] StorageTest.Copies\n[  SKIPPED ] StorageTest.Mounts\n")
 _CTEST = """
 add_test(e2e.some_test.Skips.test_a %(python)s -m unittest --verbose some_test.Skips.test_a)
 add_test(e2e.some_test.Skips.test_b %(python)s -m unittest --verbose some_test.Skips.test_b)
 set_tests_properties(e2e.some_test.Skips.test_a e2e.some_test.Skips.test_b PROPERTIES SKIP_REGULAR_EXPRESSION "skipped=[1-9]")
-add_test(StorageTest.Copies /bin/echo "file.cc:7: Skipped\nno node\n\n[  SKIPPED ] StorageTest.Copies")
-add_test(All/Conformance.Reads/0 /bin/echo "file.cc:7: Skipped\nno node\n\n[  SKIPPED ] All/Conformance.Reads/0")
-set_tests_properties(StorageTest.Copies All/Conformance.Reads/0 PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+add_test(storage_test.StorageTest /bin/cat suite.txt)
+add_test(storage_test.All/Conformance /bin/echo "file.cc:7: Skipped\nno node\n\n[  SKIPPED ] All/Conformance.Reads/0 (0 ms)")
 """
 
 
@@ -32,7 +36,7 @@ class ScriptsTest(unittest.TestCase):
         return result.returncode, result.stdout + result.stderr
 
     def other_tools(self, *names):
-        """An environment in which other programs of these names come first; they fail."""
+        """Returns an environment in which failing programs of these names come first in PATH."""
         for name in names:
             tool = self.dir / "bin" / name
             tool.parent.mkdir(exist_ok=True)
@@ -47,6 +51,18 @@ class ScriptsTest(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("CXX unset unset", said)
         self.assertNotIn(str(self.dir), said)
+
+    def test_python_packages_that_cannot_be_fetched_leave_nothing(self):
+        folder = self.dir / "tests" / "venv"
+        folder.mkdir(parents=True)
+        shutil.copy(SOURCE / "tests/venv/install", folder)
+        (folder / "sample.txt").write_text("no-such-package==1.0\n")
+        env = os.environ | {"MUSTER_TEST_CACHE": str(self.dir / "cache"), "PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_CONFIG_FILE": os.devnull}
+        code, said = self.run_in(folder / "install", env=env)
+        self.assertEqual(code, 1, said)
+        self.assertIn("sample could not be installed", said)
+        self.assertEqual([path.name for path in (self.dir / "cache/venv").iterdir()], ["lock"])
+        self.assertEqual(list((self.dir / "build").iterdir()), [])
 
     def test_a_newer_go_in_path_does_not_build_the_old_kubernetes(self):
         code, said = self.run_in(SOURCE / "tests/cluster/build", "--check", env=self.other_tools("go", "gcc"))
@@ -67,18 +83,34 @@ class ScriptsTest(unittest.TestCase):
                 self.assertEqual(said.count("no compiler"), 1, said)
                 self.assertEqual("went on" in said, expected == 0, said)
 
+    def test_a_storage_server_that_cannot_be_had_is_no_failure(self):
+        env = self.other_tools("go", "mvn") | {"MUSTER_TEST_CACHE": str(self.dir / "cache")}
+        build = SOURCE / "tests/servers/build"
+        code, said = self.run_in(build, "--check", env=env)
+        self.assertEqual(code, 1)
+        for server in ("hadoop", "minio", "fake-gcs-server"):
+            self.assertIn(f"{server} is not there; run tests/servers/build", said)
+        code, said = self.run_in(build, "hadoop", env=env)  # mvn fails
+        self.assertEqual(code, 1)
+        self.assertEqual(sorted(path.name for path in (self.dir / "cache" / "servers").iterdir()), ["lock"])
+        self.assertEqual(self.run_in(build, "nginx", env=env)[0], 2)
+        code, said = self.run_in("bash", "-c", f"source {SOURCE}/scripts/common.sh; cd {self.dir}; servers_log=log; "
+                                 "(echo no registry; exit 1) >log & servers=$!; await_servers; echo went on", env=os.environ | {"CI": "true"})
+        self.assertEqual((code, said), (0, "no registry\nwent on\n"))
+
     def test_skipped_tests_are_listed_by_reason(self):
         (self.dir / "some_test.py").write_text(_SKIPPING)
+        (self.dir / "suite.txt").write_text(_SUITE)
         (self.dir / "CTestTestfile.cmake").write_text(_CTEST % {"python": PYTHON})
-        self.run_in("ctest", "--output-junit", "tests.xml")
+        self.run_in("ctest", "--test-output-size-passed", "1000000", "--output-junit", "tests.xml")
         code, said = self.run_in(SOURCE / "scripts/skipped", "tests.xml", "missing.xml")
         self.assertEqual(code, 0, said)
         self.assertEqual(said.splitlines(), [
-            "skipped tests: 3", "  2: no node", "    Conformance (1), StorageTest (1)", "  1: there is no cluster here",
-            "    e2e.some_test (1)"])
+            "skipped tests: 4", "  2: no node", "    Conformance (1), StorageTest (1)", "  1: there is no cluster here",
+            "    e2e.some_test (1)", "  1: no disk", "    StorageTest (1)"])
 
     def run_tests(self, *commands, repeat=1):
-        """What scripts/test does with tests that run these commands."""
+        """Runs scripts/test with tests that run these commands."""
         build = self.dir / "build" / "dev"
         build.mkdir(parents=True)
         (build / "CTestTestfile.cmake").write_text("".join(

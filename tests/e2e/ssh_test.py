@@ -14,7 +14,7 @@ from hosts import own_hosts
 from support import MusterTest, is_alive, kill, wait_until
 
 
-# An agent that says anything.
+# A fake agent that sends arbitrary messages.
 NONSENSE = r"""#!/usr/bin/python3
 import json, struct, sys
 sys.stdout.buffer.write(b"muster-agent ready\n")
@@ -34,7 +34,7 @@ class SshTestBase(MusterTest):
     def use(self, count, **options):
         self.bed = own_hosts(self, count, **options)
         self.env.update(self.bed.environment)
-        self.addCleanup(self._end_everything)  # while there are hosts
+        self.addCleanup(self._end_everything)  # before the hosts are removed
         return ",".join(self.bed.hosts)
 
     def write(self, name, text):
@@ -56,13 +56,13 @@ class SshTestBase(MusterTest):
         return done.stderr
 
     def agents(self, host):
-        """Guard and agent, without what connects to them."""
+        """Returns the guard and the agent, without the processes connected to them."""
         pids = [pid for pid, words in self.bed.processes(host).items() if "muster/agent-" in words[0]]
         return sorted(pid for pid in pids if os.readlink(f"/proc/{pid}/fd/0").endswith("/null"))
 
     @staticmethod
     def kill_supervisor(job):
-        """And its guard, at the same moment: each would notice that the other has died."""
+        """Kills it and its guard at the same moment: each would otherwise detect the death of the other."""
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -98,10 +98,10 @@ class SshTest(SshTestBase):
             self.assertEqual(self.log(job, task), f"{task} on {host}\nhello from here\n.gitignore\nhello.txt\njob.yaml\n")
             self.assertEqual(record["tasks"][list(where).index(task)]["address"].rsplit(":", 1)[0], self.bed.address(host))
         self.wait_left_alone()
-        # Keys of the job do not stay there.
+        # The job's keys are removed from the host.
         self.assertEqual(self.bed.run("host1", ["sh", "-c", "ls ~/.cache/muster/jobs/*/"]).stdout.split().count("tls"), 0)
 
-    def test_a_failure_is_explained_by_who_failed_first(self):
+    def test_a_failure_is_explained_by_the_first_failed_task(self):
         hosts = self.use(2)
         done = self.muster("run", "--on", "ssh", "--hosts", hosts, self.write("job.yaml", """
             name: x
@@ -140,7 +140,7 @@ class SshTest(SshTestBase):
         victim = next(task["host"] for task in self.show(job)["tasks"] if task["task"] == "worker:1")
         self.bed.kill_sshd(victim)
         wait_until(lambda: self.show(job)["state"] == "Unreachable", "the cut is noticed")
-        self.assertIn(f"{victim} does not answer", self.show(job)["reason"])
+        self.assertIn(f"{victim} does not respond", self.show(job)["reason"])
         self.bed.start_sshd(victim)
         self.wait_state(job, "Succeeded", timeout=60)
         for task in ("worker:0", "worker:1"):
@@ -166,7 +166,7 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Succeeded")
         self.assertEqual([task["restarts"] for task in self.show(job)["tasks"]], [0, 0])
 
-    def test_a_host_whose_tasks_are_over_may_go(self):
+    def test_a_host_without_remaining_tasks_may_disappear(self):
         hosts = self.use(2)
         job = self.submit("""
             name: x
@@ -181,7 +181,7 @@ class SshTest(SshTestBase):
         self.bed.run(self.task(job, "chief:0")["host"], ["sh", "-c", "touch ~/done"])
         self.wait_state(job, "Succeeded")
 
-    def test_the_history_is_left_alone_while_a_host_is_away(self):
+    def test_the_history_is_not_written_while_a_host_is_unreachable(self):
         hosts = self.use(2)
         job = self.submit("{name: x, command: 'while sleep 0.02; do echo x; done', roles: {worker: {replicas: 2}}}", hosts)
         self.wait_state(job, "Running")
@@ -203,7 +203,7 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Running")
         before = set(self.bed.processes("host2"))
         self.bed.cut("host2")
-        # The host ends what it runs by itself, and the job knows that it did.
+        # The host ends its tasks by itself, and the job's record shows it.
         wait_until(lambda: not any(is_alive(pid) for pid in before), "the tasks there are gone", 30)
         wait_until(lambda: self.task(job, "worker:1")["restarts"] == 1, "its loss is known", 30)
         self.assertIn("lost with host2", "\n".join(self.events(job)))
@@ -277,9 +277,9 @@ class SshTest(SshTestBase):
         self.kill_supervisor(job)
         self.wait_left_alone()
 
-    def test_resume_ends_what_a_killed_supervisor_left_on_the_hosts(self):
+    def test_resume_ends_leftover_tasks_of_a_killed_supervisor(self):
         hosts = self.use(1)
-        # In a process namespace of its own muster does not see the hosts' processes, as on another machine.
+        # In its own pid namespace muster does not see the hosts' processes, as on another machine.
         anchor = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", "echo; exec sleep 600"],
                                   stdout=subprocess.PIPE)
         self.addCleanup(anchor.communicate)
@@ -309,10 +309,11 @@ class SshTest(SshTestBase):
         job = self.submit("{name: x, command: 'sleep 1000', roles: {ps: {}, worker: {}}, policies: {host_timeout: 60s}}", hosts)
         self.wait_state(job, "Running")
         table = self.muster("show", job).stdout
-        self.assertRegex(table, rf"MACHINE +ROLE +ADDRESS +STATUS\nhost1 +\w+ +{self.bed.address('host1')} +Connected\nhost2 ")
+        self.assertRegex(table, r"MACHINE +ROLE +PROVIDER +REGION +SIZE +PUBLIC IP +STATUS\n"
+                         rf"host1 +\w+ +ssh +\d+ cpus? +{self.bed.address('host1')} +Connected\nhost2 ")
         self.bed.cut("host2")
         self.wait_state(job, "Unreachable", timeout=40)
-        self.assertRegex(self.muster("show", job).stdout, r"host2 +\w+ +\S+ +Unreachable")
+        self.assertRegex(self.muster("show", job).stdout, r"host2 +\w+ +ssh .*Unreachable")
         self.bed.mend("host2")
         self.wait_state(job, "Running", timeout=40)
 
@@ -328,19 +329,74 @@ class SshTest(SshTestBase):
         self.write("work/data/part", "some of it")
         job = self.submit(text % 111, hosts)
         wait_until(lambda: '"batch_size": 111' in self.log(job, "chief:0"), "it is read")
-        # What was sent is named by its place there.
+        # Sent files are named by their path on the host.
         self.assertRegex(self.log(job, "chief:0"), r'"path": "/\S+/work/data"')
         self.assertNotIn(str(self.dir), self.log(job, "chief:0"))
         self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % 222), cwd=self.dir / "work")
         wait_until(lambda: '"batch_size": 222' in self.log(job, "chief:0"), "the change is read")
 
-    def test_a_changed_host_timeout_counts(self):
+    def test_an_edited_program_is_sent_and_restarts_its_tasks(self):
+        hosts = self.use(2)
+        text = """
+            name: x
+            roles:
+              worker: {replicas: 2, command: "cat part/own; ls; echo done by $MUSTER_ATTEMPT > result-$MUSTER_ATTEMPT; sleep 1000"}
+            policies: {restart: on-failure, backoff: 100ms}
+            """
+        self.write("work/part/own", "version 1\n")
+        self.write("work/gone", "")
+        job = self.submit(text, hosts)
+        for task in ("worker:0", "worker:1"):
+            wait_until(lambda task=task: "version 1" in self.log(job, task), "the first version runs")
+        self.write("work/part/own", "version 2\n")
+        self.write("work/new", "")
+        (self.dir / "work" / "gone").unlink()
+        # A task that restarts by policy has the version that was sent.
+        host = self.task(job, "worker:0")["host"]
+        kill(next(pid for pid, words in self.bed.processes(host).items() if words[:2] == ["sleep", "1000"]))
+        wait_until(lambda: self.log(job, "worker:0").count("version 1") == 2, "worker:0 runs again")
+        again = ["run", "-d", "--on", "ssh", "--hosts", hosts, self.dir / "work" / "job.yaml"]
+        said = self.muster(*again, "--yes", cwd=self.dir / "work").stdout
+        for line in ("removed: gone", "added: new", "changed: part/own", "restart: worker:0, worker:1"):
+            self.assertIn(line, said)
+        for task in ("worker:0", "worker:1"):
+            wait_until(lambda task=task: "version 2" in self.log(job, task), "the second version runs")
+            wait_until(lambda task=task: "part" in self.log(job, task).split("version 2")[1], "all is listed")
+            listing = self.log(job, task).split("version 2")[1].split()
+            self.assertIn("new", listing)
+            self.assertNotIn("gone", listing)
+            self.assertIn("result-0", listing)  # what a task wrote stays
+        self.assertIn("nothing changed", self.muster(*again, cwd=self.dir / "work").stdout)
+
+    def test_edited_files_that_a_host_cannot_take_change_nothing(self):
+        hosts = self.use(2)
+        text = "{name: x, command: 'while cat own; do sleep 0.2; done', roles: {worker: {replicas: 2}}, policies: {host_timeout: 300s}}"
+        self.write("work/own", "version 1\n")
+        job = self.submit(text, hosts)
+        self.wait_state(job, "Running")
+        self.write("work/own", "version 2\n")
+        self.bed.cut("host2")
+        again = ["run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.dir / "work" / "job.yaml"]
+        refused = self.muster(*again, cwd=self.dir / "work", check=False)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn("host2", refused.stderr)
+        self.assertNotIn("hosts may have edited files", refused.stderr)
+        seen = len(self.log(job, "worker:0"))
+        wait_until(lambda: len(self.log(job, "worker:0")) > seen + 30, "it goes on")
+        self.assertNotIn("version 2", self.log(job, "worker:0"))
+        self.bed.mend("host2")
+        self.wait_state(job, "Running", timeout=60)
+        self.muster(*again, cwd=self.dir / "work")
+        for task in ("worker:0", "worker:1"):
+            wait_until(lambda task=task: "version 2" in self.log(job, task), "the second version runs")
+
+    def test_a_changed_host_timeout_takes_effect(self):
         hosts = self.use(1)
         text = "{name: x, command: 'sleep 1000', roles: {worker: {}}, policies: {host_timeout: %s}}"
         job = self.submit(text % "300s", hosts)
         self.wait_state(job, "Running")
         self.muster("run", "-d", "--yes", "--on", "ssh", "--hosts", hosts, self.write("work/job.yaml", text % "3s"), cwd=self.dir / "work")
-        time.sleep(4)  # a ping tells the agent
+        time.sleep(4)  # the agent receives it with a ping
         self.bed.cut("host1")
         wait_until(lambda: self.task(job, "worker:0")["restarts"] >= 1, "its loss is known", 40)
         self.bed.mend("host1")
@@ -355,7 +411,7 @@ class SshTest(SshTestBase):
             self.wait_state(job, "Stopped")
             self.assertEqual({task["state"] for task in self.show(job)["tasks"]}, {"Stopped"})
 
-    def test_a_task_that_is_moved_before_its_host_knew_of_it_runs_once(self):
+    def test_a_task_moved_before_its_host_received_it_runs_once(self):
         self.use(2)
         text = """
             name: x
@@ -387,7 +443,7 @@ class SshTest(SshTestBase):
         self.assertEqual(len(evaluators("host1")), 1)
 
     def lose_host(self, hosts, policies, command="while [ ! -e ~/done ]; do sleep 0.1; done"):
-        """A job whose worker:1 was lost with host2, which stays away, and waits to be started there again."""
+        """Starts a job whose worker:1 was lost with host2, which stays off; the task waits for its restart there."""
         job = self.submit(f"""
             name: x
             command: "{command}"
@@ -429,17 +485,17 @@ class SshTest(SshTestBase):
         self.wait_state(job, "Running")
         self.bed.cut("host2")
         wait_until(lambda: self.task(job, "worker:1")["restarts"] >= 1, "its loss is known", 60)
-        time.sleep(8)  # more than start_timeout
+        time.sleep(8)  # longer than start_timeout
         record = self.show(job)
         self.assertEqual(record["state"], "Unreachable")
-        self.assertRegex(record["reason"], "^host2 does not answer: .")
+        self.assertRegex(record["reason"], "^host2 does not respond: .")
         self.bed.mend("host2")
         self.wait_state(job, "Running", timeout=60)
         for host in self.bed.hosts:
             self.bed.run(host, ["sh", "-c", "touch ~/done"])
         self.wait_state(job, "Succeeded", timeout=60)
 
-    def test_nobody_is_asked_for_a_password_while_a_job_runs(self):
+    def test_ssh_never_prompts_while_a_job_runs(self):
         hosts = self.use(1)
         program = self.write("ssh", f"""\
             #!/bin/sh
@@ -462,7 +518,7 @@ class SshTest(SshTestBase):
         hosts = self.use(1)
         job = self.submit("{name: x, command: 'umask', roles: {worker: {replicas: 100}}}", hosts)
         self.wait_state(job, "Succeeded", timeout=60)
-        # What tasks write is as open as what the user's shell there writes.
+        # Files of tasks have the mode of files that the user's shell on the host creates.
         self.assertEqual(self.log(job, "worker:99"), self.bed.run("host1", ["sh", "-c", "umask"]).stdout)
 
     def test_a_host_that_dies_during_the_stop(self):
@@ -485,9 +541,9 @@ class SshTest(SshTestBase):
         self.bed.cut("host2")
         said = runs.communicate(timeout=170)[1]
         self.assertEqual(runs.returncode, 1)
-        self.assertRegex(said, "host2: .*(does not answer|no answer|takes nothing|lost|not responding|timed out|closed)")
+        self.assertRegex(said, "host2: .*(does not respond|no answer|lost|not responding|timed out|closed)")
         self.bed.mend("host2")
-        # Nothing of it is in the way of the next try.
+        # It leaves nothing that affects the next attempt.
         self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {replicas: 2}}}", hosts), "Succeeded")
 
     def test_an_interrupt_while_files_are_sent(self):
@@ -533,7 +589,7 @@ class SshTest(SshTestBase):
         segments = sorted((self.home / "jobs" / job / "logs").glob("worker-0.log*"))
         self.assertEqual(sum(path.stat().st_size for path in segments), 2 << 20)
 
-    def test_a_loud_task_does_not_drown_the_end_of_another(self):
+    def test_a_verbose_task_does_not_delay_the_end_of_another(self):
         hosts = self.use(1)
         job = self.submit("""
             name: x
@@ -554,7 +610,7 @@ class SshTest(SshTestBase):
         ports = [self.log(job, f"worker:{i}").strip() for job in jobs for i in range(3)]
         self.assertEqual(len(set(ports)), 6, ports)
 
-    def test_run_again_changes_what_changed(self):
+    def test_run_again_applies_changes(self):
         hosts = self.use(2)
         text = "{name: x, command: 'sleep 1000', roles: {worker: {replicas: %d}}}"
         job = self.submit(text % 2, hosts)
@@ -614,7 +670,7 @@ class SshTest(SshTestBase):
         self.assertEqual([task["restarts"] for task in self.show(job)["tasks"]], [0, 0])
         self.assertEqual(sum("sleep" in words for words in self.bed.processes("host2").values()), 1)
 
-    def test_a_task_that_comes_back_says_nothing_twice(self):
+    def test_a_returning_task_repeats_no_output(self):
         hosts = self.use(1)
         text = "{name: x, command: 'echo began; sleep 1000', roles: {worker: {replicas: %d}}, policies: {stop_grace: 1s}}"
         job = self.submit(text % 2, hosts)
@@ -668,40 +724,40 @@ class SshTest(SshTestBase):
 
 
 class BadHostTest(SshTestBase):
-    def test_doctor_says_which_host_is_well(self):
+    def test_doctor_reports_the_state_of_each_host(self):
         hosts = self.use(2)
         table = self.muster("doctor", "--hosts", hosts).stdout
         self.assertRegex(table, r"host1 +ok +Linux \S+, \d+ cpus, .* of memory, .* free in \S+, clock 0")
-        self.assertRegex(table, r"paths between hosts +ok +open")
+        self.assertRegex(table, r"connectivity between hosts +ok +open")
         self.bed.kill_sshd("host2")
         self.bed.block("host2", "host1", 1024, 65535)
         done = self.muster("doctor", "--hosts", hosts, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"host2 +\w+ +host2: .*does sshd run")
+        self.assertRegex(done.stdout, r"host2 +\w+ +host2: .*runs sshd")
 
     def test_a_changed_host_key(self):
         hosts = self.use(2)
         self.bed.change_host_key("host2")
-        self.assertRegex(self.refused(hosts), r"host2: its host key is not the one that you know it by.*ssh-keygen .*-R")
+        self.assertRegex(self.refused(hosts), r"host2: its host key has changed.*ssh-keygen .*-R")
 
-    def test_a_wrong_key_and_no_question(self):
+    def test_a_wrong_key_does_not_prompt(self):
         hosts = self.use(1)
         key = self.bed.folder / "other"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
         self.env["MUSTER_SSH"] += f" -i {key} -o IdentityFile={key}"
         self.bed.run("host1", ["sh", "-c", "> /run/host/authorized_keys"])
         start = time.monotonic()
-        self.assertRegex(self.refused(hosts), r"host1: it does not let you in .*Permission denied.*must work without a password")
+        self.assertRegex(self.refused(hosts), r"host1: login refused .*Permission denied.*must work without a password")
         self.assertLess(time.monotonic() - start, 30)
 
     def test_a_host_that_does_not_answer(self):
         hosts = self.use(2)
         self.bed.kill_sshd("host2")
-        self.assertRegex(self.refused(hosts), r"host2: .*(refused|timed out|closed).*is it up, and does sshd run")
+        self.assertRegex(self.refused(hosts), r"host2: .*(refused|timed out|closed).*check that it is up and runs sshd")
 
-    def test_a_name_that_nobody_knows(self):
+    def test_an_unresolvable_host_name(self):
         self.use(1)
-        self.assertRegex(self.refused("host1,nowhere.invalid"), r"nowhere.invalid: .*Could not resolve.*is the name right")
+        self.assertRegex(self.refused("host1,nowhere.invalid"), r"nowhere.invalid: .*Could not resolve.*check the name")
 
     def test_a_full_disk_there(self):
         hosts = self.use(1, size="8m")
@@ -709,11 +765,11 @@ class BadHostTest(SshTestBase):
         self.bed.fill_disk("host1")
         self.assertRegex(self.refused(hosts, "{name: x, command: 'true', roles: {worker: {}}}"), r"host1: .*(No space left|disk is full|full)")
 
-    def test_what_a_full_disk_cut_short_is_not_taken_for_the_whole(self):
+    def test_a_file_truncated_by_a_full_disk_is_not_complete(self):
         hosts = self.use(1, size="64m")
         self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {}}}", hosts), "Succeeded")
         text = "{name: x, command: 'wc -c < big', roles: {worker: {}}}"
-        size = (10 << 20) + 200_000  # what comes after the piece that finds no room would fit
+        size = (10 << 20) + 200_000  # the part after the piece that does not fit would fit
         self.write("work/big", "0123456789" * (size // 10) + "x" * (size % 10))
         self.bed.fill_disk("host1", free=9 << 20)
         self.assertRegex(self.refused(hosts, text), r"host1: .*No space left")
@@ -723,11 +779,11 @@ class BadHostTest(SshTestBase):
         self.assertEqual(self.log(job, "worker:0"), f"{size}\n")
         self.assertEqual(self.bed.run("host1", ["sh", "-c", "find ~/.cache/muster/files -name '*.*'"]).stdout, "")
 
-    def test_a_host_that_answers_nonsense(self):
+    def test_a_host_that_sends_invalid_messages(self):
         hosts = self.use(1)
         self.wait_state(self.submit("{name: x, command: 'true', roles: {worker: {}}}", hosts), "Succeeded")
         agent = next(self.bed.path("host1", ".cache/muster").glob("agent-*"))
-        size = agent.stat().st_size  # one of another size would be brought again
+        size = agent.stat().st_size  # an agent of another size would be sent again
         agent.rename(agent.with_name("real"))
         agent.write_text(NONSENSE + "#" * (size - len(NONSENSE)))
         agent.chmod(0o755)
@@ -742,11 +798,11 @@ class BadHostTest(SshTestBase):
 
     def test_one_machine_by_two_names(self):
         self.use(1)
-        self.assertRegex(self.refused(f"host1,{self.bed.address('host1')}"), r"host1 and 10\S+ are one machine: name it once, with slots")
+        self.assertRegex(self.refused(f"host1,{self.bed.address('host1')}"), r"host1 and 10\S+ are the same machine; list it once, with slots")
 
     def test_no_hosts_too_few_and_unknown_ones(self):
         self.use(1)
-        self.assertIn("which hosts?", self.muster("run", "--on", "ssh", self.write("job.yaml", "{name: x, command: 'true', roles: {worker: {}}}"), check=False).stderr)
+        self.assertIn("missing hosts", self.muster("run", "--on", "ssh", self.write("job.yaml", "{name: x, command: 'true', roles: {worker: {}}}"), check=False).stderr)
         self.assertRegex(self.refused("host1:1"), r"slot")
 
 

@@ -1,4 +1,4 @@
-"""The MNIST example on three hosts, one of which is lost and comes back."""
+"""The MNIST example on three hosts, one of which is lost and returns."""
 import pathlib
 import re
 import unittest
@@ -50,10 +50,10 @@ class SshTrainTest(MusterTest):
         host, port = self.task(job, "ps:0")["address"].rsplit(":", 1)
         stranger = next(name for name in self.bed.hosts if name != self.host_of(job, "ps:0"))
         probe = ["openssl", "s_client", "-connect", f"{host}:{port}", "-alpn", "h2", "-brief"]
-        # Without a certificate the server hangs up before it has said anything but who it is.
+        # Without a client certificate the server closes the connection after its own certificate.
         said = self.bed.run(stranger, ["sh", "-c", "sleep 3 | " + " ".join(probe)], check=False)
         self.assertRegex(said.stdout + said.stderr, "(?i)alert|eof while reading")
-        # Nor does it speak without TLS.
+        # It does not respond without TLS either.
         plain = self.bed.run(stranger, ["timeout", "5", "python3", "-c",
                                         f"import socket; s = socket.create_connection(('{host}', {port})); s.sendall(b'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n'); "
                                         "s.settimeout(3); print(s.recv(100))"], check=False)

@@ -1,5 +1,4 @@
-"""muster storage: files by URL, on this machine, in an S3 that is not ours (npm's @20minutes/s3rver), and in a Google Cloud
-Storage and an HDFS that are (gs_server.mjs, webhdfs_server.py), with clients of others (fsspec) at the other end."""
+"""muster storage: files by URL, on this machine, in a third-party S3 (npm's @20minutes/s3rver), and in test servers of Google Cloud Storage and HDFS (gs_server.mjs, webhdfs_server.py), checked with third-party clients (fsspec)."""
 import hashlib
 import importlib.util
 import json
@@ -36,8 +35,8 @@ class StorageCase(MusterTest):
         self.assertEqual(result.returncode, code, result.stderr)
         return result.stderr
 
-    def there_and_back(self, root):
-        """Files of odd names and sizes, to `root` and back."""
+    def round_trip(self, root):
+        """Copies files of unusual names and sizes to `root` and back."""
         names = ["a", "b c", "100%", "x#y", "ä/日本", "deep/er/file", "deep/file"]
         for name in names:
             self.put(f"from/{name}", name.encode() * 1000)
@@ -75,7 +74,7 @@ class StorageTest(StorageCase):
                           "modified": json.loads(self.storage("ls", "--json", "d").stdout)[0]["modified"]})
         self.assertIn("d/b", self.storage("ls", "d/*").stdout)
         self.assertIn("d/b", self.storage("ls", f"file://{self.dir}/d/b").stdout)
-        self.assertIn("there is nothing", self.refused("ls", "none"))
+        self.assertIn("does not exist", self.refused("ls", "none"))
         self.assertIn("nothing matches", self.refused("ls", "d/z*"))
         (self.dir / "empty").mkdir()
         self.assertEqual(self.storage("ls", "empty").stdout, "")
@@ -89,7 +88,7 @@ class StorageTest(StorageCase):
         self.assertEqual(result.stdout, content + b"b")
         self.assertIn("size      100000 bytes (98KiB)", self.storage("stat", "a").stdout)
         self.assertEqual(json.loads(self.storage("stat", "--json", "a", "b").stdout)[1]["bytes"], 1)
-        self.assertIn("absent: there is nothing", self.refused("cat", "absent"))
+        self.assertIn("absent: does not exist", self.refused("cat", "absent"))
         (self.dir / "d").mkdir()
         self.assertIn("d: is a folder", self.refused("cat", "d"))
         self.assertIn("muster storage ls", self.refused("stat", "d"))
@@ -110,7 +109,7 @@ class StorageTest(StorageCase):
         self.storage("cp", "from/*", "glob")
         self.assertEqual(self.tree("glob"), {"a": b"a"})
 
-    def test_cp_that_makes_no_sense(self):
+    def test_cp_with_invalid_arguments(self):
         self.put("a", b"a")
         self.put("d/a", b"b")
         for args, text in ((["a"], "FROM… TO"), (["a", "a"], "to itself"), (["a", "d/a", "to"], "two files would"),
@@ -118,10 +117,10 @@ class StorageTest(StorageCase):
             said = self.refused("cp", *args, code=2)
             self.assertIn(text, said)
             self.assertNotIn("hunter2", said)
-        self.assertIn("there is nothing", self.refused("cp", "absent", "x"))
+        self.assertIn("does not exist", self.refused("cp", "absent", "x"))
         self.assertFalse((self.dir / "to").exists())
 
-    def test_cp_goes_on_after_a_file_that_fails(self):
+    def test_cp_continues_after_a_failed_file(self):
         self.put("from/a", b"a")
         self.put("from/b", b"b")
         (self.dir / "to/a").mkdir(parents=True)
@@ -138,7 +137,7 @@ class StorageTest(StorageCase):
         self.assertEqual(self.storage("rm", "-r", "-y", "d").stdout, "removed d\n")
         self.assertFalse((self.dir / "d").exists())
         self.assertTrue((self.dir / "keep").exists())
-        self.assertIn("there is nothing", self.refused("rm", "d"))
+        self.assertIn("does not exist", self.refused("rm", "d"))
         self.assertIn("is the root of the file system", self.refused("rm", "-r", "///", code=2))
         self.put("kept/file", b"x")
         self.assertIn("pass --yes", self.refused("rm", "-r", "kept"))
@@ -150,9 +149,9 @@ class StorageTest(StorageCase):
         self.assertEqual(terminal.wait(), 1)
         self.assertTrue((self.dir / "asked/x").exists())
 
-    def test_an_interrupted_cp_leaves_nothing_half(self):
+    def test_an_interrupted_cp_leaves_no_partial_file(self):
         with open(self.put("large", b""), "wb") as file:
-            file.truncate(20 << 30)  # takes no room, and long to read
+            file.truncate(20 << 30)  # sparse: takes no space, but long to read
         process = self.start("storage", "cp", "large", "to/copy")
         wait_until(lambda: list((self.dir / "to").glob(".muster-tmp-*")), "it has begun")
         process.send_signal(signal.SIGINT)
@@ -166,19 +165,29 @@ class StorageTest(StorageCase):
 
 
 class S3Test(StorageCase):
-    """The same program against somebody else's server."""
+    """The same program against a third-party server."""
 
     def setUp(self):
         super().setUp()
         use_s3(self)
 
-    def test_there_and_back(self):
-        self.there_and_back("s3://bucket/x")
+    def test_round_trip(self):
+        self.round_trip("s3://bucket/x")
 
-    def test_what_goes_wrong_is_explained_and_no_secret_is_told(self):
+    def test_a_bucket_is_made_and_a_job_checked(self):
+        job = self.put("job.yaml", b"{name: j, model_dir: s3://new/runs, command: 'true', roles: {worker: 1}}")
+        said = self.muster("doctor", job, check=False)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("there is no bucket 'new'; make it with: muster storage mb s3://new (as access key S3RVER of the environment)", said.stdout)
+        self.assertEqual(self.storage("mb", "s3://new/runs").stdout, "made s3://new/\n")
+        self.assertEqual(self.storage("mb", "s3://new").stdout, "exists already: s3://new/\n")
+        self.assertIn("s3://new/runs: can be written as access key S3RVER", self.muster("doctor", job).stdout)
+        self.assertEqual(self.storage("ls", "-r", "s3://new").stdout, "")
+
+    def test_errors_are_explained_and_show_no_secret(self):
         self.put("a", b"a")
         self.assertIn("there is no bucket 'nowhere'", self.refused("ls", "s3://nowhere/x"))
-        self.assertIn("s3://bucket/x: there is nothing", self.refused("cat", "s3://bucket/x"))
+        self.assertIn("s3://bucket/x: does not exist", self.refused("cat", "s3://bucket/x"))
         self.env["AWS_SECRET_ACCESS_KEY"] = "hunter2-hunter2"
         for args in (["ls", "s3://bucket"], ["cp", "a", "s3://bucket/a"], ["rm", "s3://bucket/a"], ["cat", "s3://bucket/a"]):
             said = self.refused(*args)
@@ -202,9 +211,9 @@ class GsTest(StorageCase):
         for name in ("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "STORAGE_EMULATOR_HOST"):
             self.env.pop(name, None)
 
-    def test_there_and_back(self):
+    def test_round_trip(self):
         self.env["STORAGE_EMULATOR_HOST"] = GsServer(self, pageSize=3).address
-        self.there_and_back("gs://bucket/x")
+        self.round_trip("gs://bucket/x")
 
     def test_signed_in_and_not(self):
         server = GsServer(self, auth=True)
@@ -217,7 +226,7 @@ class GsTest(StorageCase):
         self.storage("cp", "a", "gs://bucket/a")
         self.assertEqual(self.storage("cat", "gs://bucket/a").stdout, "content")
         self.assertIn("there is no bucket 'nowhere'", self.refused("ls", "gs://nowhere/x"))
-        self.assertIn("gs://bucket/x: there is nothing", self.refused("cat", "gs://bucket/x"))
+        self.assertIn("gs://bucket/x: does not exist", self.refused("cat", "gs://bucket/x"))
         path.write_text(json.dumps(user | {"refresh_token": "hunter2-wrong"}))
         for args in (["ls", "gs://bucket"], ["cp", "a", "gs://bucket/a"], ["rm", "gs://bucket/a"], ["cat", "gs://bucket/a"]):
             said = self.refused(*args)
@@ -228,7 +237,7 @@ class GsTest(StorageCase):
         server = GsServer(self)
         self.env["STORAGE_EMULATOR_HOST"] = server.address
         with open(self.put("large", b""), "wb") as file:
-            file.truncate(20 << 30)  # takes no room, and long to send
+            file.truncate(20 << 30)  # sparse: takes no space, but long to send
         process = self.start("storage", "cp", "large", "gs://bucket/copy")
         wait_until(lambda: server.ask("state")["openUploads"] == 1, "it has begun")
         process.send_signal(signal.SIGINT)
@@ -246,7 +255,7 @@ class HdfsTest(StorageCase):
         self.at = f"hdfs://127.0.0.1:{self.port}"
         self.env["HADOOP_USER_NAME"] = "alice"
 
-    def test_there_and_back(self):
+    def test_round_trip(self):
         names = ["a", "b c", "100%", "x#y", "q?=&+;", "ä/日本", "deep/er/file", "deep/file"]
         for name in names:
             self.put(f"from/{name}", name.encode() * 1000)
@@ -264,7 +273,7 @@ class HdfsTest(StorageCase):
         self.assertIn("removed 8 files in ", self.storage("rm", "-r", "-y", f"{self.at}/x").stdout)
         self.assertEqual(self.storage("ls", "-r", "--json", f"{self.at}/").stdout, "[]\n")
 
-    def test_what_another_client_reads_and_writes(self):
+    def test_another_client_reads_and_writes(self):
         if importlib.util.find_spec("fsspec") is None or importlib.util.find_spec("requests") is None:
             self.skipTest("no python3-fsspec, or no python3-requests; scripts/test installs them")
         import fsspec
@@ -281,15 +290,32 @@ class HdfsTest(StorageCase):
         files.makedirs("/d/kept")
         self.storage("rm", "-r", "-y", f"{self.at}/d")
         self.storage("rm", "-r", "-y", f"{self.at}/theirs")
-        self.assertEqual(files.ls("/", detail=False), ["/d"])  # for what was in it without a file
+        self.assertEqual(files.ls("/", detail=False), ["/d"])  # the folder remains without its files
 
-    def test_what_goes_wrong_is_explained(self):
+    def test_a_folder_is_made_and_a_job_checked(self):
+        self.put("conf/core-site.xml", b"<configuration><property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:8020</value></property></configuration>")
+        self.put("conf/hdfs-site.xml", f"""<configuration><property><name>dfs.namenode.http-address</name><value>0.0.0.0:{self.port}</value>
+                                           </property></configuration>""".encode())
+        self.env["HADOOP_CONF_DIR"] = str(self.dir / "conf")
+        self.assertEqual(self.storage("mb", "hdfs:///alices/runs").stdout, "made hdfs:///alices/runs\n")
+        self.assertEqual(self.storage("mb", f"{self.at}/alices/runs/").stdout, f"exists already: {self.at}/alices/runs/\n")
+        job = self.put("job.yaml", b"{name: j, model_dir: 'dfs:///alices/runs/a/b', command: 'true', roles: {worker: 1}}")
+        self.assertIn("dfs:///alices/runs/a/b: can be written as user alice", self.muster("doctor", job).stdout)
+        self.assertIn("does not exist", self.refused("ls", "hdfs:///alices/runs/"))
+        self.env["HADOOP_USER_NAME"] = "bob"
+        said = self.muster("doctor", job, check=False)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn("hdfs dfs -setfacl -m user:bob:rwx /alices/runs/ (as user bob)", said.stdout)
+        self.env["HADOOP_CONF_DIR"] = ""
+        self.assertIn("hdfs:///x: names no namenode, and HADOOP_CONF_DIR is not set", self.refused("ls", "hdfs:///x"))
+
+    def test_errors_are_explained(self):
         self.put("a", b"a")
-        self.assertIn(f"{self.at}/x: there is nothing", self.refused("cat", f"{self.at}/x"))
+        self.assertIn(f"{self.at}/x: does not exist", self.refused("cat", f"{self.at}/x"))
         self.storage("cp", "a", f"{self.at}/alices/a")
         self.env["HADOOP_USER_NAME"] = "bob"
         said = self.refused("cp", "a", f"{self.at}/alices/b")
-        self.assertIn("this user may not do that", said)
+        self.assertIn("this user lacks the permission", said)
         self.assertIn("user=bob", said)
         self.assertIn("colon", self.refused("cp", "a", f"{self.at}/b:c"))
         self.at = f"hdfs://127.0.0.1:{start_hdfs(self, '--token', 'hunter2')}"

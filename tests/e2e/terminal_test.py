@@ -1,4 +1,4 @@
-"""What a user at a terminal sees and does."""
+"""Output and keys on a terminal."""
 import re
 import signal
 import time
@@ -15,7 +15,7 @@ class ColourTest(MusterTest):
         self.assertEqual(terminal.wait(), 0)
         self.assertIn("\x1b[", terminal.output)
         text = plain(terminal.output)
-        self.assertRegex(text, r"TASK +STATE")
+        self.assertRegex(text, r"TASK +ID +STATE")
         self.assertRegex(text, r"worker:0 \| there")
         self.assertRegex(terminal.output, r"\x1b\[3\dm(worker:0 \||chief:0  \|)\x1b\[0m")
         self.assertRegex(text, r"good-\w{5} Succeeded")
@@ -52,8 +52,8 @@ class ColourTest(MusterTest):
                 self.assertGreaterEqual(len(table), 2)
                 for line in table:
                     self.assertLessEqual(len(line), columns, terminal.output)
-        self.assertRegex(plain(self.shown(80)), r"TASK +STATE +PID +ADDRESS +STARTED +RESTARTS +NOTE")
-        self.assertRegex(plain(self.shown(200)), r"TASK +STATE +HOST +PID +ADDRESS +COMMAND +STARTED +RESTARTS")
+        self.assertRegex(plain(self.shown(80)), r"TASK +ID +STATE +PID +ADDRESS +(STARTED +)?RESTARTS +NOTE")
+        self.assertRegex(plain(self.shown(200)), r"TASK +ID +STATE +HOST +PID +ADDRESS +COMMAND +STARTED +RESTARTS")
 
     def shown(self, columns):
         terminal = self.terminal("show", columns=columns)
@@ -117,7 +117,7 @@ class ColourTest(MusterTest):
         self.assertNotIn("\x07", terminal.output)
         self.assertIn("clear", terminal.output)
 
-    # What a terminal would obey, as YAML writes it: a title, cleared screen, hidden text, C1, reversed order.
+    # Terminal control sequences in YAML: a title, clear screen, hidden text, C1, reversed order.
     HOSTILE = r"\e]0;title\a\e[2J\e[8m\u009b1A\u202e\r"
 
     def assert_harmless(self, text):
@@ -125,7 +125,7 @@ class ColourTest(MusterTest):
             self.assertNotIn(bad, text)
 
     def say(self, *args, code=None):
-        """What muster says on a terminal, and in pipes."""
+        """Returns the output of muster on a terminal, and in pipes."""
         terminal = self.terminal(*args)
         ended = terminal.wait()
         self.assert_harmless(terminal.output)
@@ -205,7 +205,7 @@ class InterruptTest(MusterTest):
         policies: {stop_grace: 300s}
         """
 
-    def test_once_is_graceful(self):
+    def test_one_interrupt_stops_gracefully(self):
         terminal = self.terminal("run", self.write("job.yaml", self.POLITE))
         wait_until(lambda: terminal.output.count("ready") >= 2, "both are up")
         terminal.interrupt()
@@ -216,7 +216,7 @@ class InterruptTest(MusterTest):
         self.assertTrue((self.dir / "saved.0").exists() and (self.dir / "saved.1").exists())
         self.assertEqual(self.show("polite")["state"], "Stopped")
 
-    def test_twice_is_now(self):
+    def test_two_interrupts_kill(self):
         terminal = self.terminal("run", self.write("job.yaml", self.STUBBORN))
         terminal.expect("| ready")
         pid = self.pids("stubborn")["worker:0"]
@@ -232,7 +232,7 @@ class InterruptTest(MusterTest):
         for i in range(12):
             path = self.write("job.yaml", f"name: early{i}\nroles: {{worker: {{replicas: 8, command: 'exec sleep 600'}}}}\n")
             terminal = self.terminal("run", path)
-            # The moment is the point: from before the job exists until all of its tasks run.
+            # A random moment, from before the job exists until all of its tasks run.
             for _ in range(i):
                 if list(self.home.glob(f"jobs/early{i}-*/logs/*")):
                     break

@@ -1,6 +1,6 @@
 // usage: node tfrecord_client.mjs read FILE | write FILE
-// A TFRecord library that is not ours: prints the examples of FILE as JSON, one a line; or writes three. NODE_PATH says
-// where it is installed.
+// A third-party TFRecord library: prints the examples of FILE as JSON, one per line, or writes three. NODE_PATH is
+// the folder of the library.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 

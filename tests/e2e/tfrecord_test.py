@@ -1,4 +1,4 @@
-"""muster data inspect, verify, convert: TFRecord files, checked with readers that are not Muster's."""
+"""muster data inspect, verify, convert: TFRecord files, checked with third-party readers."""
 import base64
 import gzip
 import json
@@ -22,7 +22,7 @@ def idx(dtype, shape, content):
 
 
 def png(width, height, pixel):
-    """A grey PNG; pixel(x, y) is 0 to 255."""
+    """Returns a grey PNG; pixel(x, y) is 0 to 255."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -52,7 +52,7 @@ class TfRecordTest(MusterTest):
         return images
 
     def client(self, action, path):
-        """What a library of somebody else makes of a file."""
+        """Returns the content of a file as a third-party library reads it."""
         node = shutil.which("node")
         if not node or not (CLIENT / "tfrecord").is_dir():
             self.skipTest("no node with the package tfrecord; scripts/test installs it")
@@ -83,7 +83,7 @@ class ConvertTest(TfRecordTest):
         read = [example for name in names for example in tfexample.examples(self.dir / "out" / name)]
         self.assertEqual(read, [{"features": [i + 0.5], "label": [i]} for i in range(7)])
 
-    def test_another_library_reads_what_is_written(self):
+    def test_another_library_reads_our_files(self):
         self.write("t.csv", "a,b,kind\n1,-2.5,cat\n3,4,ant\n")
         self.data("convert", "t.csv", "--to", "out", "--label", "kind")
         lines = self.client("read", self.dir / "out" / "train-00000-of-00001.tfrecord").splitlines()
@@ -107,7 +107,7 @@ class ConvertTest(TfRecordTest):
             self.assertEqual(read[0]["image"], [png(6, 4, lambda x, y: x * 40)])
             self.assertEqual((read[0]["height"], read[0]["width"]), ([4], [6]))
 
-    def test_what_is_there_is_kept_unless_forced(self):
+    def test_existing_files_are_kept_unless_forced(self):
         self.write("t.csv", "1,2\n3,4\n")
         self.data("convert", "t.csv", "--to", "out", "--shards", 2)
         self.assertIn("already exists", self.fails("convert", "t.csv", "--to", "out"))
@@ -116,7 +116,7 @@ class ConvertTest(TfRecordTest):
         self.assertEqual(sorted(path.name for path in (self.dir / "out").iterdir()),
                          ["test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord"])
 
-    def test_mistakes_say_what_to_do(self):
+    def test_mistakes_name_the_remedy(self):
         self.write("t.csv", "a,label\n1,2\nx,3\n")
         self.assertIn("t.csv, line 3: 'a' is 'x', which is not a number", self.fails("convert", "t.csv", "--to", "o", code=2))
         self.assertFalse((self.dir / "o").exists())
@@ -127,7 +127,7 @@ class ConvertTest(TfRecordTest):
         (self.dir / "empty").mkdir()
         self.assertIn("has neither IDX files", self.fails("convert", "empty", "--to", "o", code=2))
 
-    def test_an_interruption_leaves_no_half_a_shard(self):
+    def test_an_interruption_leaves_no_partial_shard(self):
         self.write("t.csv", "".join(f"{i},{i}\n" for i in range(400_000)))
         process = self.start("data", "convert", "t.csv", "--to", "out", "--compression", "gzip")
         wait_until(lambda: list(self.dir.glob("out/.convert-*/*.partial-*")), "a shard is begun")
@@ -139,6 +139,43 @@ class ConvertTest(TfRecordTest):
         return [(example["class"][0].decode(), example["label"][0])
                 for example in tfexample.examples(self.dir / folder / f"{split}-00000-of-00001.tfrecord")]
 
+    def test_columns_of_a_table(self):
+        self.write("t.csv", "id,age,height,label\nx,1,10,0\ny,3,30,1\n")
+        self.assertIn("leave the column out with --drop", self.fails("convert", "t.csv", "--to", "o", code=2))
+        said = self.data("convert", "t.csv", "--to", "out", "--columns", "height,age").stdout
+        self.assertIn("shape: [2]", said)
+        self.assertEqual([e["features"] for e in tfexample.examples(self.dir / "out/train-00000-of-00001.tfrecord")], [[10, 1], [30, 3]])
+        self.data("convert", "t.csv", "--to", "dropped", "--drop", "id,height")
+        self.assertEqual([e["features"] for e in tfexample.examples(self.dir / "dropped/train-00000-of-00001.tfrecord")], [[1], [3]])
+        self.assertIn("--drop", self.fails("convert", "t.csv", "--to", "o", "--drop", "id", "--columns", "age", code=2))
+
+    def test_normalized_splits_agree(self):
+        self.write("train.csv", "a,b,label\n1,7,0\n3,7,1\n")
+        self.write("test.csv", "a,b,label\n5,8,0\n")
+        self.data("convert", "train.csv", "--to", "out", "--normalize")
+        self.assertEqual((self.dir / "out/normalization.csv").read_text(), 'column,mean,deviation\n"a",2,1\n"b",7,1\n')
+        self.assertIn("--normalize", self.fails("convert", "test.csv", "--to", "out", "--split", "test"))
+        self.data("convert", "test.csv", "--to", "out", "--split", "test", "--normalize")
+        self.assertEqual([e["features"] for e in tfexample.examples(self.dir / "out/train-00000-of-00001.tfrecord")], [[-1, 0], [1, 0]])
+        self.assertEqual([e["features"] for e in tfexample.examples(self.dir / "out/test-00000-of-00001.tfrecord")], [[3, 1]])
+        said = self.fails("convert", "test.csv", "--to", "out", "--split", "more", "--normalize", "--drop", "b", code=2)
+        self.assertIn("the folder was normalized with a, b", said)
+
+    def test_resized_images(self):
+        for name, size in (("a/1.png", (4, 4)), ("b/2.png", (9, 5))):
+            path = self.dir / "pictures" / name
+            path.parent.mkdir(parents=True)
+            path.write_bytes(png(*size, lambda x, y: 77))
+        said = self.data("convert", "pictures", "--to", "out", "--resize", "6x3")
+        self.assertIn("{image: {type: png, shape: [6, 3]}, label: int64}", said.stdout)
+        self.assertNotIn("different sizes", said.stderr)
+        for example in tfexample.examples(self.dir / "out/train-00000-of-00001.tfrecord"):
+            self.assertEqual((example["height"], example["width"]), ([6], [3]))
+            self.assertEqual(struct.unpack(">II", example["image"][0][16:24]), (3, 6))  # the PNG's own header
+        for wrong in ("0x3", "3x", "axb", "1x2x3", "20000"):
+            self.assertIn("HEIGHTxWIDTH", self.fails("convert", "pictures", "--to", "o", "--resize", wrong, code=2))
+        self.assertIn("--resize is for", self.fails("convert", self.write("t.csv", "a,label\n1,0\n"), "--to", "o", "--resize", "3", code=2))
+
     def test_splits_that_are_converted_one_by_one_have_the_same_numbers(self):
         self.write("train.csv", "x,label\n1,dog\n2,cat\n3,ant\n")
         self.write("test.csv", "x,label\n1,dog\n2,cat\n")
@@ -147,12 +184,12 @@ class ConvertTest(TfRecordTest):
         self.assertEqual(self.labels("train"), [("dog", 2), ("cat", 1), ("ant", 0)])
         self.assertEqual(self.labels("test"), [("dog", 2), ("cat", 1)])
         self.assertEqual((self.dir / "out/classes.txt").read_text(), "ant\ncat\ndog\n")
-        # With --force too: other splits keep their numbers.
+        # Also with --force: other splits keep their numbers.
         self.write("train.csv", "x,label\n1,dog\n")
         self.data("convert", "train.csv", "--to", "out", "--force")
         self.assertEqual(self.labels("train"), [("dog", 2)])
 
-    def test_a_new_label_is_refused_or_appended(self):
+    def test_a_new_label_is_rejected_or_appended(self):
         self.write("train.csv", "x,label\n1,dog\n2,cat\n")
         self.write("test.csv", "x,label\n1,bee\n2,dog\n")
         self.data("convert", "train.csv", "--to", "out")
@@ -170,7 +207,7 @@ class ConvertTest(TfRecordTest):
         self.data("convert", "t.csv", "--to", "out")
         (self.dir / "out/classes.txt").unlink()
         self.assertIn("classes.txt", self.fails("convert", "t.csv", "--to", "out", "--split", "test"))
-        self.data("convert", "t.csv", "--to", "out", "--force")  # all that is there
+        self.data("convert", "t.csv", "--to", "out", "--force")  # replaces all files
         self.assertEqual((self.dir / "out/classes.txt").read_text(), "cat\ndog\n")
 
     def test_images_of_later_splits_have_the_same_numbers(self):
@@ -202,7 +239,7 @@ class ConvertTest(TfRecordTest):
         self.assertIn("already has splits", self.fails("convert", "mnist", "--to", "no", "--split", "a=0.5,b=0.5", code=2))
         self.assertFalse((self.dir / "no").exists())
 
-    def test_a_failure_leaves_what_was_there(self):
+    def test_a_failure_leaves_existing_files(self):
         self.write("t.csv", "x,label\n1,cat\n2,dog\n")
         self.data("convert", "t.csv", "--to", "out", "--shards", 2)
         before = {path.name: path.read_bytes() for path in (self.dir / "out").iterdir()}
@@ -217,7 +254,7 @@ class InspectTest(TfRecordTest):
     def test_features_and_a_picture(self):
         self.write_mnist()
         said = self.data("convert", "mnist", "--to", "out", "--shards", 2, "--compression", "gzip").stdout
-        self.assertIn("test: 1 example in 1 shard,", said)  # no more than there are examples
+        self.assertIn("test: 1 example in 1 shard,", said)  # at most as many shards as examples
         said = self.data("inspect", "out/train-*").stdout
         self.assertRegex(said, r"out/train-00000-of-00002.tfrecord.gz +3 +\S+ +gzip")
         self.assertIn("6 records in all", said)
@@ -238,13 +275,13 @@ class InspectTest(TfRecordTest):
         self.assertEqual((x["values"], x["range"]), ({"min": 2, "max": 3}, {"min": -1, "max": 7}))
         self.assertIsNone(said["job_features"])
 
-    def test_what_another_library_wrote(self):
+    def test_files_of_another_library(self):
         self.client("write", self.dir / "theirs")
         said = json.loads(self.data("inspect", "--json", "theirs").stdout)
         self.assertEqual([(feature["name"], feature["type"], feature["sample"]) for feature in said["features"]],
                          [("features", "float", [0.5, 0]), ("label", "int64", [0]), ("name", "bytes", ["a"])])
         self.assertEqual(said["job_features"], "{features: {type: float, shape: [2]}, label: int64}")
-        self.assertIn("every checksum is right", self.data("verify", "theirs").stdout)
+        self.assertIn("all checksums match", self.data("verify", "theirs").stdout)
 
     def test_encoded_images(self):
         tfexample.write(self.dir / "f", [{"picture": [png(10, 8, lambda x, y: 255 if y < 4 else 0)], "label": [1]}])
@@ -253,9 +290,9 @@ class InspectTest(TfRecordTest):
         self.assertIn("@@@@@@@@@@", said)
         self.assertIn("features: {picture: {type: png, shape: [8, 10]}, label: int64}", said)
 
-    def test_what_cannot_be_inspected(self):
+    def test_files_that_cannot_be_inspected(self):
         self.write("text", "some text that is long enough")
-        self.assertIn("no TFRecord file", self.fails("inspect", "text"))
+        self.assertIn("not a TFRecord file", self.fails("inspect", "text"))
         (self.dir / "plain").write_bytes(tfexample.frame(b"not an example"))
         self.assertIn("plain, record 0 at byte 0: is not a tf.train.Example", self.fails("inspect", "plain"))
         self.assertIn("no file matches none-*", self.fails("inspect", "none-*"))
@@ -286,11 +323,11 @@ class VerifyTest(TfRecordTest):
         self.assertIn("b: ok", result.stdout)
         self.assertIn("on_error: skip", result.stderr)
 
-    def test_a_cut_file(self):
+    def test_a_truncated_file(self):
         tfexample.write(self.dir / "a", [{"x": [i]} for i in range(5)])
         data = (self.dir / "a").read_bytes()
         (self.dir / "a").write_bytes(data[:-3])
-        self.assertIn("the file is cut off", self.data("verify", "a", check=False).stdout)
+        self.assertIn("the file is truncated", self.data("verify", "a", check=False).stdout)
 
     def test_a_folder_and_names_of_every_kind(self):
         (self.dir / "all").mkdir()

@@ -1,4 +1,4 @@
-"""The built-in trainer as its users meet it: muster run, evaluate, predict, exports, summaries, tasks by hand."""
+"""The built-in trainer as users run it: muster run, evaluate, predict, exports, summaries, manually started tasks."""
 import csv
 import json
 import os
@@ -8,6 +8,7 @@ import textwrap
 import unittest
 
 import tfevents
+from digits import write_digits
 from support import SOURCE, free_ports, processes_with, wait_until
 from training import TrainTest
 
@@ -18,7 +19,7 @@ MNIST = {"format": "mnist", "path": str(SOURCE / "data" / "mnist"), "examples": 
 
 
 class RunTest(TrainTest):
-    def test_every_task_ends_well_and_nothing_is_left(self):
+    def test_every_task_succeeds_and_no_process_remains(self):
         before = set(os.listdir("/dev/shm"))
         job = self.train("job", roles=FULL)
         self.assertEqual({task["exit_code"] for task in self.show(job)["tasks"]}, {0})
@@ -36,7 +37,7 @@ class RunTest(TrainTest):
         self.assertEqual(left, [])
         self.assertEqual(processes_with(f"MUSTER_JOB_ID={job}"), [])
 
-    def test_what_the_user_sees(self):
+    def test_output_of_a_training(self):
         result = self.muster("run", self.job("job", roles=FULL))
         self.assertRegex(result.stdout, r"chief:0 +\| step 10/200, loss \d+\.\d{4}, \d+ examples/s")
         self.assertRegex(result.stdout, r"evaluator:0 +\| job accuracy: 0\.\d{4}, loss .* \(step 200, 102 examples of test\)")
@@ -72,19 +73,19 @@ class RunTest(TrainTest):
         job = self.train("job", roles=FULL, train={"steps": 120})
         self.assertIn("restored step 40", self.text(job, "chief:0"))
         self.assertEqual(self.bytes_of("job")[0], 120)
-        # The evaluator has waited for this one, and not taken the earlier job's last for it.
+        # The evaluator has waited for this checkpoint, and not used the last one of the earlier job.
         self.assertEqual(json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())["step"], 120)
 
     def test_a_finished_job_has_nothing_to_do(self):
         self.train("job", roles=PAIR, train={"steps": 40})
         before = self.bytes_of("job")
         job = self.train("job", roles=PAIR, train={"steps": 40})
-        self.assertIn("already; nothing to do", self.text(job, "chief:0"))
+        self.assertIn("nothing to do", self.text(job, "chief:0"))
         self.assertEqual(self.bytes_of("job"), before)
 
     OTHER = {"steps": 40, "optimizer": {"type": "sgd", "learning_rate": 0.05}}
 
-    def test_a_finished_job_with_other_settings_is_not_called_trained(self):
+    def test_a_finished_job_with_other_settings_fails(self):
         first = self.train("job", roles=FULL, train={"steps": 40})
         before = self.bytes_of("job")
         result = self.muster("run", self.job("job", roles=FULL, train=self.OTHER), check=False)
@@ -93,19 +94,19 @@ class RunTest(TrainTest):
                                         "with other settings; start anew with `muster run --fresh`")
         self.assertIn("optimizer.learning_rate 0.05, was 0.001; optimizer.type sgd, was adam\n", result.stderr)
         summary = result.stderr[result.stderr.index(" Failed after "):]
-        self.assertNotIn("accuracy", summary)  # that of the first run
+        self.assertNotIn("accuracy", summary)  # of the first run
         self.assertNotIn("checkpoints: ", summary)
-        self.assertNotIn("accuracy", result.stdout)  # the evaluator's, too
+        self.assertNotIn("accuracy", result.stdout)  # including the evaluator's
         self.assertEqual(self.bytes_of("job"), before)
 
-    def test_the_same_again_says_whose_it_is(self):
+    def test_running_again_names_the_job_of_the_checkpoint(self):
         first = self.train("job", roles=PAIR, train={"steps": 40})
         result = self.muster("run", self.job("job", roles=PAIR, train={"steps": 40}))
-        self.assertIn("nothing was trained: step 40 was reached before", result.stderr)
+        self.assertIn("nothing was trained: step 40 had already been reached", result.stderr)
         self.assertIn(f"(latest step 40, of {first})", result.stderr)
         self.assertNotIn("trained to step 40; ", result.stdout)
 
-    def test_a_run_that_goes_on_with_other_settings_says_what_differs(self):
+    def test_a_resumed_run_reports_changed_settings(self):
         self.train("job", roles=ALONE, train={"steps": 40})
         job = self.train("job", roles=ALONE, train=dict(self.OTHER, steps=60))
         self.assertRegex(self.text(job, "chief:0"), r"trained to step 40 by \S+ with other settings \(.*"
@@ -125,7 +126,7 @@ class RunTest(TrainTest):
         self.assertEqual(json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())["step"], 40)
         self.assertTrue(list((self.model_dir("job") / "eval").glob("events.out.tfevents.*")))
 
-    def test_fresh_is_once_whatever_is_restarted(self):
+    def test_fresh_applies_once_despite_restarts(self):
         self.train("job", roles=PAIR, train={"steps": 30})
         said = self.muster("run", "--fresh", "-d", self.job("job", roles=PAIR)).stdout
         job = re.search(r"Started (\S+) in", said).group(1)
@@ -185,7 +186,7 @@ for name in 'ab':
     torch.jit.script(net).save(name + '.pt')
 """
 
-    def test_what_is_not_trained_reaches_every_task(self):
+    def test_buffers_reach_every_task(self):
         self.python_torch(self.NETS)
         self.train("lender", roles=ALONE, train={"model": "./a.pt", "steps": 1, "optimizer": {"type": "sgd", "learning_rate": 0}})
         for roles in (PAIR, {"chief": {}, "worker": 1}):
@@ -204,7 +205,7 @@ for sparse in (False, True):
 """
 
     def test_sparse_gradients_of_a_torchscript_model(self):
-        """They are sent whole, and the result is that of sparse=False to the last bit."""
+        """They are sent whole, and the result equals that of sparse=False bit for bit."""
         self.python_torch(self.SPARSE)
         data = {"kind": "tokens", "vocabulary": 300, "shape": None}
         for name, roles, more in (("ps", {"chief": {}, "worker": 1, "ps": 2}, {}),
@@ -243,6 +244,18 @@ for sparse in (False, True):
         for row in rows:
             self.assertTrue(1 / 6 <= float(row["probability"]) <= 1, row)
 
+    def test_evaluations_can_be_off(self):
+        # There is no test split, which only an evaluation needs.
+        write_digits(self.dir / "digits")
+        for path in (self.dir / "digits").glob("t10k-*"):
+            path.unlink()
+        data = {"format": "mnist", "path": str(self.dir / "digits"), "examples": None, "shape": None}
+        job = self.train("job", roles=ALONE, train={"steps": 10, "data": data, "evaluate": "off"})
+        self.assertNotIn("accuracy", self.text(job, "chief:0"))
+        self.assertFalse((self.model_dir("job") / "eval").exists())
+        self.assertIn("(step 10, ", self.muster("evaluate", "job", "--split", "train").stdout)
+        self.assertIn("test", self.fails("other", roles=ALONE, train={"steps": 10, "data": data}))
+
     def test_a_limited_evaluation_does_not_limit_predictions(self):
         self.train("job", roles=ALONE, train={"steps": 10, "evaluate": {"steps": 1, "batch_size": 10}})
         self.assertIn("10 examples of test", self.muster("evaluate", "job").stdout)
@@ -265,8 +278,8 @@ class EvaluateTest(TrainTest):
                       self.muster("evaluate", "job", "--split", "train", "--checkpoint", steps[0]).stdout)
         missing = self.muster("evaluate", "job", "--checkpoint", "3", check=False)
         self.assertEqual(missing.returncode, 1)
-        self.assertIn(f"no checkpoint of step 3; there are {', '.join(map(str, steps))}\n", missing.stderr)
-        # The evaluator and evaluate agree.
+        self.assertIn(f"no checkpoint of step 3; available: {', '.join(map(str, steps))}\n", missing.stderr)
+        # The evaluator and `muster evaluate` agree.
         kept = json.loads((self.model_dir("job") / "eval" / "latest.json").read_text())
         said = json.loads(self.muster("evaluate", "job", "--json").stdout)
         self.assertEqual(said["metrics"], dict(kept["metrics"]))
@@ -287,7 +300,7 @@ class EvaluateTest(TrainTest):
         self.assertEqual([int(row["example"]) for row in rows], list(range(102)))
         exported = self.model_dir("job") / "export" / "final" / "model.pt"
         weights = next(self.checkpoint("job").glob("model-*.safetensors"))
-        # A model of the same numbers, put together from the checkpoint alone, is the judge.
+        # Compares with a model that is built from the checkpoint alone.
         said = self.python_torch("""
 import json, struct, sys, torch
 net = torch.jit.load(sys.argv[1])
@@ -321,7 +334,7 @@ class ExportTest(TrainTest):
         self.assertIn("fc1.weight", json.loads(path.read_bytes()[8:8 + size]))
 
     def test_a_table_that_the_chief_evaluates(self):
-        """The chief computes with a part of the rows; what it evaluates has all of them."""
+        """The chief trains with a part of the rows, and evaluates with all of them."""
         self.muster("run", self.job("job", roles=PAIR, train={
             "model": "embedding", "steps": 60,
             "data": {"kind": "tokens", "vocabulary": 300, "shape": None}}))
@@ -346,23 +359,24 @@ class SummaryTest(TrainTest):
         nodes = {node["name"]: node for event in events for node in event.get("graph_def", {}).get("node", [])}
         devices = {node["device"] for node in nodes.values() if node["op"] == "VariableV2"}
         self.assertEqual(devices, {"/job:ps/task:0", "/job:ps/task:1"})
-        self.assertEqual(nodes["loss"]["device"], "/job:chief/task:0")
+        self.assertEqual(nodes["chief_0/loss"]["device"], "/job:chief/task:0")
+        self.assertEqual(nodes["worker_0/fc1/addmm"]["device"], "/job:worker/task:0")
         evaluated = self.event_file(self.model_dir("job") / "eval", "eval")
         self.assertIn((60, "accuracy"), [(event.get("step", 0), value["tag"]) for event in evaluated
                                          for value in event.get("summary", {}).get("value", [])])
 
 
-    def test_summaries_of_async_are_as_many(self):
+    def test_async_writes_as_many_summaries(self):
         job = self.train("job", roles=PAIR, train={"strategy": "async", "steps": 300, "log_every_steps": 20,
                                                    "summary": {"every_steps": 20}})
         losses = [event.get("step", 0) for event in self.event_file(self.model_dir("job"), "train")
                   for value in event.get("summary", {}).get("value", []) if value["tag"] == "loss"]
         said = re.findall(r"^step (\d+)/", self.text(job, "chief:0"), re.M)
-        self.assertGreaterEqual(len(losses), len(said) - 1, (losses, said))  # the last step is said in any case
+        self.assertGreaterEqual(len(losses), len(said) - 1, (losses, said))  # the last step is always logged
 
 
 class ByHandTest(TrainTest):
-    """Tasks started one by one, as on machines of their own, in any order."""
+    """Tasks started one by one, as on separate machines, in any order."""
 
     def ends_well(self, processes):
         for process in processes:
@@ -402,7 +416,7 @@ class ByHandTest(TrainTest):
         self.ends_well([self.by_hand(self.env_of(file, "worker", index)) for index in order])
         self.assertEqual(self.bytes_of("hand")[0], 200)
 
-    def test_a_worker_that_comes_late(self):
+    def test_a_worker_that_starts_late(self):
         ports = free_ports(3)
         file = self.job("hand", roles={"chief": {"port": ports[0]}, "worker": {"port": ports[1]}, "ps": {"port": ports[2]}},
                         train={"strategy": "async", "steps": 1500})

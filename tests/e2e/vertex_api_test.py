@@ -1,4 +1,4 @@
-"""The Vertex AI of our tests, judged by Google's own clients (npm's @google-cloud/aiplatform and @google-cloud/logging)."""
+"""The Vertex AI of our tests, checked by Google's own clients (npm's @google-cloud/aiplatform and @google-cloud/logging)."""
 import os
 import subprocess
 import unittest
@@ -7,7 +7,7 @@ from support import SOURCE, GsServer
 
 
 class VertexApiTest(unittest.TestCase):
-    def test_the_official_clients_find_what_they_would_find_at_google(self):
+    def test_the_official_clients_accept_the_server(self):
         modules = SOURCE / "build" / "npm" / "node_modules"
         for package in ("aiplatform", "logging"):
             if not (modules / "@google-cloud" / package).exists():

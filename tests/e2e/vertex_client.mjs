@@ -1,5 +1,5 @@
 // usage: node vertex_client.mjs ADDRESS TOKEN
-// Google's own clients on the Vertex AI and the Cloud Logging of our tests: they find what they would find at Google.
+// Google's own clients against the Vertex AI and the Cloud Logging of our tests. All assertions also hold for Google's servers.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
@@ -8,7 +8,7 @@ const { JobServiceClient } = require("@google-cloud/aiplatform");
 const { v2 } = require("@google-cloud/logging");
 
 const address = new URL(process.argv[2]);
-// Who signs requests, in the version that a client's own transport uses.
+// The authentication library, in the version that the client's own transport uses.
 const signerOf = (name, token) => {
   const transport = createRequire(require.resolve(name)).resolve("google-gax");
   const signer = new (createRequire(transport)("google-auth-library").OAuth2Client)();
@@ -26,7 +26,7 @@ const client = new JobServiceClient(options("@google-cloud/aiplatform", process.
 const container = { imageUri: "gcr.io/project/image:1", command: ["python3"], args: ["--epochs=3"] };
 const pool = { machineSpec: { machineType: "n1-standard-4" }, replicaCount: 1, containerSpec: container };
 
-// Created, and read back as it was.
+// A created job is read back unchanged.
 const customJob = { displayName: "job1", jobSpec: { workerPoolSpecs: [pool, {}, { ...pool, replicaCount: 2 }] } };
 const [made] = await client.createCustomJob({ parent, customJob });
 assert.match(made.name, /^projects\/123456789\/locations\/us-central1\/customJobs\/\d+$/);
@@ -35,7 +35,7 @@ assert.equal(String(made.jobSpec.workerPoolSpecs[2].replicaCount), "2");
 const [found] = await client.getCustomJob({ name: made.name });
 assert.equal(found.displayName, "job1");
 
-// What is wrong is refused.
+// Invalid requests are rejected.
 const refused = (promise, code) => assert.rejects(promise, (error) => {
   assert.ok([error.code, error.status].includes(code), error);
   return true;
@@ -45,7 +45,7 @@ await refused(client.getCustomJob({ name: `${parent}/customJobs/1` }), 404);
 await refused(client.createCustomJob({ parent: "projects/another/locations/us-central1", customJob }), 403);
 await refused(new JobServiceClient(options("@google-cloud/aiplatform", "stolen")).getCustomJob({ name: made.name }), 401);
 
-// All of them, over pages; or those that have a label.
+// Lists all jobs in pages, or those with a label.
 for (let i = 0; i < 5; ++i) {
   await client.createCustomJob({ parent, customJob: { ...customJob, displayName: `more${i}`, labels: { kind: `k${i % 2}` } } });
 }
@@ -54,12 +54,12 @@ assert.deepEqual(await names({}), ["more4", "more3", "more2", "more1", "more0", 
 assert.deepEqual(await names({ filter: 'labels.kind="k1"' }), ["more3", "more1"]);
 assert.deepEqual(await names({ filter: 'labels.kind="none"' }), []);
 
-// Cancelled, a moment later.
+// A cancelled job ends a moment later.
 await client.cancelCustomJob({ name: made.name });
 assert.equal((await client.getCustomJob({ name: made.name }))[0].state, "JOB_STATE_CANCELLING");
 assert.equal((await client.getCustomJob({ name: made.name }))[0].state, "JOB_STATE_CANCELLED");
 
-// Its log, in order, over pages, of equal times too.
+// The log is in order across pages, also for equal times.
 const job = made.name.split("/").pop();
 const timestamp = "2026-01-01T00:00:31.000000001Z";
 await test({ entries: [

@@ -1,4 +1,4 @@
-"""Jobs on Vertex AI when things go wrong: answers that are lost, two who want the same, services that refuse or are slow."""
+"""Jobs on Vertex AI with faults: lost responses, concurrent commands, services that reject requests or are slow."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ def called(name):
 
 class VertexFaultTest(GoogleTest):
     def fault(self, match, status=None, message="no", **more):
-        """What the next request gets that matches."""
+        """Sets the fault of the next matching request."""
         body = {"error": {"code": status, "message": message, "status": more.pop("name", "PERMISSION_DENIED"), **more.pop("error", {})}}
         kind = {"kind": "status", "status": status, "body": body} if status else {}
         self.google.ask("faults", [{"match": match, **kind, **more}])
@@ -29,7 +29,7 @@ class VertexFaultTest(GoogleTest):
         return {job["displayName"]: job["state"].removeprefix("JOB_STATE_") for job in self.vertex()["jobs"]}
 
     def kill_at_the_submission(self, name):
-        """A run with that id that is killed while it asks for its job, which is not made."""
+        """Starts a run with that id and kills it during the request for its job, which is not created."""
         self.google.ask("faults", [{"kind": "stall", "method": "POST", "match": "customJobs"}])
         run = self.start("run", self.file(), "--on", "vertex", "-d", *PLACE, "--job-id", name, cwd=self.work)
         wait_until(lambda: any("POST /v1" in request for request in self.google.ask("state")["requests"]), "the job is being made")
@@ -47,23 +47,23 @@ class VertexFaultTest(GoogleTest):
         self.assertIn("muster stop eu --on vertex --project project --region europe-west4", said)
         self.become("eu", "SUCCEEDED")
         self.submit("--job-id", "eu2", "--resume", "eu", text=called("second"))
-        # Another who went on from the same job.
-        self.assertIn("eu2 has not ended, and writes to gs://bucket/muster_eu",
+        # Another user resumed the same job.
+        self.assertIn("eu2 has not ended and still writes to gs://bucket/muster_eu",
                       self.refuse(*PLACE, "--job-id", "eu3", "--resume", "eu", text=called("third")))
         self.become("eu2", "FAILED")
         # An evaluation only reads.
         self.muster("evaluate", "-d", "--train-folder", "gs://bucket/muster_eu", "--job-id", "measured")
         self.fault("customJobs\\?", 403)
         said = self.refuse(*PLACE, "--job-id", "eu3", "--resume", "eu", text=called("third"))
-        self.assertIn("whether a job still writes to gs://bucket/muster_eu cannot be seen", said)
+        self.assertIn("cannot determine whether a job still writes to gs://bucket/muster_eu", said)
         self.submit("--job-id", "eu3", "--resume", "eu2", text=called("third"))
         self.assertEqual(self.states()["eu3"], "PENDING")
 
-    def test_of_two_who_resume_at_once_one_does(self):
+    def test_one_of_two_concurrent_resumes_succeeds(self):
         self.serve()
         self.submit("--job-id", "first")
         self.become("first", "FAILED")
-        # The second has looked before the first is there, and sends its files meanwhile.
+        # The second has checked before the first job exists, and uploads its files meanwhile.
         self.google.ask("faults", [{"kind": "status", "status": 503, "match": "muster_slow", "method": "POST", "times": 6}])
         slow = self.start("run", self.file(called("slow")), "--on", "vertex", "-d", *PLACE, "--job-id", "slow", "--resume", "first", cwd=self.work)
         wait_until(lambda: self.muster("show", "slow", check=False).returncode == 0, "it is on its way")
@@ -72,25 +72,25 @@ class VertexFaultTest(GoogleTest):
         self.assertNotEqual(slow.returncode, 0)
         self.assertEqual(set(self.states()), {"first", "quick"})
 
-    # ---- answers that are lost, ids that are taken
+    # ---- lost responses, ids in use
 
-    def test_a_job_whose_making_was_not_answered_and_that_is_listed_late(self):
+    def test_a_job_whose_creation_got_no_response_and_is_listed_late(self):
         self.serve()
         self.google.ask("faults", [{"kind": "loseResponse", "method": "POST", "match": "customJobs"},
                                    {"kind": "status", "method": "GET", "status": 200, "match": "customJobs\\?", "times": 4, "body": {}}])
         said = self.refuse(*PLACE, "--job-id", "lost")
-        self.assertIn("whether the job was made is not known", said)
+        self.assertIn("the job may or may not have been created", said)
         self.assertIn("bucket/muster_lost/job.json", self.objects())
         shown = self.show("lost")
         self.assertEqual(shown["state"], "Unreachable", shown)
-        # There it is.
+        # The job exists.
         self.become("lost", "RUNNING")
         self.assertEqual(self.show("lost")["state"], "Running")
         self.assertIn("the job id 'lost' is taken", self.refuse(*PLACE, "--job-id", "lost"))
         self.muster("stop", "--yes", "lost")
         self.assertEqual(self.states(), {"lost": "CANCELLED"})
 
-    def test_what_comes_to_be_after_its_place_was_taken_ends_by_itself(self):
+    def test_a_late_job_whose_id_was_taken_ends_itself(self):
         self.serve()
         self.google.ask("faults", [{"kind": "loseResponse", "method": "POST", "match": "customJobs"},
                                    {"kind": "status", "method": "GET", "status": 200, "match": "customJobs\\?", "times": 6, "body": {}}])
@@ -104,7 +104,7 @@ class VertexFaultTest(GoogleTest):
         self.assertIn("belongs to another submission", refused.stderr)
         self.assertEqual(self.run_task("again", "workerpool0", 0, cluster).returncode, 0)
 
-    def test_an_earlier_submission_that_came_to_be_is_not_replaced(self):
+    def test_an_earlier_submission_that_did_create_a_job_is_not_replaced(self):
         self.serve()
         self.google.ask("faults", [{"kind": "loseResponse", "method": "POST", "match": "customJobs"},
                                    {"kind": "status", "method": "GET", "status": 200, "match": "customJobs\\?", "times": 5, "body": {}}])
@@ -115,14 +115,14 @@ class VertexFaultTest(GoogleTest):
         self.assertEqual(self.show("again")["state"], "Running")
         self.assertEqual(len(self.vertex()["jobs"]), 1)
 
-    def test_another_with_the_same_id_in_a_bucket_of_his_own(self):
+    def test_the_same_id_in_another_users_bucket(self):
         self.serve(buckets=["bucket", "other"])
         self.submit("--job-id", "same")
         self.become("same", "RUNNING")
         self.env["MUSTER_HOME"] = str(self.dir / "another-home")
         self.fault("customJobs", 503, method="POST", name="UNAVAILABLE")
         options = ("--scale-tier", "STANDARD_1", "--bucket", "other", "--job-id", "same")
-        self.assertIn("whether the job was made is not known", self.refuse(*options))
+        self.assertIn("the job may or may not have been created", self.refuse(*options))
         self.muster("stop", "--yes", "same", check=False)
         self.assertEqual(self.states(), {"same": "RUNNING"})
         self.train(*options)
@@ -147,9 +147,9 @@ class VertexFaultTest(GoogleTest):
         self.assertIn("is taken", self.refuse(*PLACE, "--job-id", job))
         self.assertEqual(self.show(job)["platform"], "local")
 
-    # ---- others meanwhile
+    # ---- concurrent commands
 
-    def test_a_local_job_does_not_wait_for_one_that_prepares(self):
+    def test_a_local_job_does_not_wait_for_a_submission_to_vertex(self):
         self.serve()
         self.google.ask("faults", [{"kind": "stall", "match": "^/token", "times": 50}])
         run = self.start("run", self.file(), "--on", "vertex", "-d", *PLACE, cwd=self.work)
@@ -181,11 +181,11 @@ class VertexFaultTest(GoogleTest):
         (self.work / "large").write_bytes(os.urandom(24 << 20))
         self.submit("--job-id", "first")
         self.become("first", "SUCCEEDED")
-        # It was not there when it was looked for.
+        # It did not exist at the check.
         self.fault("muster_packages", 404, method="GET", name="NOT_FOUND", times=2)
         self.submit("--job-id", "second")
 
-    def test_a_job_of_others_that_was_looked_at_blocks_no_name(self):
+    def test_showing_another_users_job_does_not_reserve_its_name(self):
         self.serve()
         pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}
         self.vertex({"jobs": [{"job": {"displayName": "mnist", "jobSpec": {"workerPoolSpecs": [pool]}}}]})
@@ -214,9 +214,9 @@ class VertexFaultTest(GoogleTest):
         self.assertIn("nothing changed", self.train(*PLACE).stdout)
         self.assertEqual(self.states(), {job: "RUNNING"})
 
-    # ---- what is not a verdict
+    # ---- errors that do not end a job
 
-    def test_what_is_not_found_for_a_moment_has_not_ended(self):
+    def test_a_job_briefly_not_found_has_not_ended(self):
         self.serve()
         job = self.submit()
         self.become(job, "RUNNING")
@@ -226,7 +226,7 @@ class VertexFaultTest(GoogleTest):
             self.fault("customJobs", 404, message, method="GET", name="NOT_FOUND", times=times)
             self.assertEqual(self.show(job)["state"], state)
 
-    def test_refusals_name_what_helps_and_who_is_refused(self):
+    def test_denied_requests_name_the_account_and_the_remedy(self):
         self.serve()
         options = (*PLACE, "--job-id", "again")
         self.fault("customJobs", 403, "Permission denied", method="POST")
@@ -258,7 +258,7 @@ class VertexFaultTest(GoogleTest):
         self.say(job, {"message": "after the end", "timestamp": self.at(-26)})
         self.assertEqual(sorted(self.lines(self.muster("logs", job).stdout)), ["after the end", "early", "late", "now"])
 
-    def test_some_minutes_after_the_end_all_output_is_looked_through_once_more(self):
+    def test_all_output_is_read_once_more_minutes_after_the_end(self):
         self.serve()
         job = self.submit()
         self.become(job, "RUNNING")
@@ -271,7 +271,7 @@ class VertexFaultTest(GoogleTest):
             self.assertEqual(sorted(self.lines(self.muster("logs", job).stdout)), ["one", "three", "two"])
         self.assertEqual(len(self.vertex()["filters"]), 3)
 
-    def test_who_follows_waits_for_the_last_words(self):
+    def test_a_follower_waits_for_the_last_output(self):
         self.serve()
         job = self.submit()
         self.become(job, "RUNNING")
@@ -286,7 +286,7 @@ class VertexFaultTest(GoogleTest):
         self.assertGreater(time.monotonic() - begin, 10)
         self.assertEqual(self.lines(out), ["last words", "eight seconds late"])
 
-    def test_who_follows_is_told_once_that_output_is_refused(self):
+    def test_a_follower_reports_denied_output_once(self):
         self.serve()
         job = self.submit()
         self.become(job, "RUNNING")
@@ -298,7 +298,7 @@ class VertexFaultTest(GoogleTest):
         wait_until(lambda: asked() > before + 5, "it is refused several times")
         follow.send_signal(signal.SIGINT)
         _, err = follow.communicate(timeout=30)
-        self.assertEqual(err.count("roles/logging.viewer"), 2, err)  # in one line: the role, and how to give it
+        self.assertEqual(err.count("roles/logging.viewer"), 2, err)  # in one line: the role, and the command that grants it
 
     def test_jobs_and_show_do_not_wait_for_output(self):
         self.serve(entriesPerPage=10)
@@ -308,7 +308,7 @@ class VertexFaultTest(GoogleTest):
         self.become(job, "SUCCEEDED")
         self.muster("jobs")
         self.assertEqual(self.vertex()["filters"], [])
-        # Of a failure the last lines are asked for, once.
+        # The last lines of a failure are requested once.
         failed = self.submit(text=called("failing"))
         self.say(failed, *({"message": f"line {i}", "task": "workerpool1-0"} for i in range(30)), "another task")
         self.become(failed, "FAILED", error={"code": 3, "message": "The replica workerpool1-0 exited with a non-zero status of 3."})

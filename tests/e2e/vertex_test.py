@@ -1,5 +1,4 @@
-"""muster run --on vertex, and the other commands on such a job, on the Google of our tests (vertex_api.mjs). There are no machines: what becomes
-of jobs the tests say themselves; what their containers would do, the last tests do here."""
+"""muster run --on vertex, and the other commands on such a job, on the Google of our tests (vertex_api.mjs). There are no machines: the tests set the state of jobs themselves, and the last tests run the containers' commands here."""
 import hashlib
 import io
 import json
@@ -49,7 +48,7 @@ class VertexTest(GoogleTest):
         self.become(job, "SUCCEEDED")
         self.assertEqual(self.show(job)["state"], "Succeeded")
 
-    def test_a_run_stays_until_the_end_and_prints_what_tasks_say(self):
+    def test_a_run_waits_for_the_end_and_prints_the_output(self):
         self.serve()
         run = self.start("run", self.file(), "--on", "vertex", "--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "mine",
                          cwd=self.work)
@@ -104,7 +103,7 @@ class VertexTest(GoogleTest):
         os.chmod(self.work / "hello.txt", 0o755)
         self.submit("--job-id", "one", text=JOB.replace("mnist\n", "one\n", 1))
         packages = [name for name in self.objects() if "muster_packages/" in name]
-        self.assertEqual(len(packages), 2)  # what is large has one of its own
+        self.assertEqual(len(packages), 2)  # a large file has its own package
         first = self.object(packages[0].split("/", 1)[1])
         names = {}
         for package in packages:
@@ -117,7 +116,7 @@ class VertexTest(GoogleTest):
         before = len([request for request in self.uploads()])
         self.become("one", "SUCCEEDED")
         said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "two", text=JOB.replace("mnist\n", "one\n", 1))
-        self.assertIn("all there already", said.stderr)
+        self.assertIn("all already in the bucket", said.stderr)
         self.assertEqual([name for name in self.objects() if "muster_packages/" in name and name not in packages], [])
         self.assertEqual(len(self.uploads()) - before, 3)  # job.json, config.yml, tls.json
         self.become("two", "SUCCEEDED")
@@ -125,7 +124,7 @@ class VertexTest(GoogleTest):
                           text=JOB.replace("mnist\n", "one\n", 1))
         self.assertIn("5.0MiB sent", said.stderr)
         self.assertEqual(self.object(packages[0].split("/", 1)[1]), first)
-        # Of what changes only that.
+        # Only the changed package is sent.
         self.become("three", "SUCCEEDED")
         (self.work / "hello.txt").write_text("changed\n")
         said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--job-id", "four", text=JOB.replace("mnist\n", "one\n", 1))
@@ -141,7 +140,7 @@ class VertexTest(GoogleTest):
         self.assertEqual(self.sent(), ["config.yml", "hello.txt"])
 
     def sent(self):
-        """The names of all files in packages."""
+        """Returns the names of all files in packages."""
         return sorted(member for package in self.objects() if "muster_packages/" in package
                       for member in tarfile.open(fileobj=io.BytesIO(self.object(package.split("/", 1)[1]))).getnames())
 
@@ -152,7 +151,7 @@ class VertexTest(GoogleTest):
             (self.work / name).write_text("secret\n")
         said = self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
         self.assertEqual(self.sent(), ["config.yml", "hello.txt"])
-        self.assertIn("hold credentials: .aws, .cache/huggingface, .docker, .env, .kube, .ssh, sub/.netrc;", said.stderr)
+        self.assertIn("contain credentials: .aws, .cache/huggingface, .docker, .env, .kube, .ssh, sub/.netrc;", said.stderr)
         self.become(self.jobs()[0]["id"], "SUCCEEDED")
         (self.work / ".gitignore").write_text("!.env\n")
         self.train("--bucket", "bucket", "--scale-tier", "STANDARD_1")
@@ -184,6 +183,30 @@ class VertexTest(GoogleTest):
         run = next(name for name in self.objects() if name.endswith("job.json")).split("/", 1)[1]
         self.assertEqual(json.loads(self.object(run))["spec"]["train"]["data"]["path"], "gs://bucket/other")
 
+    def test_counts_and_defaults_of_the_retired_tool(self):
+        self.serve()
+        one = JOB.replace("      worker: {replicas: 2}\n      ps: {}\n", "")
+        said = self.train("--bucket", "bucket", "--scale-tier", "CUSTOM", "--worker-count", "2", "--parameter-server-count", "1",
+                          "--dataset", "bucket/tfrecords", "--job-id", "grown", text=one).stderr
+        pools = self.vertex()["created"][0]["jobSpec"]["workerPoolSpecs"]
+        self.assertEqual([pool["replicaCount"] for pool in pools], ["1", "2", "1"])
+        self.assertEqual([pool["machineSpec"]["machineType"] for pool in pools], ["n1-standard-8", "n1-standard-8", "n1-highmem-8"])
+        self.assertIn("the GPUs of CUSTOM will be idle", said)
+        train = json.loads(self.object("muster_grown/job.json"))["spec"]["train"]
+        self.assertEqual((train["data"]["path"], train["strategy"]), ("gs://bucket/tfrecords", "sync"))
+
+    def test_bucket_and_folder_names_can_be_set(self):
+        self.serve(buckets=["ours"])
+        self.env.update({"MUSTER_VERTEX_BUCKET": "ours", "MUSTER_VERTEX_FOLDER_PREFIX": "lumi_"})
+        self.train("--scale-tier", "STANDARD_1", "--job-id", "first")
+        self.become("first", "SUCCEEDED")
+        self.assertIn("ours/lumi_first/job.json", self.objects())
+        # A later run, without the variables, finds the folder by the id alone.
+        self.env.pop("MUSTER_VERTEX_FOLDER_PREFIX")
+        self.train("--scale-tier", "STANDARD_1", "--job-id", "second", "--resume", "first")
+        second = json.loads(self.object("muster_second/job.json", bucket="ours"))
+        self.assertEqual(second["spec"]["model_dir"], "gs://ours/lumi_first")
+
     def test_several_files_are_one_job(self):
         self.serve()
         (self.work / "a.yml").write_text("name: joined\ntrain: {model: cnn, steps: 5, data: {format: mnist, path: 'gs://bucket/d'}}\n"
@@ -192,13 +215,13 @@ class VertexTest(GoogleTest):
         self.muster("run", "-c", "a.yml", "-c", "b.yml", "--on", "vertex", "-d", "--bucket", "bucket", "--job-id", "joined", cwd=self.work)
         train = json.loads(self.object("muster_joined/job.json"))["spec"]["train"]
         self.assertEqual((train["steps"], train["model"]), (7, "cnn"))
-        # One machine, with a GPU, is what there is without a word.
+        # The default is one machine with a GPU.
         pools = self.vertex()["created"][0]["jobSpec"]["workerPoolSpecs"]
         self.assertEqual(pools[0]["machineSpec"]["acceleratorType"], "NVIDIA_TESLA_T4")
 
     # ---- jobs, logs, stop
 
-    def test_jobs_are_listed_over_pages_whoever_started_them(self):
+    def test_jobs_of_all_users_are_listed_in_pages(self):
         self.serve(jobsPerPage=2)
         self.assertIn("no jobs yet", self.muster("jobs", "--on", "vertex").stdout)
         pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}
@@ -210,7 +233,7 @@ class VertexTest(GoogleTest):
         self.assertEqual({job["name"] for job in listed}, {"mine", *(f"other{i}" for i in range(5))})
         running = json.loads(self.muster("jobs", "--on", "vertex", "--running", "--json").stdout)
         self.assertNotIn("other1", {job["name"] for job in running})
-        # One of others is shown, read and ended like one of ours.
+        # A job of another user is shown, read and stopped like one's own.
         number = self.number("other3")
         self.say("other3", "what it says")
         self.assertIn("INFO :: what it says", self.muster("logs", number, "--on", "vertex").stdout)
@@ -230,16 +253,27 @@ class VertexTest(GoogleTest):
         self.say(job, *({"message": f"line {i}", "timestamp": time, "insertId": f"a{i:02}"} for i in range(7, 12)),
                  {"message": "two\nlines", "timestamp": "2026-01-01T00:00:31.000000002Z"})
         self.become(job, "SUCCEEDED")
-        rest, _ = follow.communicate(timeout=60)  # it ends when the job has ended
+        rest, _ = follow.communicate(timeout=60)  # it ends with the job
         self.assertEqual(follow.returncode, 0)
         lines += [line.split(" | ", 1)[1] for line in rest.splitlines()]
         expected = [f"INFO :: line {i}" for i in range(12)] + ["INFO :: two", "INFO :: lines"]
         self.assertEqual(lines, expected)
-        # They stay, and are not asked for again.
+        # They are stored, and not requested again.
         asked = len(self.vertex()["filters"])
         again = self.muster("logs", job).stdout
         self.assertEqual([line.split(" | ", 1)[1] for line in again.splitlines()], expected)
         self.assertEqual(len(self.vertex()["filters"]), asked)
+
+    def test_logs_take_the_job_as_an_option(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.say(job, "first")
+        self.assertIn("first", self.muster("logs", "--job-id", job).stdout)
+        self.assertIn("first", self.muster("logs", "--job-id", job, "chief:0").stdout)
+        missing = self.muster("logs", check=False)
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("missing JOB", missing.stderr)
 
     def test_logs_that_could_not_be_read_are_read_the_next_time(self):
         self.serve(entriesPerPage=2)
@@ -262,7 +296,7 @@ class VertexTest(GoogleTest):
         self.assertEqual(self.vertex()["jobs"][0]["state"], "JOB_STATE_CANCELLED")
         self.assertIn("is not running", self.muster("stop", "--yes", job).stdout)
 
-    def test_a_service_that_does_not_answer_is_no_verdict(self):
+    def test_a_service_that_does_not_respond_does_not_end_the_job(self):
         self.serve()
         job = self.submit()
         self.become(job, "RUNNING")
@@ -282,30 +316,30 @@ class VertexTest(GoogleTest):
         self.google.ask("faults", [{"kind": "status", "status": 403, "match": "customJobs", "times": 99, "body": denied}])
         stopped = self.muster("stop", "--yes", job, check=False)
         for said in (self.refuse("--bucket", "bucket"), stopped.stderr):
-            self.assertIn(f"muster jobs forget {job}", said)
+            self.assertIn(f"muster jobs rm {job}", said)
             self.assertIn("on Vertex AI, in project", said)
-        self.muster("jobs", "forget", "--yes", job)
+        self.muster("jobs", "rm", "--yes", job)
         self.assertEqual(self.jobs(), [])
         self.google.ask("faults", [])
         self.assertIn(job, self.muster("show", job, "--on", "vertex").stdout)
-        refused = self.muster("jobs", "forget", "--yes", job, check=False)
-        self.assertIn("within reach", refused.stderr)
-        self.muster("jobs", "forget", "--yes", "--force", job)
+        refused = self.muster("jobs", "rm", "--yes", job, check=False)
+        self.assertIn("reachable", refused.stderr)
+        self.muster("jobs", "rm", "--yes", "--force", job)
         self.assertEqual(self.vertex()["jobs"][0]["state"], "JOB_STATE_RUNNING")
 
-    def test_a_moment_of_silence_and_an_old_token_are_not_noticed(self):
+    def test_a_short_outage_and_a_revoked_token_are_retried(self):
         self.serve()
         job = self.submit()
         self.become(job, "RUNNING")
         self.google.ask("faults", [{"kind": "status", "status": 503, "match": "customJobs", "times": 2}])
         self.assertEqual(self.show(job)["state"], "Running")
-        # A token that is void before its time is replaced.
+        # A token that is revoked early is replaced.
         self.google.ask("faults", [{"kind": "status", "status": 401, "match": "customJobs", "times": 1}])
         self.assertEqual(self.show(job)["state"], "Running")
 
     # ---- resume
 
-    def test_resuming_a_resumed_job_goes_on_in_the_first_folder(self):
+    def test_resuming_a_resumed_job_uses_the_first_folder(self):
         self.serve()
         self.submit("--job-id", "first")
         self.become("first", "SUCCEEDED")
@@ -317,11 +351,20 @@ class VertexTest(GoogleTest):
         self.assertEqual(self.show("third")["resumed_from"], "second")
         self.assertEqual(self.vertex()["created"][2]["jobSpec"]["baseOutputDirectory"], {"outputUriPrefix": "gs://bucket/muster_first"})
         self.become("third", "SUCCEEDED")
-        # The same by the command that resumes jobs of every kind.
+        # The same with `muster resume`.
         self.muster("resume", "-d", "third", cwd=self.work)
         self.assertEqual(self.vertex()["created"][3]["jobSpec"]["baseOutputDirectory"], {"outputUriPrefix": "gs://bucket/muster_first"})
 
-    def test_what_cannot_be_resumed(self):
+    def test_a_folder_of_another_tool_is_continued_by_its_program_alone(self):
+        self.serve()
+        config = self.write("their.yml", "train: {job_dir: jobs}\n")
+        self.muster("storage", "cp", config, "gs://bucket/lumi_train_1/config.yml")
+        said = self.refuse("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--resume", "train_1")
+        self.assertIn("gs://bucket/lumi_train_1 was written by another tool", said)
+        self.submit("--job-id", "goes-on", "--resume", "train_1", text=COMMANDS)
+        self.assertEqual(self.vertex()["created"][0]["jobSpec"]["baseOutputDirectory"], {"outputUriPrefix": "gs://bucket/lumi_train_1"})
+
+    def test_jobs_that_cannot_be_resumed(self):
         self.serve()
         said = self.refuse("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--resume", "nobody")
         self.assertIn("there is no job 'nobody' to resume", said)
@@ -331,7 +374,7 @@ class VertexTest(GoogleTest):
         said = self.refuse("--bucket", "bucket", "--scale-tier", "STANDARD_1", "--resume", "runs", text=JOB.replace("mnist\n", "other\n", 1))
         self.assertIn("muster stop runs", said)
 
-    # ---- what goes wrong
+    # ---- errors
 
     def test_a_region_that_does_not_exist(self):
         self.serve()
@@ -339,20 +382,20 @@ class VertexTest(GoogleTest):
         self.assertIn("unknown region 'us-central' (did you mean 'us-central1'?)", said)
         self.assertIn("europe-west4", said)
         self.assertEqual(self.google.ask("state")["requests"], [])
-        # Whether there is one of such a name, Vertex AI knows best; nothing is made before it says so.
+        # Vertex AI decides whether the region exists; nothing is created before its response.
         said = self.refuse("--region", "us-centrall1", "--scale-tier", "STANDARD_1")
-        self.assertIn("does not know the region 'us-centrall1' (did you mean 'us-central1'?)", said)
+        self.assertIn("unknown region 'us-centrall1' (did you mean 'us-central1'?)", said)
         self.assertIn("no region us-centrall1", said)
         self.assertEqual(self.objects(), set())
         self.submit("--region", "northamerica-south1")
 
-    def test_machines_that_vertex_has_and_has_not(self):
+    def test_known_and_unknown_machine_types(self):
         self.serve()
         custom = ("--scale-tier", "CUSTOM", "--bucket", "bucket", "--job-id", "again", "--master-type")
         said = self.refuse(*custom, "n1-standard-3")
         self.assertIn('Machine type "n1-standard-3" is not supported', said)
         self.assertIn("failed at the submission to Vertex AI", said)
-        # All that the names of Cloud ML Engine stand for are there.
+        # Every machine type that a name of Cloud ML Engine maps to exists.
         manual = (SOURCE / "docs" / "vertex.md").read_text()
         types = re.findall(r"^\| `[a-z0-9_]+` \| ([a-z0-9]+-\S+) \|", manual, re.M)
         self.assertEqual(len(types), 14)
@@ -360,10 +403,10 @@ class VertexTest(GoogleTest):
             {"machineSpec": {"machineType": kind}, "replicaCount": "1", "containerSpec": {"imageUri": "i"}}]}}} for kind in types]})
         self.train("--scale-tier", "CUSTOM", "--bucket", "bucket", "--job-id", "again", "--master-type", "e2-highmem-8", text=COMMANDS)
 
-    def test_gpus_that_nobody_uses_are_told(self):
+    def test_unused_gpus_are_reported(self):
         self.serve()
         one = JOB.replace("      worker: {replicas: 2}\n      ps: {}\n", "")
-        self.assertIn("computes on CPUs, and the GPUs of BASIC_GPU will stand idle", self.train("--bucket", "bucket", "--dry-run", text=one).stderr)
+        self.assertIn("uses only CPUs, so the GPUs of BASIC_GPU will be idle", self.train("--bucket", "bucket", "--dry-run", text=one).stderr)
         self.assertNotIn("GPUs", self.train("--bucket", "bucket", "--dry-run", "--scale-tier", "BASIC", text=one).stderr)
 
     def test_credentials_missing_malformed_expired_and_without_permission(self):
@@ -385,17 +428,17 @@ class VertexTest(GoogleTest):
         self.key.write_text(json.dumps({**self.google.ask("authorized_user"), "refresh_token": "revoked", "project_id": "project"}))
         said = self.refuse(*options)
         self.assertIn("gcloud auth application-default login", said)
-        # They are Google's, but may not do this.
+        # The credentials are valid, but lack the permission.
         self.key.write_text(key)
         said = self.refuse(*options, "--project", "another")
         self.assertIn("gcloud projects add-iam-policy-binding another", said)
         self.assertEqual(self.vertex()["jobs"], [])
 
-    def test_without_a_project_it_is_asked_for(self):
+    def test_a_missing_project(self):
         self.serve(credentials="authorized_user")
         self.assertIn("--project", self.refuse("--scale-tier", "STANDARD_1", code=2))
 
-    def test_every_step_that_fails_says_so_and_does_not_block_the_next_try(self):
+    def test_every_failed_step_is_reported_and_does_not_block_a_retry(self):
         self.serve(forbidden=["theirs"])
         google = lambda status, name, message, **more: {"error": {"code": status, "status": name, "message": message, **more}}
         options = ("--scale-tier", "STANDARD_1", "--job-id", "again", "--bucket", "bucket")
@@ -437,12 +480,12 @@ class VertexTest(GoogleTest):
         self.assertIn("Started again", self.muster("run", "config.yml", *options, cwd=self.work).stdout)
         self.assertEqual(len(self.vertex()["jobs"]), 1)
 
-    def test_who_may_use_a_bucket_need_not_look_at_it(self):
+    def test_submitting_needs_no_access_to_the_bucket_metadata(self):
         self.serve()
         self.google.ask("faults", [{"kind": "status", "status": 403, "match": "/storage/v1/b/bucket\\?", "times": 9}])
         self.submit()
 
-    def test_an_answer_that_is_lost_is_looked_for(self):
+    def test_a_job_with_a_lost_response_is_looked_up(self):
         self.serve()
         self.google.ask("faults", [{"kind": "loseResponse", "method": "POST", "match": "customJobs"}])
         job = self.submit()
@@ -455,10 +498,10 @@ class VertexTest(GoogleTest):
         self.submit("--job-id", "mine")
         other = JOB.replace("mnist\n", "other\n", 1)
         self.assertIn("the job id 'mine' is taken", self.refuse("--scale-tier", "STANDARD_1", "--bucket", "bucket", "--job-id", "mine", text=other))
-        # By somebody else.
+        # By another user.
         self.env["MUSTER_HOME"] = str(self.dir / "another-home")
         said = self.refuse("--scale-tier", "STANDARD_1", "--bucket", "bucket", "--job-id", "mine", text=other)
-        self.assertIn("the job id 'mine' is taken: there is gs://bucket/muster_mine", said)
+        self.assertIn("the job id 'mine' is taken by gs://bucket/muster_mine", said)
         self.assertIn("bucket/muster_mine/job.json", self.objects())
         self.assertEqual(len(self.vertex()["jobs"]), 1)
         self.assertIn("a-z, 0-9", self.refuse("--job-id", "Not/This", code=2))
@@ -466,13 +509,13 @@ class VertexTest(GoogleTest):
     def test_options_that_do_not_apply_are_errors(self):
         self.serve()
         for options, words in (
-                (("--worker-type", "standard"), "--worker-type is for --scale-tier CUSTOM"),
-                (("--scale-tier", "STANDARD_1", "--parameter-server-count", "2"), "--parameter-server-count is for --scale-tier CUSTOM"),
-                (("--scale-tier", "CUSTOM"), "needs --master-type"),
+                (("--worker-type", "standard"), "--worker-type requires --scale-tier CUSTOM"),
+                (("--scale-tier", "STANDARD_1", "--parameter-server-count", "2"), "--parameter-server-count requires --scale-tier CUSTOM"),
                 (("--scale-tier", "CUSTOM", "--master-type", "standart"), "did you mean 'standard'?"),
                 (("--scale-tier", "BASIC_TPU"), "TPU"),
                 ((), "scale tier BASIC_GPU has one machine"),
-                (("--scale-tier", "STANDARD_1", "--dataset", "data/here"), "must be a URL"),
+                (("--scale-tier", "STANDARD_1", "--dataset", "./data/here"), "must be a URL"),
+                (("--scale-tier", "STANDARD_1", "--folder-prefix", "a/b"), "folder prefix 'a/b'"),
                 (("--scale-tier", "STANDARD_1", "-n", "ml"), "is for jobs on Kubernetes")):
             self.assertIn(words, self.refuse(*options, code=2))
         for arguments, words in (
@@ -480,20 +523,20 @@ class VertexTest(GoogleTest):
                 (("run", "config.yml", "--project", "p"), "add --on vertex"),
                 (("jobs", "--region", "us-central1"), "add --on vertex"),
                 (("logs", "x", "--polling-interval", "5s"), "logs -f"),
-                (("run", "config.yml", "--on", "vertex", "--trainer-image", "x:1"), "on Vertex AI it is --image"),
+                (("run", "config.yml", "--on", "vertex", "--trainer-image", "x:1"), "--trainer-image is for jobs on Kubernetes (--on kubernetes), not for --on vertex"),
                 (("evaluate", "x", "--bucket", "b"), "--train-folder")):
             result = self.muster(*arguments, cwd=self.work, check=False)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn(words, result.stderr)
         self.assertEqual(self.vertex()["jobs"], [])
 
-    def test_a_command_without_an_image_is_refused(self):
+    def test_a_command_without_an_image_is_rejected(self):
         self.serve()
         own = COMMANDS.replace("    image: python:3\n", "")
         self.assertIn("no image", self.refuse("--scale-tier", "STANDARD_1", text=own, code=2))
         self.submit("--image", "python:3", text=own)
 
-    def test_data_that_is_not_sent_is_an_error_that_says_what_to_do(self):
+    def test_data_that_is_not_sent_is_an_error_with_a_remedy(self):
         self.serve()
         local = JOB.replace("gs://bucket/data/mnist", "data/mnist")
         said = self.refuse("--scale-tier", "STANDARD_1", text=local, code=2)
@@ -509,6 +552,28 @@ class VertexTest(GoogleTest):
         self.assertIn("nothing changed", self.train("--scale-tier", "STANDARD_1").stdout)
         said = self.refuse("--scale-tier", "STANDARD_1", text=JOB.replace("steps: 10", "steps: 20"))
         self.assertIn(f"--resume {job}", said)
+
+    def test_an_edited_file_is_named_and_not_applied(self):
+        self.serve()
+        (self.work / "net.py").write_text("first")
+        job = self.submit()
+        self.become(job, "RUNNING")
+        self.assertIn("nothing changed", self.train("--scale-tier", "STANDARD_1").stdout)
+        (self.work / "net.py").write_text("second")
+        said = self.refuse("--scale-tier", "STANDARD_1")
+        self.assertIn(f"net.py changed; {job} is running, and a job on Vertex AI cannot be changed", said)
+
+    def test_show_lists_the_machines(self):
+        self.serve()
+        job = self.submit()
+        self.become(job, "RUNNING")
+        shown = self.muster("show", job).stdout
+        self.assertRegex(shown, r"MACHINE +ROLE +PROVIDER +REGION +SIZE +PUBLIC IP +STATUS\n"
+                                r"workerpool0-0 +chief +Google Cloud +us-central1 +n1-\S+ +Running\n")
+        self.assertRegex(shown, r"workerpool2-0 +ps +Google Cloud +us-central1 +n1-standard-4 +Running\n")
+        self.assertEqual([machine["machine"] for machine in self.show(job)["machines"]],
+                         ["workerpool0-0", "workerpool1-0", "workerpool1-1", "workerpool2-0"])
+        self.assertEqual(self.muster("logs", job, "workerpool1-1").stdout, self.muster("logs", job, "worker:1").stdout)
 
     def test_a_dry_run_changes_nothing(self):
         self.serve()
@@ -530,7 +595,8 @@ class VertexTest(GoogleTest):
         job = json.loads(self.object("muster_measured/job.json"))
         command = job["spec"]["roles"][0]["command"]
         self.assertEqual(command[:4], ["muster-trainer", "evaluate", "--split", "val"])
-        self.assertEqual(command[-1], "gs://bucket/muster_trained/eval/measured.json")
+        self.assertEqual(command[-4:], ["--to", "gs://bucket/muster_measured/result.json",
+                                        "--to", "gs://bucket/muster_trained/eval/measured.json"])
         self.assertEqual(job["target"]["packages"], json.loads(self.object("muster_trained/job.json"))["target"]["packages"])
         result = self.write("result.json", json.dumps({"step": 10, "split": "val", "examples": 100, "metrics": {"accuracy": 0.875, "loss": 0.5}}))
         self.muster("storage", "cp", result, command[-1])
@@ -541,7 +607,30 @@ class VertexTest(GoogleTest):
         self.assertRegex(out, r"accuracy +0\.875\n")
         self.assertRegex(out, r"loss +0\.5\n")
 
-    def test_what_cannot_be_evaluated(self):
+    def test_an_evaluation_uses_the_newest_configuration_and_writes_to_the_bucket(self):
+        self.serve(buckets=["bucket", "results"])
+        self.submit("--job-id", "first")
+        self.become("first", "SUCCEEDED")
+        self.submit("--job-id", "second", "--resume", "first", "--dataset", "bucket/newer")
+        self.become("second", "SUCCEEDED")
+        # The folder is given as in the original: bucket included, with or without the scheme.
+        said = self.muster("evaluate", "-d", "--train-folder", "bucket/muster_first", "--bucket", "gs://results", "--job-id", "measured", cwd=self.work)
+        job = json.loads(self.object("muster_measured/job.json", bucket="results"))
+        self.assertEqual(job["spec"]["train"]["data"]["path"], "gs://bucket/newer")
+        command = job["spec"]["roles"][0]["command"]
+        self.assertEqual(command[-4:], ["--to", "gs://results/muster_measured/result.json", "--to", "gs://bucket/muster_first/eval/measured.json"])
+        self.assertIn("GPUs of BASIC_GPU will be idle", said.stderr)
+        # A pointer to the run of somebody else is ignored.
+        self.submit("--job-id", "foreign", text=JOB.replace("mnist\n", "other\n", 1))
+        self.become("foreign", "SUCCEEDED")
+        forged = self.write("newest", "gs://bucket/muster_foreign")
+        self.muster("storage", "rm", "-y", "gs://bucket/muster_first/newest")
+        self.muster("storage", "cp", forged, "gs://bucket/muster_first/newest")
+        self.muster("evaluate", "-d", "--train-folder", "gs://bucket/muster_first", "--job-id", "again", cwd=self.work)
+        job = json.loads(self.object("muster_again/job.json"))
+        self.assertEqual(job["spec"]["model_dir"], "gs://bucket/muster_first")
+
+    def test_jobs_that_cannot_be_evaluated(self):
         self.serve()
         for folder, words in (("gs://bucket/nothing", "muster_ID"), ("gs://absent/x", "bucket")):
             result = self.muster("evaluate", "--train-folder", folder, check=False)
@@ -552,7 +641,7 @@ class VertexTest(GoogleTest):
         self.assertIn("no `train` section", result.stderr)
         self.assertEqual(len(self.vertex()["jobs"]), 1)
 
-    def test_explain_lists_what_a_platform_does_not_do(self):
+    def test_explain_lists_unsupported_settings(self):
         job = self.write("job.yaml", """
             name: x
             roles:
@@ -563,14 +652,14 @@ class VertexTest(GoogleTest):
         self.assertIn("role 'worker': image", self.muster("explain", job).stdout)
         said = self.muster("explain", job, "--on", "kubernetes").stdout
         self.assertIn("role 'worker': ready", said)
-        self.assertIn("does not know the role 'extra'", said)
+        self.assertIn("does not support the role 'extra'", said)
         lines = json.loads(self.muster("explain", job, "--on", "vertex", "--json").stdout)
         self.assertTrue(any("role 'extra'" in line and "leads it" in line for line in lines))
         self.assertTrue(any("policies: stall" in line for line in lines))
         plain = self.write("plain.yaml", "name: y\nroles: {worker: {command: train}}\n")
-        self.assertIn("does all that 'y' asks for", self.muster("explain", plain).stdout)
+        self.assertIn("supports all settings of 'y'", self.muster("explain", plain).stdout)
 
-    # ---- what containers do
+    # ---- containers
 
     def test_a_container_runs_its_task_in_the_files_that_were_sent(self):
         self.serve()
@@ -583,7 +672,7 @@ class VertexTest(GoogleTest):
         self.assertEqual(json.loads(config)["task"], {"type": "worker", "index": 1})
         self.assertEqual(json.loads(config)["cluster"], {"worker": ["a:2222", "b:2222"]})
 
-    def test_a_container_that_cannot_begin_says_why(self):
+    def test_a_container_that_cannot_start_reports_the_reason(self):
         self.serve()
         job = self.submit(text=COMMANDS)
         wrong = self.run_task(job, "workerpool1", 0, {"workerpool0": ["a:2222"]})
@@ -593,7 +682,7 @@ class VertexTest(GoogleTest):
         self.assertIn("muster_nobody/job.json", absent.stderr)
 
     def replace(self, name, content):
-        """Puts another content into the bucket, as somebody who may write to it could."""
+        """Replaces an object in the bucket, as any user with write access could."""
         path = self.dir / "forged"
         path.write_bytes(content)
         self.muster("storage", "rm", f"gs://bucket/{name}")
@@ -605,7 +694,7 @@ class VertexTest(GoogleTest):
         self.assertEqual(refused.stdout, "")
         return refused.stderr
 
-    def test_a_package_that_is_not_what_was_sent_is_not_run(self):
+    def test_a_forged_package_is_not_run(self):
         self.serve()
         job = self.submit(text=COMMANDS)
         cluster = {"workerpool0": ["localhost:2222"], "workerpool1": ["localhost:2223"]}
@@ -619,14 +708,14 @@ class VertexTest(GoogleTest):
                 tar.addfile(member, io.BytesIO(content))
         self.replace(package, forged.getvalue())
         said = self.refused_task(job, cluster)
-        self.assertIn(f"gs://bucket/{package} is not what was sent under this name", said)
+        self.assertIn(f"gs://bucket/{package} does not match its name", said)
         self.assertIn("--rebuild", said)
         self.replace(package, whole)
         self.assertIn("hello\n", self.run_task(job, "workerpool0", 0, cluster).stdout)
-        # Who finds a forged one there takes it for the own, and --rebuild mends it.
+        # A forged package is mistaken for our own; --rebuild replaces it.
         self.replace(package, forged.getvalue())
         self.become(job, "SUCCEEDED")
-        self.assertIn("is not what was sent", self.refused_task(self.submit("--job-id", "second", text=COMMANDS), cluster))
+        self.assertIn("does not match its name", self.refused_task(self.submit("--job-id", "second", text=COMMANDS), cluster))
         self.become("second", "SUCCEEDED")
         self.submit("--job-id", "third", "--rebuild", text=COMMANDS)
         self.assertIn("hello\n", self.run_task("third", "workerpool0", 0, cluster).stdout)
@@ -651,7 +740,7 @@ class VertexTest(GoogleTest):
         self.muster("storage", "rm", f"gs://bucket/{name}")
         self.assertIn("tls.json is missing", self.refused_task(job, cluster))
 
-    def test_containers_train_and_measure(self):
+    def test_containers_train_and_evaluate(self):
         self.serve()
         self.env["PATH"] = f"{os.path.dirname(MUSTER)}:{self.env['PATH']}"
         job = self.submit("--job-id", "trained", text=TRAINING)

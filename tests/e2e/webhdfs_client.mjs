@@ -1,4 +1,4 @@
-// Drives a WebHDFS server with npm's webhdfs, and prints what it saw as JSON: node webhdfs_client.mjs PORT
+// Tests a WebHDFS server with npm's webhdfs and prints the results as JSON: node webhdfs_client.mjs PORT
 import {createRequire} from 'node:module';
 import {promisify} from 'node:util';
 

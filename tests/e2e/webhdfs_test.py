@@ -1,4 +1,4 @@
-"""The WebHDFS server of our tests, judged by clients that are not ours: npm's webhdfs and Debian's python3-fsspec."""
+"""The WebHDFS server of our tests, checked by third-party clients: npm's webhdfs and Debian's python3-fsspec."""
 import importlib.util
 import json
 import os
@@ -41,7 +41,7 @@ class WebHdfsServerTest(unittest.TestCase):
 
     def test_fsspec(self):
         files = self.fsspec(start_hdfs(self), user="alice")
-        content = os.urandom(9_000_000)  # several chunks of theirs
+        content = os.urandom(9_000_000)  # several chunks of these clients
         with files.open("/f/deep/a", "wb") as file:
             file.write(content)
         self.assertEqual(files.cat("/f/deep/a"), content)

@@ -1,4 +1,4 @@
-"""Why a task failed, in words that help."""
+"""The reported causes and remedies of task failures."""
 import contextlib
 import os
 import pathlib
@@ -13,14 +13,14 @@ MEMORY = pathlib.Path("/sys/fs/cgroup/memory")
 
 class CauseTest(MusterTest):
     def fail(self, role, **kwargs):
-        """Runs a job of one role that fails; returns what muster said and the first failure."""
+        """Runs a job of one role, which fails. Returns muster's output and the first failure."""
         job = self.write("job.yaml", f"name: fails\nroles: {{worker: {{{role}}}}}\npolicies: {{backoff: 0s, max_restarts: 1}}\n")
         result = self.muster("run", job, check=False, **kwargs)
         self.assertEqual(result.returncode, 1)
         return result.stderr, self.jobs()[0]["failure"]["first"]
 
     def refused(self, role):
-        """What is said of a job of one role that is certain to fail, and is not started."""
+        """Returns the error of a job of one role that would certainly fail and is not started."""
         job = self.write("job.yaml", f"name: fails\nroles:\n  worker: {{{role}}}\n")
         result = self.muster("run", job, check=False)
         self.assertEqual(result.returncode, 2, result.stderr)
@@ -79,7 +79,7 @@ class CauseTest(MusterTest):
         _, first = self.fail(f"""command: [{PYTHON}, -c, "raise ValueError('bad shape')"]""")
         self.assertIn("ValueError: bad shape", first["cause"])
 
-    def test_what_torch_elastic_wrote(self):
+    def test_the_error_file_of_torch_elastic(self):
         self.write("rank.py", """
             import json, os, sys
             error = {"message": {"message": "RuntimeError: NCCL is unhappy", "extraInfo": {"timestamp": "1"}}}
@@ -91,13 +91,13 @@ class CauseTest(MusterTest):
         self.assertIn("RuntimeError: NCCL is unhappy", first["cause"])
         self.assertIn("NCCL is unhappy", said)
 
-    def test_an_error_file_of_nonsense(self):
+    def test_a_malformed_error_file(self):
         for content in (b"", b"{", b"[1]", b'{"message": 3}', b'{"message": {"message": []}}', b"\xff\x00" * 100, b'{"message": "\xff"}'):
             (self.dir / "error").write_bytes(content)
             _, first = self.fail("command: 'cp error \"$TORCHELASTIC_ERROR_FILE\"; exit 3'")
             self.assertIn("exit code 3", first["cause"])
 
-    def test_an_error_file_that_is_no_file(self):
+    def test_an_error_file_that_is_not_a_regular_file(self):
         for make in ("mkfifo", "mkdir", "ln -s /dev/zero"):
             _, first = self.fail(f"command: '{make} \"$TORCHELASTIC_ERROR_FILE\"; exit 3'", timeout=60)
             self.assertEqual(first["cause"], "exit code 3")
@@ -208,7 +208,7 @@ class RestartTest(MusterTest):
     def measure(self, pid):
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         resident = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
-        # Descriptors that are open for a moment only, while a change is written, do not count.
+        # Descriptors that are open only while a change is written do not count.
         files = min(len(os.listdir(f"/proc/{pid}/fd")) for _ in range(50) if not time.sleep(0.01))
         return files, resident
 

@@ -1,4 +1,4 @@
-"""Processes die at the worst moment; nothing of a job may outlive it, and nobody is told a lie."""
+"""Processes are killed at the worst moment: no process may outlive its job, and reported states are true."""
 import json
 import os
 import pathlib
@@ -11,8 +11,8 @@ import unittest
 
 from support import MUSTER, MusterTest, is_alive, kill, wait_until
 
-# Two daemons per task, made as daemons are: two forks and a session of their own; one of them with nothing
-# in its environment that tells whose it is.
+# Two daemons per task, started as usual with two forks and their own session; one of them without
+# the environment variables that identify its job.
 DAEMONS = """
     ( setsid env -i /bin/sh -c 'echo $$ > bare.'$1'; exec sleep 600' & )
     ( setsid /bin/sh -c 'echo $$ > daemon.'$1'; exec sleep 600' & )
@@ -30,8 +30,8 @@ def parent_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-class HauntedTest(MusterTest):
-    """A job whose tasks have left daemons."""
+class DaemonTest(MusterTest):
+    """A job whose tasks have started daemons."""
 
     def start_job(self, ending="exec sleep 600", job=JOB):
         self.write("daemons.sh", DAEMONS + "    " + ending + "\n")
@@ -141,7 +141,7 @@ class StopTest(MusterTest):
         self.muster("stop", "--now", job, timeout=30)
         self.assertEqual(self.show(job)["state"], "Stopped")
 
-    def test_now_hurries_a_stop_that_waits(self):
+    def test_stop_now_shortens_a_pending_stop(self):
         job = self.run_detached("""
             name: deaf
             roles: {worker: {command: 'trap "" TERM; echo ready; while :; do sleep 0.1; done'}}
@@ -149,7 +149,7 @@ class StopTest(MusterTest):
             """)
         wait_until(lambda: self.log(job, "worker:0"), "it is deaf")
         patient = self.start("stop", job)
-        self.assertIn("Stops", patient.stdout.readline())
+        self.assertIn("stops", patient.stdout.readline())
         self.muster("stop", "--now", job, timeout=30)
         self.assertEqual(patient.wait(30), 0)
 
@@ -178,7 +178,7 @@ class StopTest(MusterTest):
         self.assertEqual(self.jobs()[0]["state"], "Running")
         result = self.muster("stop", job, check=False, timeout=60)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("did not answer", result.stderr)
+        self.assertIn("did not respond", result.stderr)
         kill(supervisor, signal.SIGCONT)
 
 
@@ -189,10 +189,10 @@ class SubmissionTest(MusterTest):
         for _ in range(20):
             run = subprocess.Popen([MUSTER, "run", "-d", job], cwd=self.dir, env=self.env,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(random.uniform(0, 0.04))  # the moment is the point
+            time.sleep(random.uniform(0, 0.04))  # a random moment
             run.kill()
             run.wait()
-            # Whatever is left of it can be dealt with at once: the name is usable, and stop works.
+            # The job can be handled immediately in any state: its name resolves, and stop works.
             wait_until(lambda: all(j["state"] not in ("Pending",) for j in self.jobs()), "no job is stuck", 10)
             active = [j["id"] for j in self.jobs() if j["state"] in ("Starting", "Running")]
             self.assertLessEqual(len(active), 1)
@@ -222,9 +222,9 @@ class SubmissionTest(MusterTest):
 
 
 class BystanderTest(MusterTest):
-    """Commands that only look must not harm a job."""
+    """Read-only commands must not affect a job."""
 
-    def test_looking_at_jobs_that_are_just_starting_does_not_end_them(self):
+    def test_listing_starting_jobs_does_not_end_them(self):
         job = "name: {}\nroles: {{worker: {{replicas: 2, command: [sleep, '0.3']}}}}\n"
         stop = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Whatever tasks write is kept, byte for byte."""
+"""The output of tasks is stored byte for byte."""
 import hashlib
 import json
 import pathlib
@@ -47,13 +47,13 @@ class OutputTest(MusterTest):
         self.assertEqual(len(shown), 100 << 20)
         self.assertLessEqual(len(self.muster("logs", "loud", "--tail", "1").stdout), (1 << 20) + 100)
 
-    def test_the_last_words_of_killed_tasks(self):
+    def test_the_last_output_of_killed_tasks(self):
         self.run_script("""
             import os, signal, sys
             os.write(1, b"x" * 30000 + b"\\nlast words of " + sys.argv[1].encode())
             os.kill(os.getpid(), signal.SIGKILL)
             """, replicas=16, policies="restart: never, success: all_workers", check=False)
-        # The first to die ends the job: the others may die of that, but nobody is cut short.
+        # The first death ends the job. The others may be killed, but their output is complete.
         first = self.jobs()[0]["failure"]["first"]
         self.assertEqual(first["last_lines"][-1], f"last words of {first['task'].split(':')[1]}")
         self.assertTrue(self.stored(first["task"].replace(":", "-")).endswith(b"last words of " + first["task"].split(":")[1].encode()))

@@ -1,4 +1,4 @@
-"""Ports: never shared, and moved when a stranger was faster."""
+"""Ports: never shared, and replaced if another process takes one."""
 import socket
 import unittest
 
@@ -21,7 +21,7 @@ BINDER = """
 
 
 class PortTest(MusterTest):
-    def test_jobs_started_at_once_never_share_a_port(self):
+    def test_concurrent_jobs_never_share_a_port(self):
         for i in range(10):
             self.write(f"job{i}.yaml", f"name: job{i}\nroles: {{worker: {{replicas: 6, command: 'exec sleep 600'}}}}\n")
         runs = [self.start("run", "-d", f"job{i}.yaml") for i in range(10)]
@@ -49,7 +49,7 @@ class PortTest(MusterTest):
         self.write("go", "")
         return job, self.wait_state(job, "Succeeded", "Failed")
 
-    def test_a_picked_port_that_a_stranger_took_is_replaced(self):
+    def test_a_picked_port_that_another_process_took_is_replaced(self):
         job, state = self.stolen("ready: started")
         self.assertEqual(state["state"], "Succeeded", state)
         self.assertNotEqual(self.wait_file("port.0"), self.wait_file("port.1"))
@@ -93,7 +93,7 @@ class PortTest(MusterTest):
         host, port = self.task(job, "worker:0")["address"].split(":")
         socket.create_connection((host, int(port)), timeout=10).close()
 
-    def test_the_start_timeout_names_who_is_missing(self):
+    def test_the_start_timeout_names_the_missing_tasks(self):
         job = self.run_detached(f"""
             name: late
             roles:

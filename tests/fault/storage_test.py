@@ -36,14 +36,14 @@ class DiskTest(MusterTest):
         self.assertIn("output is lost", result.stderr)
         self.assertIn("File too large", result.stderr)
         self.assertEqual(self.jobs()[0]["state"], "Succeeded")
-        self.assertRegex((self.dir / "signals").read_text(), r"SigIgn:\s+0+\n")  # the task's are its own
+        self.assertRegex((self.dir / "signals").read_text(), r"SigIgn:\s+0+\n")  # the task has default signal handlers
 
     def test_a_full_disk_under_everything_ends_with_a_clear_reason(self):
         self.mount(self.home, "4m")
         result = self.muster("run", self.write("job.yaml", self.LOUD), check=False, timeout=120)
-        self.assertTrue((self.dir / "done").exists())  # the task did its work
+        self.assertTrue((self.dir / "done").exists())  # the task completed
         self.assertRegex(result.stderr, "(?i)no space left|disk.*full")
-        self.assertNotRegex(result.stderr, r"loud-\w{5} Running\n")  # that is no verdict
+        self.assertNotRegex(result.stderr, r"loud-\w{5} Running\n")  # Running is no outcome
         supervisors = [job["supervisor_pid"] for job in self.jobs()]
         self.assertFalse(any(pid and is_alive(pid) for pid in supervisors))
 
@@ -60,7 +60,7 @@ class DiskTest(MusterTest):
         self.assertFalse((self.dir / "done").exists())
 
     def as_nobody(self, *args):
-        """muster as a user who may not write to MUSTER_HOME; this one, when it is not root."""
+        """Runs muster as a user without write access to MUSTER_HOME: this user, unless it is root."""
         drop = None
         if os.geteuid() == 0:
             self.dir.chmod(0o755)
@@ -94,7 +94,7 @@ class DiskTest(MusterTest):
         self.assertEqual(self.muster("jobs", check=False).returncode, 1)
         self.home.unlink()
 
-    def test_a_home_that_cannot_be_made(self):
+    def test_a_home_that_cannot_be_created(self):
         self.env["MUSTER_HOME"] = "/proc/muster"
         result = self.muster("jobs", check=False)
         self.assertEqual(result.returncode, 1)
@@ -149,7 +149,7 @@ class HistoryTest(MusterTest):
         self.assertIn("old-", result.stdout)
         self.assertIn("hi", self.muster("logs", "old").stdout)
 
-    def test_a_finished_job_that_was_found_again_is_not_in_the_way(self):
+    def test_recovered_finished_jobs_do_not_block_their_names(self):
         for name in ("one", "two", "three"):
             self.muster("run", self.write(f"{name}.yaml", f"name: {name}\nroles: {{worker: {{command: 'echo hi'}}}}\n"))
         for path in self.home.glob("history.db*"):
@@ -161,7 +161,7 @@ class HistoryTest(MusterTest):
         self.muster("jobs", "prune", "--keep", "0", "--yes")
         self.assertEqual(self.jobs(), [])
 
-    def test_an_empty_and_a_strange_history(self):
+    def test_a_history_file_that_is_empty_or_not_a_database(self):
         self.home.mkdir()
         for content in (b"", b"not a database" * 100):
             (self.home / "history.db").write_bytes(content)

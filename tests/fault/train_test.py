@@ -1,4 +1,4 @@
-"""What goes wrong in training: jobs that cannot work, damaged checkpoints, full disks, strangers, lost peers."""
+"""Faults in training: invalid jobs, damaged checkpoints, full disks, unauthorized clients, lost peers."""
 import json
 import os
 import re
@@ -17,10 +17,10 @@ SHORT = {"steps": 20, "checkpoint": {"every_steps": 10}}
 
 
 class MistakeTest(TrainTest):
-    """A job that cannot work fails at once, and says what to do."""
+    """An invalid job fails immediately with the remedy."""
 
     def refused(self, **changes):
-        """What is said of a job file that is not accepted."""
+        """Returns the error of a rejected job file."""
         result = self.muster("run", self.job("job", roles=ONE, **changes), check=False)
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertEqual(self.jobs(), [])
@@ -49,7 +49,7 @@ class MistakeTest(TrainTest):
     def test_no_steps(self):
         self.assertRegex(self.refused(train={"steps": 0}), "'steps'")
 
-    def test_a_torchscript_file_that_is_none(self):
+    def test_a_file_that_is_not_torchscript(self):
         self.write("net.pt", "PK\x03\x04 this is not a model")
         said = self.fails("job", roles=ONE, train={"model": "./net.pt"})
         self.assertIn("net.pt", said)
@@ -63,12 +63,12 @@ class MistakeTest(TrainTest):
         self.assertIn("nosuch", self.fails("job", roles=ONE, train={"evaluate": {"split": "nosuch"}}))
         self.assertIsNone(self.checkpoint("job"))
 
-    def test_a_file_written_by_hand_with_no_interval(self):
+    def test_a_manually_written_file_without_an_interval(self):
         config = training.merged(training.JOB["train"], {"checkpoint": {"every_steps": 0}})
         task = self.by_hand(dict(self.env, MUSTER_TRAIN_CONFIG=json.dumps(config)))
         self.assertIn("'every_steps' of 'checkpoint' of train", self.expect_exit(task, 1))
 
-    def test_a_file_written_by_hand_with_an_unknown_key(self):
+    def test_a_manually_written_file_with_an_unknown_key(self):
         (self.dir / "train.json").write_text(json.dumps(dict(training.JOB["train"], batchsize=8)))
         task = self.by_hand(dict(self.env, MUSTER_TRAIN_CONFIG="train.json"))
         self.assertRegex(self.expect_exit(task, 1), r"train.json:1:\d+: .*'batchsize'.*did you mean 'batch_size'")
@@ -86,7 +86,7 @@ class MistakeTest(TrainTest):
 class NanTest(TrainTest):
     HUGE = {"optimizer": {"type": "sgd", "learning_rate": 1000}}
 
-    def test_the_job_stops_and_says_where(self):
+    def test_the_job_stops_and_names_the_position(self):
         said = self.fails("job", train=self.HUGE)
         self.assertRegex(said, r"(chief|worker):\d, step \d+: the (loss is|gradient of \S+ is not finite)")
         self.assertIn("learning_rate", said)
@@ -95,7 +95,7 @@ class NanTest(TrainTest):
         said = self.fails("job", roles={"chief": {}, "worker": 1}, train=self.HUGE)
         self.assertRegex(said, r"(chief|worker):\d, step \d+: the (loss is|gradient of \S+ is not finite)")
 
-    def test_by_policy_it_goes_on(self):
+    def test_by_policy_it_continues(self):
         job = self.train("job", roles=PAIR, train=dict(self.HUGE, nan_guard="skip", steps=30))
         self.assertEqual(self.bytes_of("job")[0], 30)
         self.assertRegex(self.text(job, "chief:0"), r"chief:0, step \d+: .*; skipping")
@@ -104,7 +104,7 @@ class NanTest(TrainTest):
         self.train("job", roles={"chief": {}, "worker": 1}, train=dict(self.HUGE, nan_guard="skip", steps=30))
         self.assertEqual(self.bytes_of("job")[0], 30)
 
-    def test_nobody_looks(self):
+    def test_without_the_guard_training_continues(self):
         self.train("job", roles=ONE, train=dict(self.HUGE, nan_guard="off", steps=30))
         self.assertEqual(self.bytes_of("job")[0], 30)
 
@@ -116,7 +116,7 @@ class CheckpointTest(TrainTest):
         damaged[-5] ^= 1
         path.write_bytes(damaged)
 
-    def test_a_damaged_one_is_passed_over(self):
+    def test_a_damaged_checkpoint_is_skipped(self):
         self.train("job", roles=PAIR, train=SHORT)
         whole = self.bytes_of("job")
         self.damage("job", 20)
@@ -126,7 +126,7 @@ class CheckpointTest(TrainTest):
         self.assertIn("restored step 10", said)
         self.assertEqual(self.bytes_of("job"), whole)
 
-    def test_a_partial_one_is_passed_over(self):
+    def test_a_partial_checkpoint_is_skipped(self):
         self.train("job", roles=PAIR, train=SHORT)
         whole = self.bytes_of("job")
         (self.checkpoint("job", 20) / "manifest.json").unlink()
@@ -143,7 +143,7 @@ class CheckpointTest(TrainTest):
         self.assertRegex(self.text(job, "chief:0"), "skipped a checkpoint")
         self.assertEqual(self.bytes_of("job"), whole)
 
-    def test_a_damaged_one_that_was_asked_for(self):
+    def test_a_requested_checkpoint_that_is_damaged(self):
         self.train("job", roles=PAIR, train={"steps": 60, "checkpoint": {"every_steps": 20}})
         self.damage("job", 20)
         result = self.muster("resume", "job", "--from", "20", check=False)
@@ -155,13 +155,13 @@ class CheckpointTest(TrainTest):
     def test_another_model(self):
         self.train("job", roles=ONE, train=SHORT)
         for roles in (PAIR, {"chief": {}, "worker": 1}):
-            # More steps: with none left to train the other settings are refused before the values are read.
+            # More steps: with none left to train, other settings are rejected before the values are read.
             said = self.fails("job", roles=roles, train=dict(SHORT, model="logistic", steps=1000))
             self.assertIn("holds another model", said)
             self.assertIn("fc1.weight", said)
 
     def test_killed_while_it_saves(self):
-        """What a killed chief has left is removed by the next one."""
+        """The next chief removes the leftovers of a killed one."""
         job = self.launch("job", roles=PAIR, train={"checkpoint": {"every_steps": 2}})
         for step in (20, 60):
             self.wait_step(job, step)
@@ -180,7 +180,7 @@ class ModelDirTest(TrainTest):
         said = self.fails("second", roles=ONE, model_dir=shared, train=SHORT)
         self.assertRegex(said, f"{re.escape(shared)}: job {first}, process .* trains in this model dir; stop it first")
         self.muster("stop", first)
-        self.train("third", roles=ONE, model_dir=shared, train=SHORT)  # beyond its steps already: nothing to do
+        self.train("third", roles=ONE, model_dir=shared, train=SHORT)  # already past its steps: nothing to do
 
 
 class DiskTest(TrainTest):
@@ -189,7 +189,7 @@ class DiskTest(TrainTest):
             while True:
                 filler.write(b"x" * 4096)
 
-    def test_training_goes_on_while_the_disk_is_full(self):
+    def test_training_continues_while_the_disk_is_full(self):
         self.mount(self.model_dir("job"), "8m")
         job = self.launch("job", roles=PAIR, train={"steps": 600, "checkpoint": {"every_steps": 20, "keep": 1},
                                                        "summary": {"every_steps": 1}})
@@ -197,12 +197,12 @@ class DiskTest(TrainTest):
         filler = self.model_dir("job") / "filler"
         self.fill(filler)
         self.wait_text(job, "chief:0", "could not be saved: .*[Nn]o space left.*; training continues")
-        self.wait_text(job, "chief:0", "no more summaries: .*[Nn]o space left.*; training continues")
+        self.wait_text(job, "chief:0", "stopped writing summaries: .*[Nn]o space left.*; training continues")
         filler.unlink()
         self.succeed(job)
         self.assertEqual(self.bytes_of("job")[0], 600)
 
-    def test_training_goes_on_when_an_evaluation_cannot_be_kept(self):
+    def test_training_continues_when_an_evaluation_cannot_be_stored(self):
         self.model_dir("job").mkdir(parents=True)
         (self.model_dir("job") / "eval").write_text("where a folder should be")
         job = self.train("job", roles=ONE, train={"steps": 60, "checkpoint": {"every_steps": 20}})
@@ -231,7 +231,7 @@ class DiskTest(TrainTest):
 
 
 class PeerTest(TrainTest):
-    """Tasks started by hand, over TCP; with peers that are missing, wrong, or strangers."""
+    """Manually started tasks over TCP, with peers that are missing, wrong or unauthorized."""
 
     def setUp(self):
         super().setUp()
@@ -252,7 +252,7 @@ class PeerTest(TrainTest):
         chief = self.start(mine, "chief")
         said = self.expect_exit(chief, 1)
         self.assertIn("another cluster", said)
-        self.assertNotIn(f":{self.ports[3]}", said)  # the cluster is told to those in it, and in the server's own log
+        self.assertNotIn(f":{self.ports[3]}", said)  # only members, and the server's own log, receive the cluster's addresses
         wait_until(lambda: f":{self.ports[3]}" in server.output(), "the server logs the refusal")
         self.assertIsNone(server.poll())
 
@@ -277,7 +277,7 @@ class PeerTest(TrainTest):
                 try:
                     stranger.sendall(garbage)
                 except OSError:
-                    pass  # hung up on
+                    pass  # the server closed the connection
         others = [self.start(file, "chief"), self.start(file, "worker")]
         for process in (*others, server):
             self.expect_exit(process, 0)
@@ -313,7 +313,7 @@ class PeerTest(TrainTest):
         server.kill()
         for process in others:
             self.assertRegex(self.expect_exit(process, 138), r"lost contact with ps:0 .*timed out after 8s")
-        # Nor does it for the next attempt, which a launcher counts.
+        # The same holds for the next attempt.
         again = self.start(file, "worker", MUSTER_START_TIMEOUT="1", MUSTER_ATTEMPT="1")
         self.assertRegex(self.expect_exit(again, 138), "timed out after 1s waiting for ps:0")
 
@@ -337,7 +337,7 @@ class PeerTest(TrainTest):
 
 
 class WaitTest(TrainTest):
-    """Who waits says for whom."""
+    """A waiting task logs the tasks that it waits for."""
 
     def test_a_worker_that_hangs(self):
         job = self.launch("job", train={"steps": 10 ** 7})
@@ -355,15 +355,15 @@ class WaitTest(TrainTest):
 
 
 class SilentServerTest(TrainTest):
-    """A ps that is there and does not answer: a process that is stopped, a machine that hangs."""
+    """A ps that exists and does not respond: a suspended process, a hanging machine."""
 
     LONG = {"steps": 1000, "checkpoint": {"every_steps": 200}}
     SHORT_OF_PATIENCE = {"MUSTER_PEER_TIMEOUT": "8"}
-    # The other ps waits longer than tasks that are started again.
+    # The other ps waits longer than restarted tasks do.
     ROLES = {"chief": {"env": SHORT_OF_PATIENCE}, "worker": {"replicas": 2, "env": SHORT_OF_PATIENCE}, "ps": 2}
 
     def hang(self, name, server, **policies):
-        """A job of which a ps was stopped in the middle; its id."""
+        """Starts a job, suspends one of its ps during training, and returns the job's id."""
         job = self.launch(name, roles=self.ROLES, train=self.LONG, policies=dict(policies, stop_grace="1s"))
         self.wait_step(job, 50)
         self.freeze(job, server)
@@ -381,8 +381,8 @@ class SilentServerTest(TrainTest):
         shown = self.wait_state(job, "Failed", timeout=90)
         first = shown["failure"]["first"]
         self.assertNotEqual(first["task"], "ps:0")
-        self.assertRegex(first["cause"], r"exit code 138 .*: timed out after 20s waiting for ps:0 \(.*no answer")
-        self.assertRegex(str(self.events(job)), r"exit code 138 .*: lost contact with ps:0 \(.*no answer.*timed out after 8s")
+        self.assertRegex(first["cause"], r"exit code 138 .*: timed out after 20s waiting for ps:0 \(.*no response")
+        self.assertRegex(str(self.events(job)), r"exit code 138 .*: lost contact with ps:0 \(.*no response.*timed out after 8s")
         restarted = [task["task"] for task in shown["tasks"] if task["restarts"]]
         self.assertIn(first["task"], restarted)
 

@@ -1,12 +1,12 @@
-// The reader of tf.train.Example on any bytes: what it accepts, Protobuf reads as the same values,
-// and ExampleBuilder writes so that they are read again.
+// Parses arbitrary bytes as a tf.train.Example. Protobuf reads the same values from accepted input,
+// and the values survive a round trip through ExampleBuilder.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "data/example.h"
+#include "data/tfrecord/example.h"
 #include "proto/example.pb.h"
 
 namespace {

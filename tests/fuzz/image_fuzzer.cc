@@ -1,4 +1,4 @@
-// DecodeImage on any bytes, of images that are not large.
+// Decodes arbitrary bytes as an image of limited size.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
-// ParseManifest on any bytes: what it accepts, it writes so that it reads the same again, and no
-// file it names is outside of the folder.
+// Parses arbitrary bytes as a manifest. Accepted input survives a round trip, and no
+// file name leads out of the folder.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -13,10 +13,10 @@
 #include "codec/diagnostics.h"
 #include "codec/node.h"
 #include "codec/yaml.h"
-#include "controller/admission.h"
-#include "controller/conditions.h"
-#include "controller/reconcile.h"
-#include "controller/tfjob.h"
+#include "controller/rules/conditions.h"
+#include "controller/rules/reconcile.h"
+#include "controller/rules/tfjob.h"
+#include "controller/server/admission.h"
 
 namespace {
 
@@ -92,7 +92,7 @@ class World {
     auto spec = muster::controller::TfJob::ReadSpec(job_);
     if (!spec.ok()) std::abort();
     const muster::controller::TfJob job(
-        job_, std::make_shared<const muster::JobSpec>(*std::move(spec)), options_);
+        job_, std::make_shared<const muster::job::JobSpec>(*std::move(spec)), options_);
     const auto object = muster::controller::Build(job, *create);
     if (!object.ok()) std::abort();
     if (!allowed || muster::k8s::NameOf(*object) != create->name) std::abort();

@@ -1,5 +1,5 @@
-// ParseHeader on any bytes: what it accepts covers the file exactly, and reads the same when it is
-// written again.
+// Parses arbitrary bytes as a safetensors header. Accepted tensors cover the file exactly, and
+// survive a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 #include "checkpoint/safetensors.h"
 
-using muster::TensorSpec;
+using muster::base::TensorSpec;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view file(reinterpret_cast<const char*>(data), size);

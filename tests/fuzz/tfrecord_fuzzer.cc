@@ -1,5 +1,5 @@
-// RecordFile and RecordReader on any bytes: no policy reads beyond them, and what one that fails
-// has read before the damage, one that skips reads too.
+// Reads arbitrary bytes as a TFRecord file. No policy reads beyond the end, and the records that
+// the failing policy reads before the damage are also read by the skipping one.
 #include <unistd.h>
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "data/record_file.h"
+#include "data/tfrecord/record_file.h"
 
 namespace {
 

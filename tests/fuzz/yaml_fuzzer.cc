@@ -1,4 +1,4 @@
-// ParseYaml on any bytes: whatever comes out, every document has a JSON form.
+// Parses arbitrary bytes as YAML. Every parsed document has a JSON form.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto documents = muster::codec::ParseYaml(text, {}, diagnostics);
   for (const muster::codec::Node& document : documents) {
     muster::codec::Describe(document);
-    // Strict: throws, and so ends the fuzzer, when a scalar is not UTF-8.
+    // Strict: throws, and so ends the fuzzer, if a scalar is not UTF-8.
     muster::codec::ToJson(document).dump();
   }
   return 0;

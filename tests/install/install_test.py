@@ -1,4 +1,4 @@
-"""What `cmake --install` puts on a machine works there."""
+"""The files of `cmake --install` work on their own."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ from support import MUSTER, SOURCE, MusterTest
 
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", pathlib.Path(MUSTER).resolve().parent.parent))
 
-# What users do wrong in an experiment of their own, by an environment variable.
+# Mistakes in a user's experiment, selected by an environment variable.
 SPOIL = """
   const std::string spoilt = std::getenv("SPOILT") == nullptr ? "" : std::getenv("SPOILT");
   if (spoilt == "loss") {
@@ -105,7 +105,7 @@ class InstallTest(MusterTest):
         self.assert_trained("runs/digits", job.stdout)
 
     def build_example(self, steps):
-        """examples/cpp with fewer steps, built as its README says against nothing but the installed package."""
+        """Builds examples/cpp with fewer steps, as its README describes, against the installed package only."""
         source = self.dir / "examples-cpp"
         shutil.copytree(SOURCE / "examples/cpp", source)
         main = source / "main.cc"
@@ -126,7 +126,7 @@ class InstallTest(MusterTest):
         self.assertEqual({c["step"]: c["state"] for c in checkpoints}, {10: "ok", 20: "ok"})
         self.assertTrue((self.dir / model_dir / "export/best/model.pt").exists())
 
-    def test_the_installed_trainer_stands_beside_it(self):
+    def test_the_installed_trainer_is_found_beside_muster(self):
         result = subprocess.run([self.prefix / "bin/muster-trainer", "--help"], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("TF_CONFIG", result.stdout)

@@ -1,6 +1,6 @@
-// Tells ThreadSanitizer about Abseil's locks. Debian's Abseil was built without it: a race under an
-// absl::Mutex would be reported where there is none. This library is loaded before it, tells what
-// each call means and passes it on. See scripts/tsan.
+// Annotates Abseil's locks for ThreadSanitizer. Debian's Abseil is not instrumented, so accesses
+// under an absl::Mutex would be reported as races. This library is loaded before Abseil, reports
+// each lock operation and forwards the call. See scripts/tsan.
 #include <dlfcn.h>
 
 #include "absl/synchronization/mutex.h"
@@ -89,7 +89,7 @@ void Mutex::Await(const Condition& condition) {
   __tsan_acquire(this);
 }
 
-// Those with a timeout call these.
+// The versions with a timeout call these.
 bool Mutex::AwaitWithDeadline(const Condition& condition, absl::Time deadline) {
   static const auto kNext = Next<bool (*)(Mutex*, const Condition&, absl::Time)>(
       MUTEX "17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");

@@ -91,8 +91,8 @@ void Exchange::Stall() {
   cut_ = true;
 }
 
-UniqueFd ListenOnLoopback(int& port) {
-  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+base::UniqueFd ListenOnLoopback(int& port) {
+  base::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof(address);
   if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) std::abort();
@@ -113,7 +113,7 @@ TestServer::~TestServer() {
   acceptor_.join();
   {
     absl::MutexLock lock(&mutex_);
-    for (const UniqueFd& fd : open_) ::shutdown(fd.get(), SHUT_RDWR);
+    for (const base::UniqueFd& fd : open_) ::shutdown(fd.get(), SHUT_RDWR);
   }
   threads_.clear();  // joins
 }
@@ -122,7 +122,7 @@ std::string TestServer::address() const { return absl::StrCat("http://127.0.0.1:
 
 void TestServer::Accept() {
   for (;;) {
-    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    base::UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!fd.valid()) return;
     ++connections_;
     const int number = fd.get();

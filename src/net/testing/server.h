@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "net/http.h"
 
 namespace muster::net {
@@ -50,7 +50,7 @@ class Exchange {
 };
 
 // Listens on a free loopback port and stores it in `port`.
-UniqueFd ListenOnLoopback(int& port);
+base::UniqueFd ListenOnLoopback(int& port);
 
 // Listens on loopback. Each connection has a thread, which calls the handler for each request.
 class TestServer {
@@ -70,13 +70,13 @@ class TestServer {
   void Serve(int fd);
 
   const Handler handler_;
-  UniqueFd listener_;
+  base::UniqueFd listener_;
   int port_ = 0;
   std::atomic<int> connections_ = 0;
   std::atomic<int> requests_ = 0;
   absl::Notification end_;
   absl::Mutex mutex_;
-  std::list<UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
+  std::list<base::UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
   std::list<std::jthread> threads_;  // used only by Accept()
   std::jthread acceptor_;
 };

@@ -56,7 +56,7 @@ TlsFront::~TlsFront() {
   acceptor_.join();
   {
     absl::MutexLock lock(&mutex_);
-    for (const UniqueFd& fd : open_) ::shutdown(fd.get(), SHUT_RDWR);
+    for (const base::UniqueFd& fd : open_) ::shutdown(fd.get(), SHUT_RDWR);
   }
   threads_.clear();  // joins
   SSL_CTX_free(context_);
@@ -76,7 +76,7 @@ std::string TlsFront::server_name() const {
 
 void TlsFront::Accept() {
   for (;;) {
-    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    base::UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!fd.valid()) return;
     const int number = fd.get();
     {
@@ -103,7 +103,7 @@ void TlsFront::RecordNames(ssl_st* ssl) {
 void TlsFront::Serve(int fd) {
   SSL* ssl = SSL_new(context_);
   SSL_set_fd(ssl, fd);
-  const UniqueFd backend(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const base::UniqueFd backend(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address{.sin_family = AF_INET,
                             .sin_port = htons(static_cast<uint16_t>(backend_port_)),
                             .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "net/testing/certificates.h"
 
 struct ssl_ctx_st;
@@ -36,11 +36,11 @@ class TlsFront {
   int backend_port_ = 0;
   int port_ = 0;
   ssl_ctx_st* context_ = nullptr;
-  UniqueFd listener_;
+  base::UniqueFd listener_;
   mutable absl::Mutex mutex_;
   std::string client_name_ ABSL_GUARDED_BY(mutex_);
   std::string server_name_ ABSL_GUARDED_BY(mutex_);
-  std::list<UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
+  std::list<base::UniqueFd> open_ ABSL_GUARDED_BY(mutex_);
   std::list<std::jthread> threads_;  // used only by Accept()
   std::jthread acceptor_;
 };

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "job/pod_template.h"
+#include "job/format/pod_template.h"
 #include "k8s/error.h"
 #include "manifest/names.h"
 #include "platform/kubernetes/observe.h"
@@ -15,10 +15,10 @@ namespace muster::kubernetes {
 namespace {
 
 // Time after a job's end for the last output of servers that end with it.
-constexpr absl::Duration kLastWords = absl::Seconds(3);
+constexpr absl::Duration kFinalOutputTimeout = absl::Seconds(3);
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 constexpr absl::Duration kSyncTimeout = absl::Seconds(30);
-constexpr int kCopiers = 8;
+constexpr int kMaxCopiers = 8;
 
 LogSource SourceOf(const Json& pod) {
   return {.pod = k8s::UidOf(pod), .restart = manifest::StatusOf(pod).restarts};
@@ -28,7 +28,7 @@ LogSource SourceOf(const Json& pod) {
 absl::Status CopyRun(k8s::Client& client, const Json& pod, const LogSource& source, LogCopy& copy,
                      k8s::LogOptions options) {
   copy.Begin(source, source.restart);
-  options.container = kTensorflowContainer;
+  options.container = job::kTensorflowContainer;
   options.timestamps = true;
   if (copy.since() != absl::InfinitePast()) options.since = copy.since();
   const absl::Status read = client.ReadLog(
@@ -50,7 +50,9 @@ absl::Status CopyPod(k8s::Client& client, const Json& pod, LogCopy& copy, k8s::L
   return CopyRun(client, pod, source, copy, std::move(options));
 }
 
-std::string LockPath(const FollowOptions& options) { return JoinPath(options.logs, "copy.lock"); }
+std::string LockPath(const FollowOptions& options) {
+  return base::JoinPath(options.logs, "copy.lock");
+}
 
 }  // namespace
 
@@ -61,7 +63,7 @@ k8s::Selection PodsOf(const k8s::ObjectKey& job) {
 absl::StatusOr<bool> CopyOutput(k8s::Client& client, const FollowOptions& options,
                                 const std::vector<Json>& pods) {
   // The lock file serializes all copiers, in any process, of the output of this job.
-  MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(LockPath(options)));
+  MUSTER_ASSIGN_OR_RETURN(const auto lock, base::FileLock::Try(LockPath(options)));
   if (!lock) return false;
   absl::Mutex mutex;
   size_t next = 0;
@@ -86,63 +88,64 @@ absl::StatusOr<bool> CopyOutput(k8s::Client& client, const FollowOptions& option
     }
   };
   std::vector<std::jthread> threads;
-  for (size_t i = 1; i < std::min<size_t>(kCopiers, pods.size()); ++i) threads.emplace_back(work);
+  for (size_t i = 1; i < std::min<size_t>(kMaxCopiers, pods.size()); ++i)
+    threads.emplace_back(work);
   work();
   threads.clear();
   MUSTER_RETURN_IF_ERROR(first);
   return true;
 }
 
-Follower::Follower(k8s::Client& client, FollowOptions options, EventFd signal)
+Follower::Follower(k8s::Client& client, FollowOptions options, base::EventFd signal)
     : client_(client), options_(std::move(options)), signal_(std::move(signal)) {}
 
 absl::StatusOr<std::unique_ptr<Follower>> Follower::Start(k8s::Client& client,
                                                           FollowOptions options) {
-  MUSTER_ASSIGN_OR_RETURN(EventFd signal, EventFd::Create());
+  MUSTER_ASSIGN_OR_RETURN(base::EventFd signal, base::EventFd::Create());
   std::unique_ptr<Follower> follower(new Follower(client, std::move(options), std::move(signal)));
   Follower* self = follower.get();
   const FollowOptions& own = self->options_;
   {
     const absl::MutexLock held(&self->mutex_);
-    MUSTER_ASSIGN_OR_RETURN(self->lock_, FileLock::Try(LockPath(own)));
+    MUSTER_ASSIGN_OR_RETURN(self->lock_, base::FileLock::Try(LockPath(own)));
     if (!self->lock_) {
-      self->locker_ =
+      self->lock_waiter_ =
           std::jthread([self](const std::stop_token& stop) { self->WaitForLock(stop); });
     }
   }
   self->watched_pods_ = std::make_unique<k8s::Informer>(
       client, k8s::InformerOptions{.kind = k8s::kPods, .selection = PodsOf(own.job)},
       k8s::InformerHandler{
-          .added = [self](const k8s::Object& pod) { self->SeenPod(*pod, false); },
+          .added = [self](const k8s::Object& pod) { self->OnPodEvent(*pod, false); },
           .updated = [self](const k8s::Object&,
-                            const k8s::Object& pod) { self->SeenPod(*pod, false); },
-          .deleted = [self](const k8s::Object& pod) { self->SeenPod(*pod, true); }});
+                            const k8s::Object& pod) { self->OnPodEvent(*pod, false); },
+          .deleted = [self](const k8s::Object& pod) { self->OnPodEvent(*pod, true); }});
   self->jobs_ = std::make_unique<k8s::Informer>(
       client,
       k8s::InformerOptions{
           .kind = manifest::kTfJobs,
           .selection = {.ns = own.job.ns, .fields = absl::StrCat("metadata.name=", own.job.name)}},
       k8s::InformerHandler{
-          .added = [self](const k8s::Object& job) { self->SeenJob(*job, false); },
+          .added = [self](const k8s::Object& job) { self->OnJobEvent(*job, false); },
           .updated = [self](const k8s::Object&,
-                            const k8s::Object& job) { self->SeenJob(*job, false); },
-          .deleted = [self](const k8s::Object& job) { self->SeenJob(*job, true); }});
+                            const k8s::Object& job) { self->OnJobEvent(*job, false); },
+          .deleted = [self](const k8s::Object& job) { self->OnJobEvent(*job, true); }});
   // Pods first: if the job turns out to have ended, all of its pods are known.
   self->watched_pods_->Start();
   if (!self->watched_pods_->WaitUntilSynced(kSyncTimeout)) {
-    return absl::UnavailableError("the cluster does not answer");
+    return absl::UnavailableError("the cluster does not respond");
   }
   self->jobs_->Start();
   // No event is delivered for a job that does not exist.
   if (self->jobs_->WaitUntilSynced(kSyncTimeout) && self->jobs_->cache().Get(own.job) == nullptr) {
-    self->SeenJob(Json::object(), true);
+    self->OnJobEvent(Json::object(), true);
   }
   return follower;
 }
 
 void Follower::WaitForLock(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    auto lock = FileLock::Try(LockPath(options_));
+    auto lock = base::FileLock::Try(LockPath(options_));
     if (lock.ok() && lock->has_value()) {
       const absl::MutexLock held(&mutex_);
       lock_ = *std::move(lock);
@@ -154,19 +157,19 @@ void Follower::WaitForLock(const std::stop_token& stop) {
 }
 
 Follower::~Follower() {
-  // Informers and locker_ have threads that call into this object, so they end first. The copying
-  // threads take mutex_ and must be joined without it: they join when `ender` and `copying` leave
-  // scope.
-  locker_ = {};
+  // Informers and lock_waiter_ have threads that call into this object, so they end first. The
+  // copying threads take mutex_ and must be joined without it: they join when `finisher` and
+  // `copying` leave scope.
+  lock_waiter_ = {};
   jobs_.reset();
   watched_pods_.reset();
-  std::map<TaskId, Copying> copying;
-  std::jthread ender;
+  std::map<cluster::TaskId, Copying> copying;
+  std::jthread finisher;
   {
     const absl::MutexLock lock(&mutex_);
     stopping_ = true;
     copying = std::move(copying_);
-    ender = std::move(ender_);
+    finisher = std::move(finisher_);
   }
   for (auto& [task, one] : copying) one.stop.request_stop();
 }
@@ -174,18 +177,18 @@ Follower::~Follower() {
 bool Follower::Drain() {
   signal_.Clear();
   const absl::MutexLock lock(&mutex_);
-  return !ended_ || at_work_ > 0;
+  return !ended_ || active_copies_ > 0;
 }
 
-void Follower::SeenJob(const Json& job, bool gone) {
+void Follower::OnJobEvent(const Json& job, bool gone) {
   {
     const absl::MutexLock lock(&mutex_);
     const bool other = !gone && !options_.uid.empty() && k8s::UidOf(job) != options_.uid;
-    const auto verdict = gone || other ? JobState::kStopped : VerdictOf(job);
+    const auto verdict = gone || other ? job::JobState::kStopped : VerdictOf(job);
     if (!ending_ && verdict) {
       ending_ = true;
-      ender_ =
-          std::jthread([this, immediately = verdict != JobState::kSucceeded] { End(immediately); });
+      finisher_ = std::jthread(
+          [this, immediately = verdict != job::JobState::kSucceeded] { End(immediately); });
     }
   }
   signal_.Signal();
@@ -197,18 +200,18 @@ void Follower::End(bool immediately) {
                                      [](const auto& pod) { return IsAtWork(*pod.second); });
   };
   const auto is_done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return at_work_ == 0 || stopping_;
+    return active_copies_ == 0 || stopping_;
   };
   const absl::MutexLock lock(&mutex_);
   if (!immediately) mutex_.AwaitWithTimeout(absl::Condition(&is_idle), options_.finish_grace);
   ended_ = true;
   signal_.Signal();
-  // Servers may run on; their output up to here counts as complete.
-  mutex_.AwaitWithTimeout(absl::Condition(&is_done), kLastWords);
+  // Servers may keep running; their output up to here counts as complete.
+  mutex_.AwaitWithTimeout(absl::Condition(&is_done), kFinalOutputTimeout);
   for (auto& [task, copying] : copying_) copying.stop.request_stop();
 }
 
-void Follower::SeenPod(const Json& pod, bool gone) {
+void Follower::OnPodEvent(const Json& pod, bool gone) {
   const auto task = manifest::TaskOf(pod);
   if (!task) return;
   {
@@ -226,21 +229,21 @@ void Follower::SeenPod(const Json& pod, bool gone) {
   signal_.Signal();
 }
 
-void Follower::StartCopying(const TaskId& task) {
+void Follower::StartCopying(const cluster::TaskId& task) {
   if (ended_ || copying_.contains(task)) return;
   Copying& copying = copying_[task];
-  ++at_work_;
+  ++active_copies_;
   copying.thread =
       std::jthread([this, token = copying.stop.get_token(), task] { Work(token, task); });
 }
 
-std::shared_ptr<const Json> Follower::Next(const TaskId& task, const LogCopy& copy) const {
+std::shared_ptr<const Json> Follower::Next(const cluster::TaskId& task, const LogCopy& copy) const {
   const auto found = pods_.find(task);
   if (found == pods_.end() || !manifest::StatusOf(*found->second).has_output()) return nullptr;
   return copy.IsComplete(SourceOf(*found->second)) ? nullptr : found->second;
 }
 
-void Follower::Work(const std::stop_token& stop, const TaskId& task) {
+void Follower::Work(const std::stop_token& stop, const cluster::TaskId& task) {
   const auto copy = LogCopy::Open(options_.logs, task, options_.log);
   while (copy.ok() && !stop.stop_requested()) {
     std::shared_ptr<const Json> pod;
@@ -258,7 +261,7 @@ void Follower::Work(const std::stop_token& stop, const TaskId& task) {
     }
   }
   const absl::MutexLock lock(&mutex_);
-  --at_work_;
+  --active_copies_;
   signal_.Signal();
 }
 

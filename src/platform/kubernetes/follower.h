@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/event_fd.h"
-#include "base/file_lock.h"
+#include "base/files/file_lock.h"
 #include "k8s/client.h"
 #include "k8s/informer.h"
 #include "manifest/pod_status.h"
@@ -26,8 +26,8 @@ struct FollowOptions {
   k8s::ObjectKey job;
   std::string uid;   // identifies the job among others of its name; "" if unknown
   std::string logs;  // directory of the logs
-  LogWriter::Options log;
-  // Time that tasks may run on after the job has succeeded.
+  supervise::LogWriter::Options log;
+  // Time for which tasks may keep running after the job has succeeded.
   absl::Duration finish_grace;
 };
 
@@ -43,7 +43,7 @@ absl::StatusOr<bool> CopyOutput(k8s::Client& client, const FollowOptions& option
 // from one thread.
 class Follower {
  public:
-  // `client` must outlive the result. Returns Unavailable if the cluster does not answer.
+  // `client` must outlive the result. Returns Unavailable if the cluster does not respond.
   static absl::StatusOr<std::unique_ptr<Follower>> Start(k8s::Client& client,
                                                          FollowOptions options);
   ~Follower();
@@ -61,35 +61,37 @@ class Follower {
     std::jthread thread;
   };
 
-  Follower(k8s::Client& client, FollowOptions options, EventFd signal);
+  Follower(k8s::Client& client, FollowOptions options, base::EventFd signal);
   // Informer callbacks.
-  void SeenJob(const Json& job, bool gone);
-  void SeenPod(const Json& pod, bool gone);
+  void OnJobEvent(const Json& job, bool gone);
+  void OnPodEvent(const Json& pod, bool gone);
   // Body of a copying thread: copies one run of the container after another.
-  void Work(const std::stop_token& stop, const TaskId& task);
+  void Work(const std::stop_token& stop, const cluster::TaskId& task);
   // Returns the pod to copy from next, or null if there is none at present.
-  std::shared_ptr<const Json> Next(const TaskId& task, const LogCopy& copy) const
+  std::shared_ptr<const Json> Next(const cluster::TaskId& task, const LogCopy& copy) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void StartCopying(const TaskId& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Body of locker_: acquires the lock once its present holder releases it, then starts copying.
+  void StartCopying(const cluster::TaskId& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Body of lock_waiter_: acquires the lock once its present holder releases it, then starts
+  // copying.
   void WaitForLock(const std::stop_token& stop);
-  // Body of ender_: waits for the remaining tasks (not if `immediately`), then stops the copying.
+  // Body of finisher_: waits for the remaining tasks (not if `immediately`), then stops the
+  // copying.
   void End(bool immediately);
 
   k8s::Client& client_;
   const FollowOptions options_;
-  EventFd signal_;
+  base::EventFd signal_;
   mutable absl::Mutex mutex_;
   // Lock of the logs; nullopt while another copier (in any process) holds it.
-  std::optional<FileLock> lock_ ABSL_GUARDED_BY(mutex_);
-  std::map<TaskId, std::shared_ptr<const Json>> pods_ ABSL_GUARDED_BY(mutex_);
-  std::map<TaskId, Copying> copying_ ABSL_GUARDED_BY(mutex_);
-  int at_work_ ABSL_GUARDED_BY(mutex_) = 0;      // threads that may have more to copy
-  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // the job has a verdict, or is gone
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;   // ending_, and no task is waited for
+  std::optional<base::FileLock> lock_ ABSL_GUARDED_BY(mutex_);
+  std::map<cluster::TaskId, std::shared_ptr<const Json>> pods_ ABSL_GUARDED_BY(mutex_);
+  std::map<cluster::TaskId, Copying> copying_ ABSL_GUARDED_BY(mutex_);
+  int active_copies_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that may have more to copy
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;    // the job has a verdict, or is gone
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // ending_, and no task is waited for
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::jthread ender_ ABSL_GUARDED_BY(mutex_);
-  std::jthread locker_;
+  std::jthread finisher_ ABSL_GUARDED_BY(mutex_);
+  std::jthread lock_waiter_;
   std::unique_ptr<k8s::Informer> jobs_;
   std::unique_ptr<k8s::Informer> watched_pods_;
 };

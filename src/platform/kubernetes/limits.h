@@ -9,6 +9,6 @@
 namespace muster::kubernetes {
 
 // Returns the limits of a job that can be rendered. Rendering itself reports the fatal ones.
-std::vector<Limit> LimitsOf(const JobSpec& spec);
+std::vector<platform::Limit> LimitsOf(const job::JobSpec& spec);
 
 }  // namespace muster::kubernetes

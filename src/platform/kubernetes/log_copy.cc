@@ -2,11 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "nlohmann/json.hpp"
-#include "supervise/log_format.h"
+#include "supervise/log/log_format.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -14,15 +14,15 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kMaxState = 64 << 10;
-constexpr size_t kLongestLine = 1 << 20;  // a longer line is written in pieces
+constexpr size_t kMaxLineBytes = 1 << 20;  // a longer line is written in pieces
 constexpr absl::Duration kSaveInterval = absl::Seconds(1);
 
 }  // namespace
 
 LogCopy::State LogCopy::Load(const std::string& path) {
   State state;
-  const auto text = ReadFile(path, kMaxState);
-  const Json json = text.ok() ? ParseJson(*text) : Json();
+  const auto text = base::ReadFile(path, kMaxState);
+  const Json json = text.ok() ? base::ParseJson(*text) : Json();
   if (!json.is_object()) return state;
   try {
     state.source = {json.at("pod").get<std::string>(), json.at("restart").get<int>()};
@@ -49,27 +49,28 @@ absl::Status LogCopy::Save() {
       {"complete", state_.complete},
       {"segment", state_.segment},
       {"offset", state_.offset}};
-  return ReplaceFile(path_, json.dump());
+  return base::ReplaceFile(path_, json.dump());
 }
 
 absl::StatusOr<std::unique_ptr<LogCopy>> LogCopy::Open(const std::string& directory,
-                                                       const TaskId& task,
-                                                       LogWriter::Options options) {
-  const std::string stem = LogStem(task);
-  const std::string path = JoinPath(directory, absl::StrCat(stem, ".copy"));
+                                                       const cluster::TaskId& task,
+                                                       supervise::LogWriter::Options options) {
+  const std::string stem = supervise::LogStem(task);
+  const std::string path = base::JoinPath(directory, absl::StrCat(stem, ".copy"));
   State state = Load(path);
   // Bytes written after the last save will be received again.
   if (!state.source.pod.empty()) {
-    MUSTER_RETURN_IF_ERROR(LogWriter::CutBack(directory, task, state.segment, state.offset));
+    MUSTER_RETURN_IF_ERROR(
+        supervise::LogWriter::Truncate(directory, task, state.segment, state.offset));
   }
-  MUSTER_ASSIGN_OR_RETURN(auto writer, LogWriter::Open(directory, task, options));
+  MUSTER_ASSIGN_OR_RETURN(auto writer, supervise::LogWriter::Open(directory, task, options));
   return std::unique_ptr<LogCopy>(new LogCopy(path, std::move(state), std::move(writer)));
 }
 
 void LogCopy::Begin(const LogSource& source, int attempt) {
   if (state_.source != source) state_ = {.source = source};
   writer_->BeginAttempt(attempt);
-  begun_.clear();
+  partial_line_.clear();
   // The API server resumes at a whole second, so lines at skip_until_ and before are sent again.
   skip_until_ = state_.time;
   to_skip_ = state_.lines;
@@ -81,15 +82,15 @@ absl::Status LogCopy::Take(absl::string_view bytes) {
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
     if (end == absl::string_view::npos) {
-      begun_.append(bytes.data(), bytes.size());
-      if (begun_.size() <= kLongestLine) break;
+      partial_line_.append(bytes.data(), bytes.size());
+      if (partial_line_.size() <= kMaxLineBytes) break;
       bytes = "";
     } else {
-      begun_.append(bytes.data(), end + 1);
+      partial_line_.append(bytes.data(), end + 1);
       bytes.remove_prefix(end + 1);
     }
-    MUSTER_RETURN_IF_ERROR(TakeLine(begun_));
-    begun_.clear();
+    MUSTER_RETURN_IF_ERROR(TakeLine(partial_line_));
+    partial_line_.clear();
   }
   return absl::Now() - saved_ > kSaveInterval ? Save() : absl::OkStatus();
 }
@@ -117,8 +118,8 @@ absl::Status LogCopy::TakeLine(absl::string_view line) {
 
 absl::Status LogCopy::End(bool complete) {
   // An unterminated last line is complete only if nothing can follow it.
-  if (complete && !begun_.empty()) MUSTER_RETURN_IF_ERROR(TakeLine(begun_));
-  begun_.clear();
+  if (complete && !partial_line_.empty()) MUSTER_RETURN_IF_ERROR(TakeLine(partial_line_));
+  partial_line_.clear();
   state_.complete = complete;
   return Save();
 }

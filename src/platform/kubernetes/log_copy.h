@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cluster/task_id.h"
-#include "supervise/log_writer.h"
+#include "supervise/log/log_writer.h"
 
 namespace muster::kubernetes {
 
@@ -25,8 +25,8 @@ struct LogSource {
 class LogCopy {
  public:
   static absl::StatusOr<std::unique_ptr<LogCopy>> Open(const std::string& directory,
-                                                       const TaskId& task,
-                                                       LogWriter::Options options);
+                                                       const cluster::TaskId& task,
+                                                       supervise::LogWriter::Options options);
 
   // Returns the source that was begun last.
   const LogSource& source() const { return state_.source; }
@@ -55,7 +55,7 @@ class LogCopy {
     int64_t offset = 0;
   };
 
-  LogCopy(std::string path, State state, std::unique_ptr<LogWriter> writer)
+  LogCopy(std::string path, State state, std::unique_ptr<supervise::LogWriter> writer)
       : path_(std::move(path)), state_(std::move(state)), writer_(std::move(writer)) {}
   static State Load(const std::string& path);
   absl::Status Save();
@@ -63,9 +63,9 @@ class LogCopy {
 
   const std::string path_;
   State state_;
-  std::unique_ptr<LogWriter> writer_;
-  std::string begun_;    // incomplete last line
-  int64_t to_skip_ = 0;  // lines with time skip_until_ that were written before
+  std::unique_ptr<supervise::LogWriter> writer_;
+  std::string partial_line_;  // incomplete last line
+  int64_t to_skip_ = 0;       // lines with time skip_until_ that were written before
   absl::Time skip_until_ = absl::InfinitePast();
   absl::Time saved_ = absl::InfinitePast();
 };

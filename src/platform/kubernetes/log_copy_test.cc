@@ -3,15 +3,15 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gtest/gtest.h"
-#include "supervise/log_reader.h"
+#include "supervise/log/log_reader.h"
 
 namespace muster::kubernetes {
 namespace {
 
-const TaskId kTask{"worker", 0};
+const cluster::TaskId kTask{"worker", 0};
 
 class LogCopyTest : public testing::Test {
  protected:
@@ -20,13 +20,15 @@ class LogCopyTest : public testing::Test {
     EXPECT_TRUE(copy.ok()) << copy.status();
     return *std::move(copy);
   }
-  std::string Log() const { return ReadFile(absl::StrCat(temp_.path(), "/worker-0.log")).value(); }
+  std::string Log() const {
+    return base::ReadFile(absl::StrCat(temp_.path(), "/worker-0.log")).value();
+  }
 
-  const TempDir temp_;
+  const base::TempDir temp_;
   const LogSource first_{.pod = "a", .restart = 0};
 };
 
-TEST_F(LogCopyTest, WritesLinesWithoutTheirTimesInWhateverPiecesTheyCome) {
+TEST_F(LogCopyTest, WritesLinesWithoutTimestampsForAnyChunking) {
   auto copy = Open();
   copy->Begin(first_, 0);
   EXPECT_EQ(copy->since(), absl::InfinitePast());
@@ -38,12 +40,12 @@ TEST_F(LogCopyTest, WritesLinesWithoutTheirTimesInWhateverPiecesTheyCome) {
   EXPECT_TRUE(copy->IsComplete(first_));
   EXPECT_FALSE(copy->IsComplete({.pod = "b", .restart = 0}));
 
-  LogReader reader(temp_.path(), kTask);
+  supervise::LogReader reader(temp_.path(), kTask);
   EXPECT_EQ(absl::ToUnixMillis(reader.Next()->time), 1777636800500);
   EXPECT_EQ(absl::ToUnixMillis(reader.Next()->time), 1777636801000);
 }
 
-TEST_F(LogCopyTest, GoesOnAfterACutWithoutALineTwiceOrLost) {
+TEST_F(LogCopyTest, ResumesWithoutDuplicateOrLostLines) {
   constexpr char kThree[] =
       "2026-05-01T12:00:00Z a\n2026-05-01T12:00:01Z b\n2026-05-01T12:00:01Z c\n";
   {
@@ -65,7 +67,7 @@ TEST_F(LogCopyTest, GoesOnAfterACutWithoutALineTwiceOrLost) {
   EXPECT_EQ(Log(), "a\nb\nc\nd\ne\n");
 }
 
-TEST_F(LogCopyTest, WhatAKilledProcessHadNotSavedIsTakenAgain) {
+TEST_F(LogCopyTest, UnsavedOutputIsCopiedAgain) {
   {
     auto copy = Open();
     copy->Begin(first_, 0);
@@ -90,7 +92,7 @@ TEST_F(LogCopyTest, AnotherPodIsAnotherAttempt) {
   ASSERT_TRUE(copy->Take("2026-05-01T12:00:06Z b\n2026-05-01T12:00:07Z end").ok());
   ASSERT_TRUE(copy->End(true).ok());
   EXPECT_EQ(Log(), "a\nb\nend");
-  LogReader reader(temp_.path(), kTask);
+  supervise::LogReader reader(temp_.path(), kTask);
   EXPECT_EQ(reader.Next()->attempt, 0);
   EXPECT_EQ(reader.Next()->attempt, 1);
 }
@@ -102,7 +104,7 @@ TEST_F(LogCopyTest, ADamagedStateLosesNothing) {
     ASSERT_TRUE(copy->Take("2026-05-01T12:00:00Z a\n").ok());
     ASSERT_TRUE(copy->End(false).ok());
   }
-  ASSERT_TRUE(ReplaceFile(absl::StrCat(temp_.path(), "/worker-0.copy"), "{\"pod\": 7").ok());
+  ASSERT_TRUE(base::ReplaceFile(absl::StrCat(temp_.path(), "/worker-0.copy"), "{\"pod\": 7").ok());
   auto copy = Open();
   copy->Begin(first_, 0);
   ASSERT_TRUE(copy->Take("2026-05-01T12:00:00Z a\n2026-05-01T12:00:01Z b\n").ok());
@@ -110,7 +112,7 @@ TEST_F(LogCopyTest, ADamagedStateLosesNothing) {
   EXPECT_EQ(Log(), "a\na\nb\n");
 }
 
-TEST_F(LogCopyTest, WhatIsNoTimeStampedLineIsKeptAsItIs) {
+TEST_F(LogCopyTest, LinesWithoutATimestampAreKept) {
   auto copy = Open();
   copy->Begin(first_, 0);
   ASSERT_TRUE(copy->Take("failed to watch file\n2026-05-01T12:00:00Z \n").ok());

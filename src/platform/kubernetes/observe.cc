@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/terminal_text.h"
+#include "base/text/terminal_text.h"
 #include "job/failure.h"
 #include "manifest/kept_status.h"
 #include "platform/kubernetes/target.h"
@@ -15,7 +15,7 @@
 namespace muster::kubernetes {
 namespace {
 
-// Operators accept a job at once. A job that stays unaccepted for this long has no operator.
+// An operator accepts a job within moments. A job that is not accepted for this long has none.
 constexpr absl::Duration kOperatorTimeout = absl::Seconds(10);
 
 // Returns the condition of a job if it is true, else null.
@@ -25,7 +25,7 @@ const Json* FindCondition(const Json& job, absl::string_view type) {
 }
 
 // Returns the restarts that Muster's operator counts: those of the task and of the whole job.
-int CountedRestarts(const Json& status, const TaskId& task) {
+int CountedRestarts(const Json& status, const cluster::TaskId& task) {
   int count = 0;
   for (const std::string& record : {task.ToString(), std::string("job")}) {
     count += k8s::CountAt(status, absl::StrCat("/restarts/", record, "/count"));
@@ -34,97 +34,92 @@ int CountedRestarts(const Json& status, const TaskId& task) {
 }
 
 // A manifest's container without a command runs the entry point of its image.
-std::string CommandOf(const RoleSpec& role) {
-  if (!role.command.empty()) return ShellJoin(role.command);
+std::string CommandOf(const job::RoleSpec& role) {
+  if (!role.command.empty()) return base::ShellJoin(role.command);
   return role.pod.is_null() ? "muster-trainer" : absl::StrCat("(the image's: ", role.image, ")");
 }
 
-class PodObserver : private Observer {
+class PodObserver final : public platform::Observer {
  public:
-  PodObserver(const Known& known, const Sight& sight) : Observer(known, sight.now), sight_(sight) {
-    for (const Json& pod : sight.pods) {
+  PodObserver(const platform::KnownJob& known, const Observation& observation)
+      : Observer(known, observation.now), observation_(observation) {
+    for (const Json& pod : observation.pods) {
       const auto task = manifest::TaskOf(pod);
       if (task) pods_[*task] = &pod;
     }
-    if (sight.job) status_ = manifest::KeptStatus(*sight.job);
-  }
-
-  std::optional<StateChange> Run() {
-    if (sight_.job) {
-      ReadJob(*sight_.job);
-    } else {
-      Vanished("its TFJob was deleted from the cluster");  // deletion is how a job is stopped
-    }
-    ReadTasks();
-    if (change_.job.state == JobState::kFailed) {
-      change_.job.failure = Failure([this](const TaskRecord& task) { return FailureOf(task); });
-    }
-    return Finish();
+    if (observation.job) status_ = manifest::KeptStatus(*observation.job);
   }
 
  private:
-  void ReadJob(const Json& object) {
-    JobRecord& job = change_.job;
+  bool ReadJob() override {
+    if (!observation_.job) return false;
+    ReadObject(*observation_.job);
+    return true;
+  }
+
+  void ReadObject(const Json& object) {
+    job::JobRecord& job = change_.job;
     job.started = k8s::TimeAt(object, "/status/startTime");
     job.reason.clear();
     if (const Json* refused = FindCondition(object, "ReplicaFailure")) {
-      refused_ = Printable(k8s::TextAt(*refused, "/message"));
+      refused_ = base::Printable(k8s::TextAt(*refused, "/message"));
     }
+    // The order matters: several conditions may be true, and the first match decides.
     if (const auto verdict = VerdictOf(object); verdict && MayStillFinish(*verdict, object)) {
-      job.reason = "it has succeeded; the other tasks may finish";
+      job.reason = "succeeded; the other tasks may finish";
     } else if (verdict) {
       Conclude(*verdict, object);
     } else if (k8s::IsBeingDeleted(object)) {
-      job.reason = "it is being deleted from the cluster";
+      job.reason = "being deleted from the cluster";
     } else if (FindCondition(object, "Suspended") != nullptr) {
-      SetState(JobState::kSuspended);
+      SetState(job::JobState::kSuspended);
     } else if (const Json* restarting = FindCondition(object, "Restarting")) {
-      SetState(JobState::kRestarting);
+      SetState(job::JobState::kRestarting);
       job.reason = k8s::TextAt(*restarting, "/message");
     } else if (FindCondition(object, "Running") != nullptr) {
-      SetState(JobState::kRunning);
+      SetState(job::JobState::kRunning);
     } else if (FindCondition(object, "Created") != nullptr) {
-      SetState(JobState::kStarting);
+      SetState(job::JobState::kStarting);
     } else {
-      SetState(JobState::kPending);
-      if (sight_.now - known_.job.created > kOperatorTimeout) {
-        job.reason = "no operator has taken it up; `muster operator install` installs one";
+      SetState(job::JobState::kPending);
+      if (observation_.now - known_.job.created > kOperatorTimeout) {
+        job.reason = "no operator has accepted it; install one with `muster operator install`";
       }
     }
-    if (!refused_.empty() && !IsFinal(job.state)) job.reason = refused_;
+    if (!refused_.empty() && !job::IsFinal(job.state)) job.reason = refused_;
   }
 
-  bool MayStillFinish(JobState verdict, const Json& object) const {
+  bool MayStillFinish(job::JobState verdict, const Json& object) const {
     const auto completed = k8s::TimeAt(object, "/status/completionTime");
-    return verdict == JobState::kSucceeded && completed &&
-           sight_.now < *completed + FinishGrace(known_.submission.spec) &&
-           std::any_of(sight_.pods.begin(), sight_.pods.end(), IsAtWork);
+    return verdict == job::JobState::kSucceeded && completed &&
+           observation_.now < *completed + FinishGrace(known_.submission.spec) &&
+           std::any_of(observation_.pods.begin(), observation_.pods.end(), IsAtWork);
   }
 
-  void SetState(JobState state) {
-    JobRecord& job = change_.job;
+  void SetState(job::JobState state) {
+    job::JobRecord& job = change_.job;
     if (job.state == state) return;
     job.state = state;
-    if (state == JobState::kRunning) Tell("job", "", "Running");
-    if (state == JobState::kSuspended) Tell("job", "", "Suspended");
+    if (state == job::JobState::kRunning) RecordEvent("job", "", "Running");
+    if (state == job::JobState::kSuspended) RecordEvent("job", "", "Suspended");
   }
 
-  void Conclude(JobState verdict, const Json& object) {
-    JobRecord& job = change_.job;
+  void Conclude(job::JobState verdict, const Json& object) {
+    job::JobRecord& job = change_.job;
     job.state = verdict;
-    job.finished = k8s::TimeAt(object, "/status/completionTime").value_or(sight_.now);
-    if (verdict != JobState::kFailed) return;
+    job.finished = k8s::TimeAt(object, "/status/completionTime").value_or(observation_.now);
+    if (verdict != job::JobState::kFailed) return;
     const Json* failed = FindCondition(object, "Failed");
-    if (failed != nullptr) job.reason = Printable(k8s::TextAt(*failed, "/message"));
+    if (failed != nullptr) job.reason = base::Printable(k8s::TextAt(*failed, "/message"));
   }
 
-  void ReadTasks() {
-    const ClusterSpec cluster = AddressesOf(known_.submission);
-    for (const TaskId& id : known_.submission.spec.Tasks()) {
-      const TaskRecord before = Before(id);
-      TaskRecord after = before;
+  void ReadTasks() override {
+    const cluster::ClusterSpec cluster = AddressesOf(known_.submission);
+    for (const cluster::TaskId& id : known_.submission.spec.Tasks()) {
+      const job::TaskRecord before = KnownTask(id);
+      job::TaskRecord after = before;
       after.address = std::string(cluster.AddressOf(id));
-      const RoleSpec& role = *known_.submission.spec.FindRole(id.role);
+      const job::RoleSpec& role = *known_.submission.spec.FindRole(id.role);
       after.command = CommandOf(role);
       const auto pod = pods_.find(id);
       if (pod != pods_.end()) {
@@ -132,21 +127,22 @@ class PodObserver : private Observer {
       } else {
         WithoutPod(after);
       }
-      if (after.state != before.state) TellOf(before, after);
-      if (after.state == before.state && after.state == TaskState::kPending &&
+      if (after.state != before.state) RecordTaskEvent(before, after);
+      if (after.state == before.state && after.state == job::TaskState::kPending &&
           after.reason != before.reason && !after.reason.empty()) {
-        Tell("task", id.ToString(), absl::StrCat("waits: ", after.reason));
+        RecordEvent("task", id.ToString(), absl::StrCat("waits: ", after.reason));
       }
-      After(after);
+      SetTask(after);
     }
-    for (const TaskRecord& task : known_.tasks) {
-      const bool stays = std::any_of(tasks_.begin(), tasks_.end(),
-                                     [&](const TaskRecord& other) { return other.id == task.id; });
+    for (const job::TaskRecord& task : known_.tasks) {
+      const bool stays =
+          std::any_of(tasks_.begin(), tasks_.end(),
+                      [&](const job::TaskRecord& other) { return other.id == task.id; });
       if (!stays) change_.removed.push_back(task.id);
     }
   }
 
-  void ReadPod(const Json& pod, TaskRecord& task) {
+  void ReadPod(const Json& pod, job::TaskRecord& task) {
     const manifest::ContainerStatus container = manifest::StatusOf(pod);
     const std::string phase = k8s::TextAt(pod, "/status/phase");
     task.host = k8s::TextAt(pod, "/spec/nodeName");
@@ -157,42 +153,42 @@ class PodObserver : private Observer {
     task.exit_code = container.exit_code;
     task.reason.clear();
     const auto lost = manifest::WhyLost(pod);
-    if (!manifest::IsJudged(pod) || (lost && IsFinal(change_.job.state))) {
-      Ending(task, manifest::Disruption(pod));
+    if (!manifest::OutcomeCounts(pod) || (lost && job::IsFinal(change_.job.state))) {
+      SetEndingState(task, manifest::Disruption(pod));
     } else if (phase == "Succeeded") {
-      task.state = TaskState::kSucceeded;
+      task.state = job::TaskState::kSucceeded;
     } else if (lost) {
-      task.state = TaskState::kRestarting;
-      task.reason = Printable(absl::StrCat("its pod was lost: ", *lost));
+      task.state = job::TaskState::kRestarting;
+      task.reason = base::Printable(absl::StrCat("its pod was lost: ", *lost));
     } else if (phase == "Failed") {
-      task.state = TaskState::kFailed;
+      task.state = job::TaskState::kFailed;
       task.reason = WhyFailed(pod, container);
-    } else if (IsFinal(change_.job.state)) {
-      Ending(task, "");
+    } else if (job::IsFinal(change_.job.state)) {
+      SetEndingState(task, "");
     } else if (container.running) {
-      task.state = TaskState::kRunning;
+      task.state = job::TaskState::kRunning;
     } else if (container.restarts > 0) {
-      task.state = TaskState::kRestarting;
+      task.state = job::TaskState::kRestarting;
       task.reason = manifest::WhyWaiting(pod);
     } else {
-      task.state = task.host.empty() ? TaskState::kPending : TaskState::kStarting;
-      task.reason = Printable(manifest::WhyWaiting(pod));
+      task.state = task.host.empty() ? job::TaskState::kPending : job::TaskState::kStarting;
+      task.reason = base::Printable(manifest::WhyWaiting(pod));
     }
   }
 
-  void WithoutPod(TaskRecord& task) {
-    if (change_.job.state == JobState::kSuspended) {
-      task.state = TaskState::kPending;
+  void WithoutPod(job::TaskRecord& task) {
+    if (change_.job.state == job::JobState::kSuspended) {
+      task.state = job::TaskState::kPending;
       task.reason.clear();
       task.host.clear();
       task.started.reset();
       return;
     }
-    if (IsFinal(task.state)) return;
-    if (IsFinal(change_.job.state)) {
-      Ending(task, "");
-    } else if (task.state == TaskState::kRunning || task.state == TaskState::kStarting) {
-      task.state = TaskState::kRestarting;
+    if (job::IsFinal(task.state)) return;
+    if (job::IsFinal(change_.job.state)) {
+      SetEndingState(task, "");
+    } else if (task.state == job::TaskState::kRunning || task.state == job::TaskState::kStarting) {
+      task.state = job::TaskState::kRestarting;
       task.reason = refused_.empty() ? "its pod is gone" : refused_;
     } else if (!refused_.empty()) {
       task.reason = refused_;
@@ -201,19 +197,20 @@ class PodObserver : private Observer {
 
   // Sets the state of a task whose pod ends with its job or is replaced. `disruption` is the
   // cluster's reason, or "".
-  void Ending(TaskRecord& task, const std::string& disruption) {
-    if (IsFinal(change_.job.state)) {
-      task.state = TaskState::kStopped;
+  void SetEndingState(job::TaskRecord& task, const std::string& disruption) {
+    if (job::IsFinal(change_.job.state)) {
+      task.state = job::TaskState::kStopped;
       task.reason = "ended with the job";
-      if (!task.finished) task.finished = sight_.now;
+      if (!task.finished) task.finished = observation_.now;
     } else {
       task.exit_code.reset();
       task.finished.reset();
       const bool ends =
-          k8s::IsBeingDeleted(*sight_.job) || change_.job.state == JobState::kSuspended;
-      if (!ends && task.state != TaskState::kPending) task.state = TaskState::kRestarting;
+          k8s::IsBeingDeleted(*observation_.job) || change_.job.state == job::JobState::kSuspended;
+      if (!ends && task.state != job::TaskState::kPending) task.state = job::TaskState::kRestarting;
       task.reason = "its pod is being deleted";
-      if (!disruption.empty()) task.reason = Printable(absl::StrCat(task.reason, ": ", disruption));
+      if (!disruption.empty())
+        task.reason = base::Printable(absl::StrCat(task.reason, ": ", disruption));
     }
   }
 
@@ -221,44 +218,44 @@ class PodObserver : private Observer {
     const std::string of_pod = k8s::TextAt(pod, "/status/reason");
     if (!of_pod.empty()) return of_pod;
     if (container.reason == "OOMKilled") return "out of memory";
-    if (container.exit_code) return ExitStatus::Exited(*container.exit_code).Describe();
+    if (container.exit_code) return process::ExitStatus::Exited(*container.exit_code).Describe();
     return container.reason;
   }
 
-  void TellOf(const TaskRecord& before, const TaskRecord& after) {
+  void RecordTaskEvent(const job::TaskRecord& before, const job::TaskRecord& after) {
     const std::string why = after.reason.empty() ? "" : absl::StrCat(": ", after.reason);
     const std::string name = after.id.ToString();
     switch (after.state) {
-      case TaskState::kRunning:
-        Tell("task", name, absl::StrCat("running on ", after.host));
+      case job::TaskState::kRunning:
+        RecordEvent("task", name, absl::StrCat("running on ", after.host));
         break;
-      case TaskState::kSucceeded:
-        Tell("task", name, "succeeded");
+      case job::TaskState::kSucceeded:
+        RecordEvent("task", name, "succeeded");
         break;
-      case TaskState::kFailed:
-        Tell("task", name, absl::StrCat("failed", why));
+      case job::TaskState::kFailed:
+        RecordEvent("task", name, absl::StrCat("failed", why));
         break;
-      case TaskState::kRestarting:
-        Tell("restart", name, absl::StrCat("restarts", why));
+      case job::TaskState::kRestarting:
+        RecordEvent("restart", name, absl::StrCat("restarts", why));
         break;
       default:
-        if (before.state == TaskState::kFailed && !IsFinal(after.state)) {
-          Tell("restart", name, "has a new pod");
+        if (before.state == job::TaskState::kFailed && !job::IsFinal(after.state)) {
+          RecordEvent("restart", name, "has a new pod");
         }
     }
   }
 
-  // The time of the failure is by the clock of the node.
-  TaskFailure FailureOf(const TaskRecord& task) const {
-    TaskFailure failure{.task = task.id,
-                        .attempt = task.attempt,
-                        .time = task.finished.value_or(sight_.now),
-                        .exit_code = task.exit_code,
-                        .cause = task.reason};
+  // The time of the failure is that of the node's clock.
+  job::TaskFailure FailureOf(const job::TaskRecord& task) const override {
+    job::TaskFailure failure{.task = task.id,
+                             .attempt = task.attempt,
+                             .time = task.finished.value_or(observation_.now),
+                             .exit_code = task.exit_code,
+                             .cause = task.reason};
     failure.last_lines = known_.last_lines(task.id);
     if (task.exit_code) {
-      const AttemptEnd end = ExplainExit(
-          ExitStatus::Exited(*task.exit_code),
+      const supervise::AttemptEnd end = supervise::ExplainExit(
+          process::ExitStatus::Exited(*task.exit_code),
           {.last_lines = failure.last_lines, .oom_killed = task.reason == "out of memory"});
       failure.cause = end.reason;
       failure.advice = end.advice;
@@ -266,32 +263,32 @@ class PodObserver : private Observer {
     return failure;
   }
 
-  const Sight& sight_;
+  const Observation& observation_;
   Json status_ = Json::object();  // of the TFJob
   std::string refused_;           // why pods cannot be created; "" if they can
-  std::map<TaskId, const Json*> pods_;
+  std::map<cluster::TaskId, const Json*> pods_;
 };
 
 }  // namespace
 
-std::optional<JobState> VerdictOf(const Json& job) {
-  if (FindCondition(job, "Succeeded") != nullptr) return JobState::kSucceeded;
-  if (FindCondition(job, "Failed") != nullptr) return JobState::kFailed;
+std::optional<job::JobState> VerdictOf(const Json& job) {
+  if (FindCondition(job, "Succeeded") != nullptr) return job::JobState::kSucceeded;
+  if (FindCondition(job, "Failed") != nullptr) return job::JobState::kFailed;
   return std::nullopt;
 }
 
-absl::Duration FinishGrace(const JobSpec& spec) {
-  return spec.format == JobFormat::kNative ? spec.policies.finish_grace : absl::ZeroDuration();
+absl::Duration FinishGrace(const job::JobSpec& spec) {
+  return spec.format == job::JobFormat::kNative ? spec.policies.finish_grace : absl::ZeroDuration();
 }
 
 bool IsAtWork(const Json& pod) { return manifest::TaskOf(pod) && manifest::StatusOf(pod).running; }
 
-JobRecord RecordOf(const Json& job, absl::Time now) {
-  JobRecord record{.id = k8s::NameOf(job), .name = k8s::NameOf(job), .platform = "kubernetes"};
+job::JobRecord RecordOf(const Json& job, absl::Time now) {
+  job::JobRecord record{.id = k8s::NameOf(job), .name = k8s::NameOf(job), .platform = "kubernetes"};
   record.created = k8s::TimeAt(job, "/metadata/creationTimestamp").value_or(now);
-  const Submission submission{.id = record.id};
-  const std::vector<TaskRecord> tasks;
-  const auto none = [](const TaskId&) { return std::vector<std::string>(); };
+  const job::Submission submission{.id = record.id};
+  const std::vector<job::TaskRecord> tasks;
+  const auto none = [](const cluster::TaskId&) { return std::vector<std::string>(); };
   const auto change = Compare({record, tasks, submission, none}, {.job = job, .now = now});
   if (change) record = change->job;
   record.failure.clear();
@@ -305,9 +302,11 @@ JobRecord RecordOf(const Json& job, absl::Time now) {
   return record;
 }
 
-std::optional<StateChange> Compare(const Known& known, const Sight& sight) {
-  if (IsFinal(known.job.state)) return std::nullopt;
-  return PodObserver(known, sight).Run();
+std::optional<job::StateChange> Compare(const platform::KnownJob& known,
+                                        const Observation& observation) {
+  if (job::IsFinal(known.job.state)) return std::nullopt;
+  // Deletion is how a job is stopped.
+  return PodObserver(known, observation).Run("its TFJob was deleted from the cluster");
 }
 
 }  // namespace muster::kubernetes

@@ -14,27 +14,26 @@
 namespace muster::kubernetes {
 
 // One observation of a job.
-struct Sight {
+struct Observation {
   std::optional<Json> job;  // nullopt: the TFJob does not exist
   std::vector<Json> pods;
   absl::Time now;
 };
 
-using Known = KnownJob;
-
 // Returns Succeeded or Failed if the job's conditions contain it, else nullopt.
-std::optional<JobState> VerdictOf(const Json& job);
+std::optional<job::JobState> VerdictOf(const Json& job);
 
-// Returns how long the tasks of a succeeded job may run on before the operator ends them. Zero for
-// a manifest.
-absl::Duration FinishGrace(const JobSpec& spec);
+// Returns how long the tasks of a succeeded job may keep running before the operator ends them.
+// Zero for a manifest.
+absl::Duration FinishGrace(const job::JobSpec& spec);
 // Returns true if the container of a task's pod is running.
 bool IsAtWork(const Json& pod);
 
 // Returns the record of a job that is not in the history. Its id is the name of the TFJob.
-JobRecord RecordOf(const Json& job, absl::Time now);
+job::JobRecord RecordOf(const Json& job, absl::Time now);
 
 // Returns the changes to the records, or nullopt if there are none. A final record never changes.
-std::optional<StateChange> Compare(const Known& known, const Sight& sight);
+std::optional<job::StateChange> Compare(const platform::KnownJob& known,
+                                        const Observation& observation);
 
 }  // namespace muster::kubernetes

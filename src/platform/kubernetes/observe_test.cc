@@ -17,29 +17,31 @@ class ObserveTest : public testing::Test {
  protected:
   ObserveTest() {
     submission_.id = "mnist-abcde";
-    submission_.spec = MustParse(
+    submission_.spec = job::MustParse(
         "name: mnist\nimage: tf:1\nroles:\n  ps: {command: serve}\n  worker: {replicas: 2, "
         "command: train}\n");
-    submission_.target = KubernetesTarget{.ns = "ml"};
+    submission_.target = job::KubernetesTarget{.ns = "ml"};
     record_.id = submission_.id;
     record_.created = kNow;
-    for (const TaskId& task : submission_.spec.Tasks()) tasks_.push_back({.id = task});
+    for (const cluster::TaskId& task : submission_.spec.Tasks()) tasks_.push_back({.id = task});
   }
 
   // Compares an observation and applies the change as the history would.
-  std::optional<StateChange> See(const std::optional<Json>& job, std::vector<Json> pods = {}) {
-    const auto lines = [](const TaskId&) { return std::vector<std::string>{"last words"}; };
+  std::optional<job::StateChange> See(const std::optional<Json>& job, std::vector<Json> pods = {}) {
+    const auto lines = [](const cluster::TaskId&) {
+      return std::vector<std::string>{"last words"};
+    };
     auto change = Compare({record_, tasks_, submission_, lines},
                           {.job = job, .pods = std::move(pods), .now = now_});
     if (!change) return change;
     record_ = change->job;
-    for (const TaskRecord& changed : change->tasks) {
-      for (TaskRecord& task : tasks_) {
+    for (const job::TaskRecord& changed : change->tasks) {
+      for (job::TaskRecord& task : tasks_) {
         if (task.id == changed.id) task = changed;
       }
     }
     events_.clear();
-    for (const Event& event : change->events) {
+    for (const job::Event& event : change->events) {
       events_.push_back(event.subject.empty() ? event.message
                                               : event.subject + " " + event.message);
     }
@@ -47,7 +49,7 @@ class ObserveTest : public testing::Test {
   }
 
   std::string Command(const std::string& task) const {
-    for (const TaskRecord& one : tasks_) {
+    for (const job::TaskRecord& one : tasks_) {
       if (one.id.ToString() == task) return one.command;
     }
     return "";
@@ -83,24 +85,24 @@ class ObserveTest : public testing::Test {
   static Json Ended(int code, const std::string& at, const std::string& reason = "Error") {
     return {{"terminated", {{"exitCode", code}, {"reason", reason}, {"finishedAt", at}}}};
   }
-  const TaskRecord& Task(const TaskId& id) const {
-    for (const TaskRecord& task : tasks_) {
+  const job::TaskRecord& Task(const cluster::TaskId& id) const {
+    for (const job::TaskRecord& task : tasks_) {
       if (task.id == id) return task;
     }
     ADD_FAILURE();
     return tasks_.front();
   }
 
-  Submission submission_;
-  JobRecord record_;
-  std::vector<TaskRecord> tasks_;
+  job::Submission submission_;
+  job::JobRecord record_;
+  std::vector<job::TaskRecord> tasks_;
   std::vector<std::string> events_;
   absl::Time now_ = kNow;
 };
 
 TEST_F(ObserveTest, FollowsAJobFromItsStartToItsSuccess) {
   ASSERT_TRUE(See(Job("")));
-  EXPECT_EQ(record_.state, JobState::kStarting);
+  EXPECT_EQ(record_.state, job::JobState::kStarting);
   EXPECT_EQ(Task({"worker", 1}).address, "mnist-abcde-worker-1.ml.svc:2222");
 
   const auto up = [] {
@@ -109,7 +111,7 @@ TEST_F(ObserveTest, FollowsAJobFromItsStartToItsSuccess) {
                              Pod("worker", 1, "Running", Running())};
   };
   ASSERT_TRUE(See(Job("Running"), up()));
-  EXPECT_EQ(record_.state, JobState::kRunning);
+  EXPECT_EQ(record_.state, job::JobState::kRunning);
   EXPECT_EQ(Task({"worker", 1}).host, "node-7");
   EXPECT_THAT(events_, ElementsAre("Running", "ps:0 running on node-7",
                                    "worker:0 running on node-7", "worker:1 running on node-7"));
@@ -117,36 +119,36 @@ TEST_F(ObserveTest, FollowsAJobFromItsStartToItsSuccess) {
 
   ASSERT_TRUE(
       See(Job("Succeeded"), {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z"))}));
-  EXPECT_EQ(record_.state, JobState::kSucceeded);
+  EXPECT_EQ(record_.state, job::JobState::kSucceeded);
   EXPECT_EQ(*record_.finished - *record_.started, absl::Minutes(31));
-  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kSucceeded);
-  EXPECT_EQ(Task({"ps", 0}).state, TaskState::kStopped);
+  EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kSucceeded);
+  EXPECT_EQ(Task({"ps", 0}).state, job::TaskState::kStopped);
   EXPECT_FALSE(See(Job("Failed"))) << "a verdict stands";
 }
 
-TEST_F(ObserveTest, AfterTheSuccessOthersMayFinish) {
+TEST_F(ObserveTest, OtherTasksMayFinishAfterSuccess) {
   const auto job = Job("Succeeded");  // at 12:30
   now_ = kNow + absl::Minutes(30) + absl::Seconds(5);
   ASSERT_TRUE(See(job, {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z")),
                         Pod("worker", 1, "Running", Running())}));
-  EXPECT_FALSE(IsFinal(record_.state));
+  EXPECT_FALSE(job::IsFinal(record_.state));
   EXPECT_THAT(record_.reason, HasSubstr("may finish"));
   ASSERT_TRUE(See(job, {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z")),
                         Pod("worker", 1, "Succeeded", Ended(0, "2026-05-01T12:30:06Z"))}));
-  EXPECT_EQ(record_.state, JobState::kSucceeded);
-  EXPECT_EQ(Task({"worker", 1}).state, TaskState::kSucceeded);
+  EXPECT_EQ(record_.state, job::JobState::kSucceeded);
+  EXPECT_EQ(Task({"worker", 1}).state, job::TaskState::kSucceeded);
 }
 
-TEST_F(ObserveTest, WhoDoesNotFinishInTimeIsStopped) {
+TEST_F(ObserveTest, TasksThatExceedTheFinishGraceAreStopped) {
   now_ = kNow + absl::Minutes(31);
   ASSERT_TRUE(
       See(Job("Succeeded"), {Pod("worker", 0, "Succeeded", Ended(0, "2026-05-01T12:30:00Z")),
                              Pod("worker", 1, "Running", Running())}));
-  EXPECT_EQ(record_.state, JobState::kSucceeded);
-  EXPECT_EQ(Task({"worker", 1}).state, TaskState::kStopped);
+  EXPECT_EQ(record_.state, job::JobState::kSucceeded);
+  EXPECT_EQ(Task({"worker", 1}).state, job::TaskState::kStopped);
 }
 
-TEST_F(ObserveTest, TellsWhyAPodWaits) {
+TEST_F(ObserveTest, ReportsWhyAPodWaits) {
   Json pod = Pod("worker", 0, "Pending", Json::object());
   pod["spec"].erase("nodeName");
   pod["status"]["conditions"] = {
@@ -155,35 +157,35 @@ TEST_F(ObserveTest, TellsWhyAPodWaits) {
        {"reason", "Unschedulable"},
        {"message", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}}};
   ASSERT_TRUE(See(Job(""), {pod}));
-  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kPending);
+  EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kPending);
   EXPECT_THAT(Task({"worker", 0}).reason, HasSubstr("Insufficient nvidia.com/gpu"));
   EXPECT_THAT(events_, ElementsAre(HasSubstr("worker:0 waits: Unschedulable: 0/3 nodes")));
 
   ASSERT_TRUE(See(
       Job(""), {Pod("worker", 0, "Pending",
                     {{"waiting", {{"reason", "ErrImagePull"}, {"message", "no such image"}}}})}));
-  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kStarting);
+  EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kStarting);
   EXPECT_EQ(Task({"worker", 0}).reason, "ErrImagePull: no such image");
 }
 
-TEST_F(ObserveTest, NamesTheFirstFailureAndWhoFellWithIt) {
+TEST_F(ObserveTest, NamesTheFirstFailureAndItsVictims) {
   ASSERT_TRUE(See(Job("Failed", "Worker 1 failed with exit code 1"),
                   {Pod("worker", 0, "Failed", Ended(134, "2026-05-01T12:00:05Z")),
                    Pod("worker", 1, "Failed", Ended(1, "2026-05-01T12:00:02Z"))}));
-  EXPECT_EQ(record_.state, JobState::kFailed);
+  EXPECT_EQ(record_.state, job::JobState::kFailed);
   EXPECT_EQ(record_.reason, "Worker 1 failed with exit code 1");
-  const auto report = FailureFromJson(record_.failure);
+  const auto report = job::FailureFromJson(record_.failure);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->first->task, (TaskId{"worker", 1}));
+  EXPECT_EQ(report->first->task, (cluster::TaskId{"worker", 1}));
   EXPECT_EQ(report->first->cause, "exit code 1");
   EXPECT_THAT(report->first->last_lines, ElementsAre("last words"));
   EXPECT_THAT(report->victims, ElementsAre(HasSubstr("worker:0"), HasSubstr("ps:0")));
 }
 
-TEST_F(ObserveTest, CountsRestartsAndTellsOfThem) {
+TEST_F(ObserveTest, CountsAndReportsRestarts) {
   ASSERT_TRUE(See(Job("Running"), {Pod("worker", 0, "Running", Running())}));
   ASSERT_TRUE(See(Job("Restarting", "Worker 0 failed"), {}));
-  EXPECT_EQ(record_.state, JobState::kRestarting);
+  EXPECT_EQ(record_.state, job::JobState::kRestarting);
   EXPECT_THAT(events_, ElementsAre("worker:0 restarts: its pod is gone"));
   Json job = Job("Running");
   job["status"]["restarts"] = {{"worker:0", {{"count", 2}}}};
@@ -196,7 +198,7 @@ TEST_F(ObserveTest, APodThatIsLostHasNotFailed) {
   pod["status"]["reason"] = "Evicted";
   pod["status"]["message"] = "The node was low on resource: memory.";
   ASSERT_TRUE(See(Job("Restarting", "Worker 0 was lost"), {pod}));
-  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kRestarting);
+  EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kRestarting);
   EXPECT_EQ(Task({"worker", 0}).reason,
             "its pod was lost: Evicted: The node was low on resource: memory.");
   // The replacement is delayed; the reason is kept.
@@ -205,13 +207,13 @@ TEST_F(ObserveTest, APodThatIsLostHasNotFailed) {
   // A job that fails for another reason meanwhile does not name this task.
   ASSERT_TRUE(See(Job("Failed", "Worker 1 failed"),
                   {pod, Pod("worker", 1, "Failed", Ended(1, "2026-05-01T12:00:09Z"))}));
-  const auto report = FailureFromJson(record_.failure);
+  const auto report = job::FailureFromJson(record_.failure);
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->first->task, (TaskId{"worker", 1}));
-  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kStopped);
+  EXPECT_EQ(report->first->task, (cluster::TaskId{"worker", 1}));
+  EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kStopped);
 }
 
-TEST_F(ObserveTest, APodThatIsBeingDeletedIsNotJudged) {
+TEST_F(ObserveTest, APodThatIsBeingDeletedHasNoOutcome) {
   ASSERT_TRUE(See(Job("Running"), {Pod("worker", 0, "Running", Running())}));
   for (const int code : {0, 143}) {
     Json pod =
@@ -221,40 +223,40 @@ TEST_F(ObserveTest, APodThatIsBeingDeletedIsNotJudged) {
     pod["status"]["conditions"] = Json::array(
         {{{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}}});
     See(Job("Running"), {pod});
-    EXPECT_EQ(Task({"worker", 0}).state, TaskState::kRestarting) << code;
+    EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kRestarting) << code;
     EXPECT_FALSE(Task({"worker", 0}).exit_code) << code;
     EXPECT_EQ(Task({"worker", 0}).reason, "its pod is being deleted: EvictionByEvictionAPI");
   }
 }
 
-TEST_F(ObserveTest, SaysWhyPodsCannotBeCreated) {
+TEST_F(ObserveTest, ReportsWhyPodsCannotBeCreated) {
   Json job = Job("ReplicaFailure", "cannot create pod: exceeded quota");
   ASSERT_TRUE(See(job, {Pod("ps", 0, "Running", Running())}));
-  EXPECT_EQ(record_.state, JobState::kStarting);
+  EXPECT_EQ(record_.state, job::JobState::kStarting);
   EXPECT_EQ(record_.reason, "cannot create pod: exceeded quota");
   EXPECT_EQ(Task({"worker", 0}).reason, "cannot create pod: exceeded quota");
   EXPECT_EQ(Task({"ps", 0}).reason, "");
 }
 
-TEST_F(ObserveTest, WhoDeletesTheTfJobStopsTheJob) {
+TEST_F(ObserveTest, DeletingTheTfJobStopsTheJob) {
   ASSERT_TRUE(See(Job("Running"), {Pod("worker", 0, "Running", Running())}));
   ASSERT_TRUE(See(std::nullopt));
-  EXPECT_EQ(record_.state, JobState::kStopped);
+  EXPECT_EQ(record_.state, job::JobState::kStopped);
   EXPECT_THAT(record_.reason, HasSubstr("deleted"));
-  EXPECT_EQ(Task({"worker", 0}).state, TaskState::kStopped);
+  EXPECT_EQ(Task({"worker", 0}).state, job::TaskState::kStopped);
 }
 
 TEST_F(ObserveTest, ASubmissionThatWasInterruptedNeverStarted) {
-  record_.supervisor = ProcessIdentity{.pid = 4711};
+  record_.supervisor = process::ProcessIdentity{.pid = 4711};
   ASSERT_TRUE(See(std::nullopt));
-  EXPECT_EQ(record_.state, JobState::kFailed);
+  EXPECT_EQ(record_.state, job::JobState::kFailed);
   EXPECT_THAT(record_.reason, HasSubstr("never started"));
 }
 
-TEST_F(ObserveTest, SaysWhenThereIsNoOperator) {
+TEST_F(ObserveTest, ReportsAMissingOperator) {
   const Json job = {{"metadata", {{"name", "mnist-abcde"}}}};
   ASSERT_TRUE(See(job));
-  EXPECT_EQ(record_.state, JobState::kPending);
+  EXPECT_EQ(record_.state, job::JobState::kPending);
   EXPECT_EQ(record_.reason, "");
   now_ += absl::Minutes(1);
   ASSERT_TRUE(See(job));
@@ -263,7 +265,7 @@ TEST_F(ObserveTest, SaysWhenThereIsNoOperator) {
 
 // A job that others submitted runs the entry point of its image.
 TEST_F(ObserveTest, CommandsAreTheJobsOwn) {
-  submission_.spec = MustParse(R"(
+  submission_.spec = job::MustParse(R"(
 apiVersion: kubeflow.org/v1
 kind: TFJob
 metadata: {name: mnist}
@@ -273,14 +275,14 @@ spec:
     Worker: {template: {spec: {containers: [{name: tensorflow, image: "tf:2"}]}}}
 )");
   tasks_.clear();
-  for (const TaskId& task : submission_.spec.Tasks()) tasks_.push_back({.id = task});
+  for (const cluster::TaskId& task : submission_.spec.Tasks()) tasks_.push_back({.id = task});
   See(Job("Running"));
   EXPECT_EQ(Command("chief:0"), "python 'a b'");
   EXPECT_EQ(Command("worker:0"), "(the image's: tf:2)");
 }
 
 // The status may contain anything.
-TEST_F(ObserveTest, AMalformedStatusHarmsNothing) {
+TEST_F(ObserveTest, ToleratesAMalformedStatus) {
   Json job = Job("Running");
   job["status"]["restarts"] = {
       {"worker:0", {{"count", "x"}}}, {"worker:1", 5}, {"job", {{"count", -1}}}};
@@ -289,7 +291,7 @@ TEST_F(ObserveTest, AMalformedStatusHarmsNothing) {
                 {{"training.kubeflow.org/replica-type", "worker"},
                  {"training.kubeflow.org/replica-index", "0"}}}}},
              {"status", {{"phase", "Running"}}}}});
-  EXPECT_EQ(record_.state, JobState::kRunning);
+  EXPECT_EQ(record_.state, job::JobState::kRunning);
 }
 
 }  // namespace

@@ -5,18 +5,22 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "base/variables.h"
 #include "codec/yaml_writer.h"
-#include "job/parse.h"
+#include "job/format/parse.h"
+#include "k8s/connect.h"
 #include "k8s/error.h"
+#include "manifest/images.h"
 #include "manifest/manifests.h"
 #include "manifest/names.h"
+#include "platform/kubernetes/apply.h"
 #include "platform/kubernetes/limits.h"
+#include "platform/kubernetes/nodes.h"
+#include "platform/kubernetes/notebook.h"
 #include "supervise/job_dir.h"
 
 namespace muster::kubernetes {
@@ -24,11 +28,10 @@ namespace {
 
 constexpr int kLastLines = 10;
 constexpr absl::Duration kLookTimeout = absl::Seconds(5);
-constexpr absl::Duration kWriteTimeout = absl::Seconds(15);
 // After a failure, calls fail fast for this long, so that a listing of many jobs waits only once.
 constexpr absl::Duration kUnreachableFor = absl::Seconds(10);
 
-class FollowerWatch final : public JobWatch {
+class FollowerWatch final : public platform::JobWatch {
  public:
   explicit FollowerWatch(std::shared_ptr<Follower> follower) : follower_(std::move(follower)) {}
   int fd() const override { return follower_->fd(); }
@@ -38,11 +41,11 @@ class FollowerWatch final : public JobWatch {
   std::shared_ptr<Follower> follower_;
 };
 
-FollowOptions FollowOptionsOf(const JobRecord& job, const Submission& submission) {
-  const Policies& policies = submission.spec.policies;
+FollowOptions FollowOptionsOf(const job::JobRecord& job, const job::Submission& submission) {
+  const job::Policies& policies = submission.spec.policies;
   return {.job = KeyOf(submission),
-          .uid = TargetOf<KubernetesTarget>(submission).object.uid,
-          .logs = JobDir(job.directory).logs(),
+          .uid = job::TargetOf<job::KubernetesTarget>(submission).object.uid,
+          .logs = supervise::JobDir(job.directory).logs(),
           .log = {.rotate_bytes = policies.log_rotate_bytes, .keep = policies.log_keep},
           .finish_grace = FinishGrace(submission.spec)};
 }
@@ -51,30 +54,13 @@ FollowOptions FollowOptionsOf(const JobRecord& job, const Submission& submission
 absl::Status Explain(const absl::Status& status) {
   if (!k8s::IsUnknownResource(status)) return status;
   return absl::FailedPreconditionError(
-      "the cluster does not know TFJobs: `muster operator install` installs the operator that runs "
-      "them, and `muster render` makes manifests that need none");
-}
-
-absl::StatusOr<const k8s::ResourceKind*> KindOf(const Json& object) {
-  if (k8s::TextAt(object, "/kind") == manifest::kTfJobs.kind) return &manifest::kTfJobs;
-  const k8s::ResourceKind* kind =
-      k8s::FindKind(k8s::TextAt(object, "/apiVersion"), k8s::TextAt(object, "/kind"));
-  if (kind == nullptr) {
-    return absl::InternalError(absl::StrCat("unknown kind ", k8s::TextAt(object, "/kind")));
-  }
-  return kind;
-}
-
-Json OwnerReference(const Json& job) {
-  return {{"apiVersion", manifest::kTfJobs.ApiVersion()},
-          {"kind", std::string(manifest::kTfJobs.kind)},
-          {"name", k8s::NameOf(job)},
-          {"uid", k8s::UidOf(job)}};
+      "the cluster has no TFJob definition: `muster operator install` installs the operator that "
+      "runs TFJobs, and `muster render` prints manifests that need no operator");
 }
 
 // Returns true if `job` has the name of the submission's TFJob but is another object.
-bool IsOther(const Submission& submission, const Json& job) {
-  const std::string uid = TargetOf<KubernetesTarget>(submission).object.uid;
+bool IsOther(const job::Submission& submission, const Json& job) {
+  const std::string uid = job::TargetOf<job::KubernetesTarget>(submission).object.uid;
   return !uid.empty() && k8s::UidOf(job) != uid;
 }
 
@@ -85,14 +71,16 @@ bool BelongsTo(const std::string& uid, const Json& pod) {
 }
 
 // Returns the path of the file that marks the output as complete.
-std::string WholeMark(const FollowOptions& options) { return JoinPath(options.logs, "whole"); }
+std::string WholeMark(const FollowOptions& options) {
+  return base::JoinPath(options.logs, "whole");
+}
 
 // Returns the submission of a running job after its update to `next`.
-Submission Continued(const Submission& current, Submission next) {
+job::Submission Continued(const job::Submission& current, job::Submission next) {
   next.id = current.id;
-  const std::string image = TargetOf<KubernetesTarget>(next).trainer_image;
+  const std::string image = job::TargetOf<job::KubernetesTarget>(next).trainer_image;
   next.target = current.target;
-  if (!image.empty()) MutableTargetOf<KubernetesTarget>(next).trainer_image = image;
+  if (!image.empty()) job::MutableTargetOf<job::KubernetesTarget>(next).trainer_image = image;
   next.resumed_from = current.resumed_from;
   next.resume_step = current.resume_step;
   return next;
@@ -109,29 +97,33 @@ std::map<std::string, Json> TemplatesOf(const std::vector<manifest::Object>& obj
 
 }  // namespace
 
+KubernetesPlatform::KubernetesPlatform(platform::Traits traits, platform::Environment environment)
+    : Platform(std::move(traits)), environment_(std::move(environment)) {}
+
 absl::StatusOr<KubernetesPlatform::Connection*> KubernetesPlatform::ConnectionFor(
-    const KubernetesTarget& target) {
+    const job::KubernetesTarget& target) {
   Connection& connection = connections_[absl::StrCat(target.kubeconfig, "\n", target.context)];
   if (connection.client == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(connection.client, Connect(target, {.on_warning = options_.warn}));
+    MUSTER_ASSIGN_OR_RETURN(connection.client, k8s::Connect(target.kubeconfig, target.context,
+                                                            {.on_warning = environment_.notify}));
   }
   return &connection;
 }
 
-absl::StatusOr<k8s::Client*> KubernetesPlatform::ClientFor(const KubernetesTarget& target) {
+absl::StatusOr<k8s::Client*> KubernetesPlatform::ClientFor(const job::KubernetesTarget& target) {
   MUSTER_ASSIGN_OR_RETURN(Connection * connection, ConnectionFor(target));
   // The stored failure would name the request, and thus the job, of an earlier caller.
   if (absl::Now() - connection->failed < kUnreachableFor) {
     return absl::UnavailableError(
         absl::StrCat(connection->client->transport().config().server,
-                     " did not answer a moment ago; it is asked again in a few seconds"));
+                     " did not respond a moment ago; try again in a few seconds"));
   }
   return connection->client.get();
 }
 
-absl::StatusOr<KubernetesTarget> KubernetesPlatform::Resolve(KubernetesTarget target,
-                                                             const std::string& ns) {
-  if (target.kubeconfig.empty()) target.kubeconfig = k8s::KubeconfigFiles(ProcessVariables());
+absl::StatusOr<job::KubernetesTarget> KubernetesPlatform::Resolve(job::KubernetesTarget target,
+                                                                  const std::string& ns) {
+  if (target.kubeconfig.empty()) target.kubeconfig = k8s::KubeconfigFiles(base::ProcessVariables());
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
   const k8s::ClusterConfig& config = client->transport().config();
   target.context = config.context;
@@ -141,8 +133,9 @@ absl::StatusOr<KubernetesTarget> KubernetesPlatform::Resolve(KubernetesTarget ta
   return target;
 }
 
-std::vector<Limit> KubernetesPlatform::Unsupported(const Submission& submission) const {
-  std::vector<Limit> limits = LimitsOf(submission.spec);
+std::vector<platform::Limit> KubernetesPlatform::Unsupported(
+    const job::Submission& submission) const {
+  std::vector<platform::Limit> limits = LimitsOf(submission.spec);
   const auto rendered = Render(submission);
   if (!rendered.ok()) {
     limits.push_back({.what = std::string(rendered.status().message()), .fatal = true});
@@ -150,45 +143,49 @@ std::vector<Limit> KubernetesPlatform::Unsupported(const Submission& submission)
   return limits;
 }
 
-absl::Status KubernetesPlatform::Prepare(Submission& submission) {
-  KubernetesTarget own = TargetOf<KubernetesTarget>(submission);
-  if (!own.object.name.empty() && submission.spec.format == JobFormat::kNative) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        own.object.name, " was started elsewhere, and its job file is there: run that again"));
+absl::Status KubernetesPlatform::Prepare(job::Submission& submission) {
+  job::KubernetesTarget own = job::TargetOf<job::KubernetesTarget>(submission);
+  if (!own.object.name.empty() && submission.spec.format == job::JobFormat::kNative) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(own.object.name,
+                     " was started by another client, which has its job file; run it from there"));
   }
   own.object.name.clear();  // every run of ours has its own TFJob
   own.object.uid.clear();
-  MUSTER_ASSIGN_OR_RETURN(const KubernetesTarget target,
+  MUSTER_ASSIGN_OR_RETURN(const job::KubernetesTarget target,
                           Resolve(std::move(own), submission.spec.kubernetes_namespace));
   submission.target = target;
   return Render(submission).status();
 }
 
-absl::StatusOr<std::vector<JobRecord>> KubernetesPlatform::List(const Target& where) {
-  MUSTER_ASSIGN_OR_RETURN(const KubernetesTarget target,
-                          Resolve(std::get<KubernetesTarget>(where), ""));
+absl::StatusOr<std::vector<job::JobRecord>> KubernetesPlatform::List(const job::Target& where) {
+  MUSTER_ASSIGN_OR_RETURN(const job::KubernetesTarget target,
+                          Resolve(std::get<job::KubernetesTarget>(where), ""));
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
   const auto listed = client->List(
       manifest::kTfJobs, {.selection = {.ns = target.ns}, .call = {.timeout = kLookTimeout}});
   if (!listed.ok()) return Explain(listed.status());
-  std::vector<JobRecord> jobs;
+  std::vector<job::JobRecord> jobs;
   jobs.reserve(listed->items.size());
   for (const Json& item : listed->items) jobs.push_back(RecordOf(item, absl::Now()));
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const JobRecord& a, const JobRecord& b) { return a.created > b.created; });
+  std::stable_sort(jobs.begin(), jobs.end(), [](const job::JobRecord& a, const job::JobRecord& b) {
+    return a.created > b.created;
+  });
   return jobs;
 }
 
-absl::StatusOr<Submission> KubernetesPlatform::Import(const std::string& id, const Target& where) {
-  MUSTER_ASSIGN_OR_RETURN(KubernetesTarget target, Resolve(std::get<KubernetesTarget>(where), ""));
+absl::StatusOr<job::Submission> KubernetesPlatform::Import(const std::string& id,
+                                                           const job::Target& where) {
+  MUSTER_ASSIGN_OR_RETURN(job::KubernetesTarget target,
+                          Resolve(std::get<job::KubernetesTarget>(where), ""));
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
   const auto job = client->Get(manifest::kTfJobs, {target.ns, id}, {.timeout = kLookTimeout});
   if (!job.ok()) return Explain(job.status());
   target.object.name = id;
   target.object.uid = k8s::UidOf(*job);
-  Submission submission{.source_name = id, .working_dir = "/", .target = target};
+  job::Submission submission{.source_name = id, .working_dir = "/", .target = target};
   submission.source = codec::ToYaml(manifest::Object({{"spec", (*job)["spec"]}}));
-  MUSTER_ASSIGN_OR_RETURN(submission.spec, ParseTfJobObject(*job));
+  MUSTER_ASSIGN_OR_RETURN(submission.spec, job::ParseTfJobObject(*job));
   submission.created = RecordOf(*job, absl::Now()).created;
   // A run of ours is unique by its name. The name of another job may be reused, so its uid is
   // added.
@@ -197,98 +194,56 @@ absl::StatusOr<Submission> KubernetesPlatform::Import(const std::string& id, con
   return submission;
 }
 
-std::string KubernetesPlatform::Describe(const Submission& submission) const {
-  const KubernetesTarget target = TargetOf<KubernetesTarget>(submission);
-  return absl::StrCat(
-      "in namespace '", target.ns, "' of ",
-      target.context.empty() ? "this cluster" : absl::StrCat("context '", target.context, "'"));
-}
-
-absl::StatusOr<ClusterSpec> KubernetesPlatform::Addresses(const Submission& submission) const {
+absl::StatusOr<cluster::ClusterSpec> KubernetesPlatform::Addresses(
+    const job::Submission& submission) const {
   return AddressesOf(submission);
 }
 
-absl::StatusOr<TaskLaunch> KubernetesPlatform::LaunchOf(const Submission& submission,
-                                                        const ClusterSpec& cluster,
-                                                        const TaskId& task) const {
+absl::StatusOr<job::TaskLaunch> KubernetesPlatform::LaunchOf(const job::Submission& submission,
+                                                             const cluster::ClusterSpec& cluster,
+                                                             const cluster::TaskId& task) const {
   return manifest::PodLaunch(SpecInCluster(submission), cluster, task, {.job_id = submission.id});
 }
 
 absl::StatusOr<std::vector<manifest::Object>> KubernetesPlatform::Render(
-    const Submission& submission, std::optional<JobTls> tls) const {
-  const KubernetesTarget target = TargetOf<KubernetesTarget>(submission);
+    const job::Submission& submission, std::optional<job::JobTls> tls) const {
+  const job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
   return manifest::RenderTfJob(
       SpecInCluster(submission),
       {.kubernetes_namespace = target.ns,
-       .trainer_image =
-           target.trainer_image.empty() ? options_.trainer_image : target.trainer_image,
-       .notebook_image = options_.notebook_image,
-       .salt = Sha256Hex(submission.id).substr(0, 16),
+       .trainer_image = target.trainer_image.empty() ? manifest::TrainerImage(environment_.version)
+                                                     : target.trainer_image,
+       .notebook_image = manifest::kNotebookImage,
+       .salt = base::Sha256Hex(submission.id).substr(0, 16),
        .tls = std::move(tls)});
 }
 
-// Applies the objects in order, then makes the last one, the TFJob, the owner of the others. A
-// TFJob that exists therefore has all that it needs. Returns the TFJob.
-absl::StatusOr<Json> KubernetesPlatform::ApplyAll(k8s::Client& client,
-                                                  const std::vector<manifest::Object>& objects,
-                                                  std::vector<Made>* made) {
-  Json job;
-  for (const manifest::Object& object : objects) {
-    const Json json = object;
-    MUSTER_ASSIGN_OR_RETURN(const k8s::ResourceKind* kind, KindOf(json));
-    // Recorded before the request: without an answer the object may exist.
-    made->push_back({kind, k8s::KeyOf(json)});
-    MUSTER_ASSIGN_OR_RETURN(job,
-                            client.Apply(*kind, json, /*force=*/true, {.timeout = kWriteTimeout}));
-  }
-  const Json owned = {{"metadata", {{"ownerReferences", Json::array({OwnerReference(job)})}}}};
-  for (size_t i = 0; i + 1 < made->size(); ++i) {
-    // An object without an owner is merely left behind when the job is deleted.
-    const auto patched =
-        client.Patch(*made->at(i).kind, made->at(i).key, owned, {.strategic_patch = true});
-    if (!patched.ok()) Warn(patched.status());
-  }
-  return job;
-}
-
 void KubernetesPlatform::Warn(const absl::Status& status) const {
-  if (options_.warn) options_.warn(std::string(status.message()));
+  if (environment_.notify) environment_.notify(std::string(status.message()));
 }
 
-absl::Status KubernetesPlatform::Submit(const Submission& submission, const JobRecord& record) {
-  const JobDir dir(record.directory);
+absl::Status KubernetesPlatform::Submit(const job::Submission& submission,
+                                        const job::JobRecord& record) {
+  const supervise::JobDir dir(record.directory);
   MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(submission));
-  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(TargetOf<KubernetesTarget>(submission)));
-  MUSTER_ASSIGN_OR_RETURN(JobTls tls, MakeJobTls(submission.id));
+  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client,
+                          ClientFor(job::TargetOf<job::KubernetesTarget>(submission)));
+  MUSTER_ASSIGN_OR_RETURN(job::JobTls tls, job::MakeJobTls(submission.id));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> objects,
                           Render(submission, std::move(tls)));
-  std::vector<Made> made;
-  const auto job = ApplyAll(*client, objects, &made);
-  if (job.ok()) {
-    Submission placed = submission;
-    MutableTargetOf<KubernetesTarget>(placed).object.uid = k8s::UidOf(*job);
-    return dir.SaveSubmission(placed);
-  }
-  // Roll back, and name the objects that could not be deleted.
-  std::vector<std::string> left;
-  for (const Made& one : made) {
-    const absl::Status removed = client->Delete(*one.kind, one.key);
-    if (!removed.ok() && !k8s::IsNoSuchObject(removed) && !k8s::IsUnknownResource(removed)) {
-      left.push_back(absl::StrCat(one.kind->plural, "/", one.key.name));
-    }
-  }
-  if (left.empty()) return Explain(job.status());
-  return Annotate(Explain(job.status()),
-                  absl::StrCat("there may be left in the cluster, to be deleted by hand: ",
-                               absl::StrJoin(left, ", ")));
+  std::vector<AppliedObject> applied;
+  const auto job = ApplyObjects(*client, objects, &applied,
+                                [this](const absl::Status& status) { Warn(status); });
+  if (!job.ok()) return RollBack(*client, applied, Explain(job.status()));
+  job::Submission placed = submission;
+  job::MutableTargetOf<job::KubernetesTarget>(placed).object.uid = k8s::UidOf(*job);
+  return dir.SaveSubmission(placed);
 }
 
-// Observe() determines the state.
-Liveness KubernetesPlatform::Check(const JobRecord&) { return Liveness::kUnknown; }
-
-absl::StatusOr<Sight> KubernetesPlatform::Look(k8s::Client& client, const Submission& submission) {
+absl::StatusOr<Observation> KubernetesPlatform::Look(k8s::Client& client,
+                                                     const job::Submission& submission) {
   const k8s::ObjectKey job = KeyOf(submission);
-  Sight sight{.now = absl::Now()};
+  Observation sight{.now = absl::Now()};
   auto object = client.Get(manifest::kTfJobs, job, {.timeout = kLookTimeout});
   if (object.ok()) {
     if (!IsOther(submission, *object)) sight.job = *std::move(object);
@@ -299,15 +254,16 @@ absl::StatusOr<Sight> KubernetesPlatform::Look(k8s::Client& client, const Submis
       k8s::ObjectList pods,
       client.List(k8s::kPods, {.selection = PodsOf(job), .call = {.timeout = kLookTimeout}}));
   sight.pods = std::move(pods.items);
-  const std::string uid = TargetOf<KubernetesTarget>(submission).object.uid;
+  const std::string uid = job::TargetOf<job::KubernetesTarget>(submission).object.uid;
   std::erase_if(sight.pods, [&uid](const Json& pod) { return !BelongsTo(uid, pod); });
   return sight;
 }
 
-absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
-    const JobRecord& job, const std::vector<TaskRecord>& tasks) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
-  const KubernetesTarget target = TargetOf<KubernetesTarget>(submission);
+absl::StatusOr<std::optional<job::StateChange>> KubernetesPlatform::Observe(
+    const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks) {
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
+                          supervise::JobDir(job.directory).LoadSubmission());
+  const job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
   const auto sight = Look(*client, submission);
   if (absl::IsUnavailable(sight.status())) {
@@ -321,13 +277,14 @@ absl::StatusOr<std::optional<StateChange>> KubernetesPlatform::Observe(
     Copy(*client, follow, sight->pods,
          /*ended=*/std::none_of(sight->pods.begin(), sight->pods.end(), IsAtWork));
   }
-  return Compare(
-      {.job = job,
-       .tasks = tasks,
-       .submission = submission,
-       .last_lines =
-           [&follow](const TaskId& task) { return LastLines(follow.logs, task, kLastLines); }},
-      *sight);
+  return Compare({.job = job,
+                  .tasks = tasks,
+                  .submission = submission,
+                  .last_lines =
+                      [&follow](const cluster::TaskId& task) {
+                        return supervise::LastLines(follow.logs, task, kLastLines);
+                      }},
+                 *sight);
 }
 
 // Copies the output as far as possible. Failures are warnings: existing output remains readable.
@@ -335,15 +292,17 @@ void KubernetesPlatform::Copy(k8s::Client& client, const FollowOptions& options,
                               const std::vector<Json>& pods, bool ended) const {
   const auto copied = CopyOutput(client, options, pods);
   if (!copied.ok()) {
-    Warn(Annotate(copied.status(), "not all of the output could be fetched"));
+    Warn(base::Annotate(copied.status(), "not all of the output could be fetched"));
   } else if (*copied && ended) {
-    ReplaceFile(WholeMark(options), "").IgnoreError();  // else the copy is repeated
+    base::ReplaceFile(WholeMark(options), "").IgnoreError();  // else the copy is repeated
   }
 }
 
-absl::Status KubernetesPlatform::Stop(const JobRecord& job, bool immediately) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
-  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(TargetOf<KubernetesTarget>(submission)));
+absl::Status KubernetesPlatform::Stop(const job::JobRecord& job, bool immediately) {
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
+                          supervise::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client,
+                          ClientFor(job::TargetOf<job::KubernetesTarget>(submission)));
   const k8s::ObjectKey key = KeyOf(submission);
   MUSTER_ASSIGN_OR_RETURN(
       const k8s::ObjectList pods,
@@ -354,7 +313,7 @@ absl::Status KubernetesPlatform::Stop(const JobRecord& job, bool immediately) {
   const absl::Status asked =
       client->Delete(manifest::kTfJobs, key,
                      {.propagation = k8s::DeleteOptions::Propagation::kForeground,
-                      .uid = TargetOf<KubernetesTarget>(submission).object.uid,
+                      .uid = job::TargetOf<job::KubernetesTarget>(submission).object.uid,
                       .call = {.timeout = kLookTimeout}});
   if (!asked.ok() && !k8s::IsNoSuchObject(asked)) return Explain(asked);
   if (!immediately) return absl::OkStatus();
@@ -366,20 +325,21 @@ absl::Status KubernetesPlatform::Stop(const JobRecord& job, bool immediately) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<UpdatePlan> KubernetesPlatform::PlanUpdate(const JobRecord& job,
-                                                          const std::vector<TaskRecord>&,
-                                                          const Submission& next) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(job.directory).LoadSubmission());
-  const Submission changed = Continued(current, next);
+absl::StatusOr<supervise::UpdatePlan> KubernetesPlatform::PlanUpdate(
+    const job::JobRecord& job, const std::vector<job::TaskRecord>&, const job::Submission& next) {
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission current,
+                          supervise::JobDir(job.directory).LoadSubmission());
+  const job::Submission changed = Continued(current, next);
   MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> before, Render(current));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> after, Render(changed));
   const auto old_templates = TemplatesOf(before), new_templates = TemplatesOf(after);
-  const std::vector<TaskId> old_tasks = current.spec.Tasks(), new_tasks = changed.spec.Tasks();
-  const auto has = [](const std::vector<TaskId>& tasks, const TaskId& task) {
+  const std::vector<cluster::TaskId> old_tasks = current.spec.Tasks(),
+                                     new_tasks = changed.spec.Tasks();
+  const auto has = [](const std::vector<cluster::TaskId>& tasks, const cluster::TaskId& task) {
     return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
   };
-  UpdatePlan plan;
-  for (const TaskId& task : new_tasks) {
+  supervise::UpdatePlan plan;
+  for (const cluster::TaskId& task : new_tasks) {
     if (!has(old_tasks, task)) {
       plan.added.push_back(task);
     } else if (old_templates.at(task.role) != new_templates.at(task.role)) {
@@ -388,51 +348,65 @@ absl::StatusOr<UpdatePlan> KubernetesPlatform::PlanUpdate(const JobRecord& job,
       plan.kept.push_back(task);
     }
   }
-  for (const TaskId& task : old_tasks) {
+  for (const cluster::TaskId& task : old_tasks) {
     if (!has(new_tasks, task)) plan.removed.push_back(task);
   }
   plan.policies_changed = plan.empty() && current.spec != next.spec;
   return plan;
 }
 
-absl::Status KubernetesPlatform::Update(const JobRecord& job, const Submission& next) {
-  const JobDir dir(job.directory);
-  MUSTER_ASSIGN_OR_RETURN(const Submission current, dir.LoadSubmission());
-  const Submission changed = Continued(current, next);
-  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(TargetOf<KubernetesTarget>(changed)));
-  const JobSpec spec = SpecInCluster(changed);
+absl::Status KubernetesPlatform::Update(const job::JobRecord& job, const job::Submission& next) {
+  const supervise::JobDir dir(job.directory);
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission current, dir.LoadSubmission());
+  const job::Submission changed = Continued(current, next);
+  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client,
+                          ClientFor(job::TargetOf<job::KubernetesTarget>(changed)));
+  const job::JobSpec spec = SpecInCluster(changed);
   // The certificates are kept across updates: a new set is made only if the secret is missing.
-  std::optional<JobTls> tls;
+  std::optional<job::JobTls> tls;
   if (manifest::HasTls(spec)) {
     const auto secret = client->Get(k8s::kSecrets, {KeyOf(changed).ns, manifest::TlsName(spec)});
     if (k8s::IsNoSuchObject(secret.status())) {
-      MUSTER_ASSIGN_OR_RETURN(tls, MakeJobTls(changed.id));
+      MUSTER_ASSIGN_OR_RETURN(tls, job::MakeJobTls(changed.id));
     }
   }
   MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> objects,
                           Render(changed, std::move(tls)));
-  std::vector<Made> made;
-  MUSTER_RETURN_IF_ERROR(ApplyAll(*client, objects, &made).status());
+  std::vector<AppliedObject> applied;
+  MUSTER_RETURN_IF_ERROR(
+      ApplyObjects(*client, objects, &applied, [this](const absl::Status& status) {
+        Warn(status);
+      }).status());
   MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(changed));
-  // Delete the objects that the updated job no longer has.
   MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> before, Render(current));
-  for (const manifest::Object& object : before) {
-    const Json json = object;
-    MUSTER_ASSIGN_OR_RETURN(const k8s::ResourceKind* kind, KindOf(json));
-    const bool stays = std::any_of(made.begin(), made.end(), [&](const Made& one) {
-      return one.kind == kind && one.key == k8s::KeyOf(json);
-    });
-    if (stays) continue;
-    const absl::Status removed = client->Delete(*kind, k8s::KeyOf(json));
-    if (!removed.ok() && !k8s::IsNoSuchObject(removed)) Warn(removed);
-  }
-  return absl::OkStatus();
+  return DeleteObsolete(*client, before, applied,
+                        [this](const absl::Status& status) { Warn(status); });
 }
 
-absl::StatusOr<std::shared_ptr<Follower>> KubernetesPlatform::Follow(const JobRecord& job) {
+std::vector<platform::Machine> KubernetesPlatform::Machines(
+    const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks) {
+  std::vector<platform::Machine> machines = platform::MachinesOf(tasks);
+  const auto submission = supervise::JobDir(job.directory).LoadSubmission();
+  if (!submission.ok()) return machines;
+  const auto client = ClientFor(job::TargetOf<job::KubernetesTarget>(*submission));
+  if (!client.ok()) return machines;
+  for (platform::Machine& machine : machines) {
+    const auto node = (*client)->Get(k8s::kNodes, {"", machine.name});
+    if (node.ok()) {
+      Describe(*node, machine);
+    } else if (!k8s::IsNoSuchObject(node.status())) {
+      break;  // no answer, or no permission: the same for every node
+    }
+  }
+  return machines;
+}
+
+absl::StatusOr<std::shared_ptr<Follower>> KubernetesPlatform::Follow(const job::JobRecord& job) {
   if (auto known = followers_[job.id].lock()) return known;
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
-  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(TargetOf<KubernetesTarget>(submission)));
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
+                          supervise::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client,
+                          ClientFor(job::TargetOf<job::KubernetesTarget>(submission)));
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Follower> started,
                           Follower::Start(*client, FollowOptionsOf(job, submission)));
   std::shared_ptr<Follower> follower = std::move(started);
@@ -440,27 +414,47 @@ absl::StatusOr<std::shared_ptr<Follower>> KubernetesPlatform::Follow(const JobRe
   return follower;
 }
 
-absl::StatusOr<std::unique_ptr<JobWatch>> KubernetesPlatform::Watch(const JobRecord& job) {
-  if (IsFinal(job.state)) return absl::UnavailableError(absl::StrCat(job.id, " has ended"));
+absl::StatusOr<std::unique_ptr<platform::JobWatch>> KubernetesPlatform::Watch(
+    const job::JobRecord& job) {
+  if (job::IsFinal(job.state)) return absl::UnavailableError(absl::StrCat(job.id, " has ended"));
   MUSTER_ASSIGN_OR_RETURN(std::shared_ptr<Follower> follower, Follow(job));
   return std::make_unique<FollowerWatch>(std::move(follower));
 }
 
-absl::StatusOr<std::unique_ptr<LogStream>> KubernetesPlatform::Logs(
-    const JobRecord& job, const std::vector<TaskId>& tasks) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission submission, JobDir(job.directory).LoadSubmission());
+absl::StatusOr<std::unique_ptr<supervise::LogStream>> KubernetesPlatform::Logs(
+    const job::JobRecord& job, const std::vector<cluster::TaskId>& tasks) {
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
+                          supervise::JobDir(job.directory).LoadSubmission());
   const FollowOptions options = FollowOptionsOf(job, submission);
   std::error_code error;
-  if (!IsFinal(job.state) || !std::filesystem::exists(WholeMark(options), error)) {
-    const auto client = ClientFor(TargetOf<KubernetesTarget>(submission));
+  if (!job::IsFinal(job.state) || !std::filesystem::exists(WholeMark(options), error)) {
+    const auto client = ClientFor(job::TargetOf<job::KubernetesTarget>(submission));
     auto sight = client.ok() ? Look(**client, submission) : client.status();
     if (sight.ok()) {
-      Copy(**client, options, sight->pods, /*ended=*/IsFinal(job.state));
+      Copy(**client, options, sight->pods, /*ended=*/job::IsFinal(job.state));
     } else {
-      Warn(Annotate(sight.status(), "the latest output could not be fetched"));
+      Warn(base::Annotate(sight.status(), "the latest output could not be fetched"));
     }
   }
-  return std::make_unique<MergedLogReader>(options.logs, tasks);
+  return std::make_unique<supervise::MergedLogReader>(options.logs, tasks);
+}
+
+absl::StatusOr<platform::NotebookAccess> KubernetesPlatform::FindNotebook(
+    const job::Submission& submission) {
+  const bool applied_by_hand = submission.id.empty();
+  const job::JobSpec spec = applied_by_hand ? submission.spec : SpecInCluster(submission);
+  if (spec.notebook.is_null()) {
+    return absl::FailedPreconditionError(
+        "the job file has no 'notebook' section; add `notebook: {password: …}` to it");
+  }
+  job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
+  // `muster render` writes the job's namespace as it is, also "default".
+  if (applied_by_hand && target.ns.empty()) {
+    target.ns = spec.notebook.value("namespace", spec.kubernetes_namespace);
+  }
+  MUSTER_ASSIGN_OR_RETURN(target, Resolve(std::move(target), spec.kubernetes_namespace));
+  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
+  return kubernetes::FindNotebook(*client, spec, target);
 }
 
 }  // namespace muster::kubernetes

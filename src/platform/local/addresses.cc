@@ -11,10 +11,10 @@
 namespace muster::local {
 namespace {
 
-std::string FixedAddress(const JobSpec& spec, const TaskId& task) {
-  const RoleSpec& role = *spec.FindRole(task.role);
+std::string FixedAddress(const job::JobSpec& spec, const cluster::TaskId& task) {
+  const job::RoleSpec& role = *spec.FindRole(task.role);
   if (!role.addresses.empty()) return role.addresses[static_cast<size_t>(task.index)];
-  if (role.port.has_value() && spec.format == JobFormat::kNative) {
+  if (role.port.has_value() && spec.format == job::JobFormat::kNative) {
     return absl::StrCat("127.0.0.1:", *role.port + task.index);
   }
   return "";
@@ -29,65 +29,68 @@ bool IsOnThisMachine(absl::string_view address) {
 
 }  // namespace
 
-bool IsPicked(const JobSpec& spec, const TaskId& task) { return FixedAddress(spec, task).empty(); }
+bool IsPicked(const job::JobSpec& spec, const cluster::TaskId& task) {
+  return FixedAddress(spec, task).empty();
+}
 
-absl::Status CheckAddresses(const JobSpec& spec) {
-  for (const TaskId& task : spec.Tasks()) {
+absl::Status CheckAddresses(const job::JobSpec& spec) {
+  for (const cluster::TaskId& task : spec.Tasks()) {
     const std::string address = FixedAddress(spec, task);
     if (address.empty() || IsOnThisMachine(address)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(task.ToString(), ": address ", address,
-                     " is not on this machine; run that task there by hand with the variables that "
-                     "`muster env` prints, or leave `addresses` out"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        task.ToString(), ": address ", address,
+        " is not on this machine; start that task there manually with the variables that "
+        "`muster env` prints, or remove `addresses`"));
   }
   return absl::OkStatus();
 }
 
-ClusterSpec PlanAddresses(const JobSpec& spec, const ClusterSpec& current) {
-  ClusterSpec cluster;
-  for (const TaskId& task : spec.Tasks()) {
+cluster::ClusterSpec PlanAddresses(const job::JobSpec& spec, const cluster::ClusterSpec& current) {
+  cluster::ClusterSpec cluster;
+  for (const cluster::TaskId& task : spec.Tasks()) {
     std::string address = FixedAddress(spec, task);
     if (address.empty()) address = std::string(current.AddressOf(task));
-    cluster.Set(task, address.empty() ? kUnassigned : address);
+    cluster.Set(task, address.empty() ? platform::kUnassigned : address);
   }
   return cluster;
 }
 
-std::set<int> PortsOf(const ClusterSpec& cluster) {
+std::set<int> PortsOf(const cluster::ClusterSpec& cluster) {
   std::set<int> ports;
   for (const auto& [role, addresses] : cluster.roles()) {
-    for (const auto& [index, address] : addresses) ports.insert(PortOf(address));
+    for (const auto& [index, address] : addresses) ports.insert(cluster::PortOf(address));
   }
   return ports;
 }
 
-absl::StatusOr<ClusterSpec> AssignAddresses(const JobSpec& spec, const ClusterSpec& current,
-                                            PortReservations& ports) {
+absl::StatusOr<cluster::ClusterSpec> AssignAddresses(const job::JobSpec& spec,
+                                                     const cluster::ClusterSpec& current,
+                                                     supervise::PortReservations& ports) {
   MUSTER_RETURN_IF_ERROR(CheckAddresses(spec));
-  ClusterSpec cluster = PlanAddresses(spec, current);
+  cluster::ClusterSpec cluster = PlanAddresses(spec, current);
   // Ports that the job holds already. Each may move to another of its tasks, but to one only.
   std::set<int> own = PortsOf(current);
-  for (const TaskId& task : spec.Tasks()) {
+  for (const cluster::TaskId& task : spec.Tasks()) {
     if (cluster.AddressOf(task) == current.AddressOf(task))
-      own.erase(PortOf(cluster.AddressOf(task)));
+      own.erase(cluster::PortOf(cluster.AddressOf(task)));
   }
   std::vector<int> reserved;
   // Undoes the reservations unless all of them succeed.
   absl::Cleanup release = [&] {
     for (const int port : reserved) ports.Release(port);
   };
-  for (const TaskId& task : spec.Tasks()) {
+  for (const cluster::TaskId& task : spec.Tasks()) {
     const std::string address(cluster.AddressOf(task));
     if (address == current.AddressOf(task)) continue;
-    if (address == kUnassigned) {
+    if (address == platform::kUnassigned) {
       MUSTER_ASSIGN_OR_RETURN(const int port, ports.Reserve());
       reserved.push_back(port);
       cluster.Set(task, absl::StrCat("127.0.0.1:", port));
       continue;
     }
-    const int port = PortOf(address);
+    const int port = cluster::PortOf(address);
     if (own.erase(port) > 0) continue;
-    MUSTER_RETURN_IF_ERROR(Annotate(ports.ReserveExactly(port), task.ToString()));
+    MUSTER_RETURN_IF_ERROR(base::Annotate(ports.ReserveExactly(port), task.ToString()));
     reserved.push_back(port);
   }
   std::move(release).Cancel();

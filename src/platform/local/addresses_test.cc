@@ -24,7 +24,7 @@ class FixedPorts {
  public:
   explicit FixedPorts(int count) {
     for (;;) {  // until they are consecutive
-      PortReservations ports;
+      supervise::PortReservations ports;
       first_ = *ports.Reserve();
       int got = 1;
       while (got < count && ports.ReserveExactly(first_ + got).ok()) ++got;
@@ -39,43 +39,43 @@ class FixedPorts {
 
 std::string At(int port) { return absl::StrCat("127.0.0.1:", port); }
 
-JobSpec WithPort(int port, int replicas) {
-  return MustParse(absl::StrCat("name: x\ncommand: train\nroles:\n  worker: {replicas: ", replicas,
-                                ", port: ", port, "}\n"));
+job::JobSpec WithPort(int port, int replicas) {
+  return job::MustParse(absl::StrCat(
+      "name: x\ncommand: train\nroles:\n  worker: {replicas: ", replicas, ", port: ", port, "}\n"));
 }
 
-TEST(AddressesTest, EveryTaskGetsAPortOfItsOwn) {
-  PortReservations ports;
-  const auto cluster = AssignAddresses(MustParse(kJob), {}, ports);
+TEST(AddressesTest, EveryTaskGetsItsOwnPort) {
+  supervise::PortReservations ports;
+  const auto cluster = AssignAddresses(job::MustParse(kJob), {}, ports);
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   std::set<int> seen;
-  for (const TaskId& task : MustParse(kJob).Tasks()) {
+  for (const cluster::TaskId& task : job::MustParse(kJob).Tasks()) {
     EXPECT_THAT(std::string(cluster->AddressOf(task)), HasSubstr("127.0.0.1:"));
-    EXPECT_TRUE(seen.insert(PortOf(cluster->AddressOf(task))).second);
-    EXPECT_TRUE(IsPicked(MustParse(kJob), task));
+    EXPECT_TRUE(seen.insert(cluster::PortOf(cluster->AddressOf(task))).second);
+    EXPECT_TRUE(IsPicked(job::MustParse(kJob), task));
   }
 }
 
 TEST(AddressesTest, ATaskThatStaysKeepsItsAddress) {
-  PortReservations ports;
-  const ClusterSpec before = *AssignAddresses(MustParse(kJob), {}, ports);
-  const JobSpec more = MustParse(R"(
+  supervise::PortReservations ports;
+  const cluster::ClusterSpec before = *AssignAddresses(job::MustParse(kJob), {}, ports);
+  const job::JobSpec more = job::MustParse(R"(
 name: x
 command: train
 roles:
   worker: {replicas: 3}
   ps: {}
 )");
-  const ClusterSpec after = *AssignAddresses(more, before, ports);
-  for (const TaskId& task : MustParse(kJob).Tasks()) {
+  const cluster::ClusterSpec after = *AssignAddresses(more, before, ports);
+  for (const cluster::TaskId& task : job::MustParse(kJob).Tasks()) {
     EXPECT_EQ(after.AddressOf(task), before.AddressOf(task));
   }
   EXPECT_TRUE(after.Contains({"worker", 2}));
 }
 
-TEST(AddressesTest, APortOfTheUsersCountsUpFromTask0) {
+TEST(AddressesTest, AFixedPortIncreasesWithTheTaskIndex) {
   const FixedPorts fixed(2);
-  PortReservations ports;
+  supervise::PortReservations ports;
   const auto cluster = AssignAddresses(WithPort(fixed[0], 2), {}, ports);
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   EXPECT_EQ(cluster->Hosts("worker"), absl::StrCat(At(fixed[0]), ",", At(fixed[1])));
@@ -83,25 +83,25 @@ TEST(AddressesTest, APortOfTheUsersCountsUpFromTask0) {
 }
 
 // All pods of a manifest may use port 2222, whereas tasks on one machine cannot.
-TEST(AddressesTest, ThePortOfAManifestIsThatOfAPod) {
-  JobSpec spec = WithPort(2222, 2);
-  spec.format = JobFormat::kTfJobV1;
-  EXPECT_EQ(PlanAddresses(spec, {}).AddressOf({"worker", 0}), kUnassigned);
+TEST(AddressesTest, IgnoresThePortOfAManifest) {
+  job::JobSpec spec = WithPort(2222, 2);
+  spec.format = job::JobFormat::kTfJobV1;
+  EXPECT_EQ(PlanAddresses(spec, {}).AddressOf({"worker", 0}), platform::kUnassigned);
 }
 
-TEST(AddressesTest, AnAddressOfAnotherMachineIsRefused) {
-  PortReservations ports;
+TEST(AddressesTest, RejectsAnAddressOfAnotherMachine) {
+  supervise::PortReservations ports;
   const auto cluster = AssignAddresses(
-      MustParse("name: x\ncommand: train\nroles:\n  worker: {addresses: ['10.0.0.1:2222']}\n"), {},
-      ports);
+      job::MustParse("name: x\ncommand: train\nroles:\n  worker: {addresses: ['10.0.0.1:2222']}\n"),
+      {}, ports);
   EXPECT_EQ(cluster.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(cluster.status().message()),
               HasSubstr("worker:0: address 10.0.0.1:2222"));
 }
 
-TEST(AddressesTest, APortThatAnotherJobHasIsRefusedWithTheTasksName) {
+TEST(AddressesTest, RejectsAPortOfAnotherJobAndNamesTheTask) {
   const FixedPorts fixed(2);
-  PortReservations others, ours;
+  supervise::PortReservations others, ours;
   ASSERT_TRUE(others.ReserveExactly(fixed[1]).ok());
   const auto cluster = AssignAddresses(WithPort(fixed[0], 2), {}, ours);
   EXPECT_EQ(cluster.status().code(), absl::StatusCode::kAlreadyExists);
@@ -115,8 +115,8 @@ TEST(AddressesTest, APortThatAnotherJobHasIsRefusedWithTheTasksName) {
 
 TEST(AddressesTest, TasksMayExchangeTheirPorts) {
   const FixedPorts fixed(3);
-  PortReservations ports;
-  const ClusterSpec before = *AssignAddresses(WithPort(fixed[0], 2), {}, ports);
+  supervise::PortReservations ports;
+  const cluster::ClusterSpec before = *AssignAddresses(WithPort(fixed[0], 2), {}, ports);
   const auto after = AssignAddresses(WithPort(fixed[1], 2), before, ports);
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->Hosts("worker"), absl::StrCat(At(fixed[1]), ",", At(fixed[2])));
@@ -124,19 +124,19 @@ TEST(AddressesTest, TasksMayExchangeTheirPorts) {
 
 TEST(AddressesTest, TwoTasksCannotShareAPort) {
   const FixedPorts fixed(1);
-  const JobSpec spec =
-      MustParse(absl::StrCat("name: x\ncommand: train\nroles:\n  worker: {port: ", fixed[0],
-                             "}\n  ps: {addresses: ['localhost:", fixed[0], "']}\n"));
-  PortReservations ports;
+  const job::JobSpec spec =
+      job::MustParse(absl::StrCat("name: x\ncommand: train\nroles:\n  worker: {port: ", fixed[0],
+                                  "}\n  ps: {addresses: ['localhost:", fixed[0], "']}\n"));
+  supervise::PortReservations ports;
   const auto cluster = AssignAddresses(spec, {}, ports);
   EXPECT_THAT(std::string(cluster.status().message()), HasSubstr("two tasks of this job"));
 }
 
 TEST(AddressesTest, ReadsThePortOfAnAddress) {
-  EXPECT_EQ(PortOf("127.0.0.1:80"), 80);
-  EXPECT_EQ(PortOf("[::1]:8080"), 8080);
-  EXPECT_EQ(PortOf(""), 0);
-  EXPECT_EQ(PortOf("nowhere"), 0);
+  EXPECT_EQ(cluster::PortOf("127.0.0.1:80"), 80);
+  EXPECT_EQ(cluster::PortOf("[::1]:8080"), 8080);
+  EXPECT_EQ(cluster::PortOf(""), 0);
+  EXPECT_EQ(cluster::PortOf("nowhere"), 0);
 }
 
 }  // namespace

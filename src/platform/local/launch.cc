@@ -11,30 +11,32 @@
 namespace muster::local {
 namespace {
 
-int UsableCpus() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
-
 // Tasks of ps and evaluator roles are mostly idle, so the cores are shared among the other tasks.
-int ComputingTasks(const JobSpec& spec) {
+int ComputingTasks(const job::JobSpec& spec) {
   int count = 0;
-  for (const RoleSpec& role : spec.roles) {
-    if (!IsServiceRole(role.name)) count += role.replicas;
+  for (const job::RoleSpec& role : spec.roles) {
+    if (!job::IsServiceRole(role.name)) count += role.replicas;
   }
   return std::max(1, count);
 }
 
 }  // namespace
 
-absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submission,
-                                    const ClusterSpec& cluster, const TaskId& task, int attempt,
-                                    int restarts) {
-  LaunchContext context{
+int UsableCpus() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+absl::StatusOr<job::TaskLaunch> LaunchOf(const supervise::JobDir& dir,
+                                         const job::Submission& submission,
+                                         const cluster::ClusterSpec& cluster,
+                                         const cluster::TaskId& task, int attempt, int restarts) {
+  job::LaunchContext context{
       .job_id = submission.id,
       .working_dir = submission.working_dir,
       .trainer = submission.trainer,
+      .tf_server = dir.tf_server(),
       .train_config = dir.train_config(),
       .run_dir = dir.run_dir(task),
       .socket_dir = dir.sockets(),
@@ -46,14 +48,17 @@ absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submiss
       .resumed = !submission.resumed_from.empty(),
       .resume_step = submission.resume_step,
   };
-  return BuildTaskLaunch(submission.spec, cluster, task, context);
+  return job::BuildTaskLaunch(submission.spec, cluster, task, context);
 }
 
-absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
-                                      const ClusterSpec& cluster, const Submission& next) {
-  return muster::PlanUpdate(
+absl::StatusOr<supervise::UpdatePlan> PlanUpdate(const supervise::JobDir& dir,
+                                                 const job::Submission& current,
+                                                 const cluster::ClusterSpec& cluster,
+                                                 const job::Submission& next) {
+  return supervise::PlanUpdate(
       current, cluster, next, PlanAddresses(next.spec, cluster),
-      [&](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
+      [&](const job::Submission& submission, const cluster::ClusterSpec& addresses,
+          const cluster::TaskId& task) {
         return LaunchOf(dir, submission, addresses, task, 0, 0);
       });
 }

@@ -9,13 +9,19 @@
 
 namespace muster::local {
 
+// Returns the number of cores that this process may use.
+int UsableCpus();
+
 // Returns the launch parameters of one attempt of a task.
-absl::StatusOr<TaskLaunch> LaunchOf(const JobDir& dir, const Submission& submission,
-                                    const ClusterSpec& cluster, const TaskId& task, int attempt,
-                                    int restarts);
+absl::StatusOr<job::TaskLaunch> LaunchOf(const supervise::JobDir& dir,
+                                         const job::Submission& submission,
+                                         const cluster::ClusterSpec& cluster,
+                                         const cluster::TaskId& task, int attempt, int restarts);
 
 // Returns the tasks that must restart when `next` replaces `current`. See supervise/update.h.
-absl::StatusOr<UpdatePlan> PlanUpdate(const JobDir& dir, const Submission& current,
-                                      const ClusterSpec& cluster, const Submission& next);
+absl::StatusOr<supervise::UpdatePlan> PlanUpdate(const supervise::JobDir& dir,
+                                                 const job::Submission& current,
+                                                 const cluster::ClusterSpec& cluster,
+                                                 const job::Submission& next);
 
 }  // namespace muster::local

@@ -25,20 +25,20 @@ roles:
 policies: {max_restarts: 3}
 )";
 
-const TaskId kChief{"chief", 0};
-const TaskId kPs{"ps", 0};
-const TaskId kWorker0{"worker", 0};
-const TaskId kWorker1{"worker", 1};
+const cluster::TaskId kChief{"chief", 0};
+const cluster::TaskId kPs{"ps", 0};
+const cluster::TaskId kWorker0{"worker", 0};
+const cluster::TaskId kWorker1{"worker", 1};
 
-class UpdateTest : public LaunchTest {
+class UpdateTest : public supervise::LaunchTest {
  protected:
   // Returns the plan for replacing `from` by `to` in the job file.
-  UpdatePlan PlanOf(absl::string_view from, absl::string_view to,
-                    const std::string& job = kJob) const {
-    const Submission current = Submit(job);
-    const Submission next = Submit(absl::StrReplaceAll(job, {{from, to}}));
+  supervise::UpdatePlan PlanOf(absl::string_view from, absl::string_view to,
+                               const std::string& job = kJob) const {
+    const job::Submission current = Submit(job);
+    const job::Submission next = Submit(absl::StrReplaceAll(job, {{from, to}}));
     EXPECT_TRUE(from.empty() || current.source != next.source);
-    PortReservations ports;
+    supervise::PortReservations ports;
     const auto cluster = AssignAddresses(current.spec, {}, ports);
     const auto plan = PlanUpdate(dir(), current, *cluster, next);
     EXPECT_TRUE(plan.ok()) << plan.status();
@@ -51,7 +51,7 @@ TEST_F(UpdateTest, NothingChanged) {
 }
 
 TEST_F(UpdateTest, ACommandRestartsTheTasksThatRunIt) {
-  const UpdatePlan plan = PlanOf("--fast", "--slow");
+  const supervise::UpdatePlan plan = PlanOf("--fast", "--slow");
   EXPECT_THAT(plan.restarted, ElementsAre(kWorker0, kWorker1));
   EXPECT_THAT(plan.kept, ElementsAre(kChief, kPs));
   EXPECT_THAT(plan.added, IsEmpty());
@@ -68,22 +68,22 @@ TEST_F(UpdateTest, ARolesEnvironmentAndDirectoryRestartItsTasks) {
   EXPECT_THAT(PlanOf("ps: {}", "ps: {working_dir: /tmp}").restarted, ElementsAre(kPs));
 }
 
-TEST_F(UpdateTest, AnotherNumberOfWorkersChangesTheClusterOfAll) {
-  const UpdatePlan more = PlanOf("replicas: 2", "replicas: 3");
-  EXPECT_THAT(more.added, ElementsAre(TaskId{"worker", 2}));
+TEST_F(UpdateTest, ScalingWorkersRestartsEveryTask) {
+  const supervise::UpdatePlan more = PlanOf("replicas: 2", "replicas: 3");
+  EXPECT_THAT(more.added, ElementsAre(cluster::TaskId{"worker", 2}));
   EXPECT_THAT(more.restarted, UnorderedElementsAre(kChief, kPs, kWorker0, kWorker1));
-  const UpdatePlan fewer = PlanOf("replicas: 2", "replicas: 1");
+  const supervise::UpdatePlan fewer = PlanOf("replicas: 2", "replicas: 1");
   EXPECT_THAT(fewer.removed, ElementsAre(kWorker1));
   EXPECT_THAT(fewer.restarted, UnorderedElementsAre(kChief, kPs, kWorker0));
 }
 
 // An evaluator is not part of the others' cluster, so it is added and removed without restarts.
-TEST_F(UpdateTest, AnEvaluatorComesAndGoesAlone) {
-  const TaskId evaluator{"evaluator", 0};
-  const UpdatePlan added = PlanOf("ps: {}", "ps: {}\n  evaluator: {}");
+TEST_F(UpdateTest, AnEvaluatorIsAddedAndRemovedWithoutRestarts) {
+  const cluster::TaskId evaluator{"evaluator", 0};
+  const supervise::UpdatePlan added = PlanOf("ps: {}", "ps: {}\n  evaluator: {}");
   EXPECT_THAT(added.added, ElementsAre(evaluator));
   EXPECT_THAT(added.restarted, IsEmpty());
-  const UpdatePlan removed = PlanOf(
+  const supervise::UpdatePlan removed = PlanOf(
       "  evaluator: {}\n", "", absl::StrReplaceAll(kJob, {{"ps: {}", "ps: {}\n  evaluator: {}"}}));
   EXPECT_THAT(removed.removed, ElementsAre(evaluator));
   EXPECT_THAT(removed.restarted, IsEmpty());
@@ -95,7 +95,7 @@ TEST_F(UpdateTest, AnEvaluatorRestartsTheChiefOfTheBuiltInTrainer) {
       "name: x\n"
       "roles: {chief: 1, worker: 2, ps: 1}\n"
       "train: {model: cnn, steps: 10, data: {format: synthetic}}\n";
-  const UpdatePlan plan = PlanOf("ps: 1}", "ps: 1, evaluator: 1}", job);
+  const supervise::UpdatePlan plan = PlanOf("ps: 1}", "ps: 1, evaluator: 1}", job);
   EXPECT_THAT(plan.restarted, ElementsAre(kChief));
   EXPECT_THAT(plan.kept, UnorderedElementsAre(kWorker0, kWorker1, kPs));
 }
@@ -104,36 +104,63 @@ TEST_F(UpdateTest, PoliciesAloneRestartNothing) {
   for (const char* policies :
        {"max_restarts: 7", "max_restarts: 3, deadline: 1h", "max_restarts: 3, stop_grace: 3s",
         "max_restarts: 3, stall: 5m", "max_restarts: 3, restart: always"}) {
-    const UpdatePlan plan = PlanOf("max_restarts: 3", policies);
+    const supervise::UpdatePlan plan = PlanOf("max_restarts: 3", policies);
     EXPECT_THAT(plan.restarted, IsEmpty()) << policies;
     EXPECT_TRUE(plan.policies_changed) << policies;
     EXPECT_FALSE(plan.empty());
   }
-  const UpdatePlan role = PlanOf("ps: {}", "ps: {restart: never, ready: listening}");
+  const supervise::UpdatePlan role = PlanOf("ps: {}", "ps: {restart: never, ready: listening}");
   EXPECT_THAT(role.restarted, IsEmpty());
   EXPECT_TRUE(role.policies_changed);
 }
 
-TEST_F(UpdateTest, AFixedPortRestartsEveryTaskThatIsToldOfIt) {
-  const UpdatePlan plan = PlanOf("ps: {}", "ps: {port: 19999}");
+TEST_F(UpdateTest, AFixedPortRestartsEveryTaskThatReceivesIt) {
+  const supervise::UpdatePlan plan = PlanOf("ps: {}", "ps: {port: 19999}");
   EXPECT_THAT(plan.restarted, UnorderedElementsAre(kChief, kPs, kWorker0, kWorker1));
 }
 
 TEST_F(UpdateTest, FixedAddressesThatStayRestartNothing) {
   const std::string job =
       absl::StrReplaceAll(kJob, {{"ps: {}", "ps: {addresses: ['localhost:19998']}"}});
-  const Submission current = Submit(job);
-  ClusterSpec cluster = PlanAddresses(current.spec, {});
+  const job::Submission current = Submit(job);
+  cluster::ClusterSpec cluster = PlanAddresses(current.spec, {});
   cluster.Set(kChief, "127.0.0.1:20001");
   cluster.Set(kWorker0, "127.0.0.1:20002");
   cluster.Set(kWorker1, "127.0.0.1:20003");
   EXPECT_TRUE(PlanUpdate(dir(), current, cluster, current)->empty());
 }
 
-TEST_F(UpdateTest, ARoleMoreOrLess) {
-  const UpdatePlan plan = PlanOf("ps: {}", "actor: {}");
-  EXPECT_THAT(plan.added, ElementsAre(TaskId{"actor", 0}));
+TEST_F(UpdateTest, RolesAreAddedAndRemoved) {
+  const supervise::UpdatePlan plan = PlanOf("ps: {}", "actor: {}");
+  EXPECT_THAT(plan.added, ElementsAre(cluster::TaskId{"actor", 0}));
   EXPECT_THAT(plan.removed, ElementsAre(kPs));
+}
+
+TEST_F(UpdateTest, EditedFilesRestartTheTasksThatUseThem) {
+  supervise::PortReservations ports;
+  job::Submission current = Submit(
+      "name: x\n"
+      "roles: {chief: 1, worker: {replicas: 2, command: work}, ps: 1}\n"
+      "train: {model: cnn, steps: 10, data: {format: synthetic}}\n");
+  const auto cluster = AssignAddresses(current.spec, {}, ports);
+  job::Submission next = current;
+  current.version = {.program = "a", .train = "c"};
+  next.version = {.program = "b", .train = "c"};
+  EXPECT_THAT(PlanUpdate(dir(), current, *cluster, next)->restarted,
+              ElementsAre(kWorker0, kWorker1));
+  next.version = {.program = "a", .train = "d"};
+  EXPECT_THAT(PlanUpdate(dir(), current, *cluster, next)->restarted, ElementsAre(kChief, kPs));
+  next.version = {};  // unknown
+  EXPECT_TRUE(PlanUpdate(dir(), current, *cluster, next)->empty());
+}
+
+TEST_F(UpdateTest, AnotherGenerationRestartsEveryTask) {
+  supervise::PortReservations ports;
+  const job::Submission current = Submit(kJob);
+  const auto cluster = AssignAddresses(current.spec, {}, ports);
+  job::Submission next = current;
+  next.generation = 1;
+  EXPECT_THAT(PlanUpdate(dir(), current, *cluster, next)->restarted, SizeIs(4));
 }
 
 // The trainer reads its section from a file whose name does not change.
@@ -152,11 +179,11 @@ train:
   EXPECT_THAT(PlanOf("steps: 2000", "steps: 3000", job).restarted, SizeIs(2));
 }
 
-TEST_F(UpdateTest, ALaunchHasWhatTheTaskNeeds) {
-  const Submission submission = Submit(kJob);
-  ClusterSpec cluster;
+TEST_F(UpdateTest, ALaunchHasTheTaskEnvironment) {
+  const job::Submission submission = Submit(kJob);
+  cluster::ClusterSpec cluster;
   int port = 20000;
-  for (const TaskId& task : submission.spec.Tasks()) {
+  for (const cluster::TaskId& task : submission.spec.Tasks()) {
     cluster.Set(task, absl::StrCat("127.0.0.1:", ++port));
   }
   const auto launch = LaunchOf(dir(), submission, cluster, kWorker1, 2, 1);

@@ -2,37 +2,38 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "platform/supervised_platform.h"
 
 namespace muster::local {
 
-class LocalPlatform final : public SupervisedPlatform {
+class LocalPlatform final : public platform::SupervisedPlatform,
+                            public platform::JobPreflight,
+                            public platform::MachineInventory {
  public:
   // `program` is the path of the muster binary. Job directories are created in `home`.
-  LocalPlatform(std::string program, std::string home)
-      : SupervisedPlatform(std::move(program)), home_(std::move(home)) {}
+  LocalPlatform(platform::Traits traits, std::string program, std::string home);
 
-  absl::string_view name() const override { return "local"; }
-  std::vector<Limit> Unsupported(const Submission& submission) const override;
-  bool runs_here() const override { return true; }
-  absl::Status Prepare(Submission& submission) override;
-  std::string Describe(const Submission&) const override { return "on this machine"; }
-  absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
-  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
-                                      const TaskId& task) const override;
-  absl::Status Submit(const Submission& submission, const JobRecord& record) override;
+  std::vector<platform::Limit> Unsupported(const job::Submission& submission) const override;
+  absl::Status Prepare(job::Submission& submission) override;
+  absl::StatusOr<cluster::ClusterSpec> Addresses(const job::Submission& submission) const override;
+  absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
+                                           const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task) const override;
+  absl::Status Submit(const job::Submission& submission, const job::JobRecord& record) override;
+  absl::StatusOr<std::vector<platform::Finding>> CheckJob(const job::Submission& submission,
+                                                          bool thorough) override;
+  std::vector<platform::Machine> Machines(const job::JobRecord& job,
+                                          const std::vector<job::TaskRecord>& tasks) override;
 
  private:
-  absl::StatusOr<UpdatePlan> PlanChange(const JobDir& dir, const Submission& current,
-                                        const ClusterSpec& cluster,
-                                        const Submission& next) const override;
+  absl::StatusOr<supervise::UpdatePlan> PlanChange(const supervise::JobDir& dir,
+                                                   const job::Submission& current,
+                                                   const cluster::ClusterSpec& cluster,
+                                                   const job::Submission& next) const override;
 
   const std::string home_;
 };
-
-// Kills the processes of a job whose supervisor and guard were both killed: every process of this
-// user with the job's id in its environment. Returns the number of processes killed.
-int KillLeftovers(const std::string& job_id);
 
 }  // namespace muster::local

@@ -11,27 +11,33 @@
 
 namespace muster::local {
 
-class LocalRunner final : public Runner {
+class LocalRunner final : public supervise::Runner {
  public:
   // `loop` and `events` must outlive this.
-  LocalRunner(JobDir dir, const std::string& job_id, EventLoop& loop, RunnerEvents& events);
+  LocalRunner(supervise::JobDir dir, const std::string& job_id, process::EventLoop& loop,
+              supervise::RunnerEvents& events);
 
   absl::string_view platform() const override { return "local"; }
-  absl::StatusOr<ClusterSpec> Assign(const Submission& next, const ClusterSpec& current) override;
-  void Release(const ClusterSpec& left, const ClusterSpec& kept) override;
-  std::optional<std::string> AnotherAddress(const TaskId& task, absl::string_view address) override;
-  bool IsPicked(const JobSpec& spec, const TaskId& task) const override;
-  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
-                                      const TaskId& task, int attempt, int restarts) const override;
-  absl::StatusOr<UpdatePlan> PlanUpdate(const Submission& current, const ClusterSpec& cluster,
-                                        const Submission& next) const override;
-  std::string HostOf(const TaskId&) const override { return host_; }
-  absl::Status Reachability(const TaskId&) const override { return absl::OkStatus(); }
+  absl::StatusOr<cluster::ClusterSpec> Assign(const job::Submission& next,
+                                              const cluster::ClusterSpec& current) override;
+  void Release(const cluster::ClusterSpec& left, const cluster::ClusterSpec& kept) override;
+  std::optional<std::string> AnotherAddress(const cluster::TaskId& task,
+                                            absl::string_view address) override;
+  bool IsPicked(const job::JobSpec& spec, const cluster::TaskId& task) const override;
+  absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
+                                           const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task, int attempt,
+                                           int restarts) const override;
+  absl::StatusOr<supervise::UpdatePlan> PlanUpdate(const job::Submission& current,
+                                                   const cluster::ClusterSpec& cluster,
+                                                   const job::Submission& next) const override;
+  std::string HostOf(const cluster::TaskId&) const override { return host_; }
+  absl::Status Reachability(const cluster::TaskId&) const override { return absl::OkStatus(); }
 
-  void SetPolicies(const Policies& policies) override { processes_.SetPolicies(policies); }
-  void Start(const TaskStart& start) override { processes_.Start(start); }
-  void End(const TaskId& task, bool kill) override { processes_.End(task, kill); }
-  void Forget(const TaskId& task) override { processes_.Forget(task); }
+  void SetPolicies(const job::Policies& policies) override { processes_.SetPolicies(policies); }
+  void Start(const supervise::TaskStart& start) override { processes_.Start(start); }
+  void End(const cluster::TaskId& task, bool kill) override { processes_.End(task, kill); }
+  void Forget(const cluster::TaskId& task) override { processes_.Forget(task); }
 
   void OnChildren() override { processes_.OnChildren(); }
   absl::Time next_timer() const override { return processes_.next_timer(); }
@@ -39,11 +45,17 @@ class LocalRunner final : public Runner {
   bool Finish() override;
 
  private:
-  const JobDir dir_;
+  // Returns the folder in which an attempt after the first one starts: the working directory, or,
+  // if the program was edited since the job was started, a view of the version that it was started
+  // with.
+  absl::StatusOr<std::string> WorkFolder(const job::Submission& submission,
+                                         const cluster::TaskId& task) const;
+
+  const supervise::JobDir dir_;
   const std::string host_;
-  RunnerEvents& events_;
-  PortReservations ports_;
-  Processes processes_;
+  supervise::RunnerEvents& events_;
+  supervise::PortReservations ports_;
+  supervise::Processes processes_;
 };
 
 }  // namespace muster::local

@@ -26,7 +26,7 @@ TEST_P(GrandchildrenTest, EndWithTheAttempt) {
                          "\"}\n  worker:\n    command: |\n      ", GetParam(),
                          "\npolicies: {finish_grace: 10ms}\n"));
   ASSERT_TRUE(WaitForTask("worker:0", "Succeeded"));
-  EXPECT_TRUE(Eventually([this] { return Processes("worker:0") == 0; }, absl::Seconds(10)));
+  EXPECT_TRUE(base::Eventually([this] { return Processes("worker:0") == 0; }, absl::Seconds(10)));
   EXPECT_EQ(Processes("chief:0") > 0, true);
   Touch("done");
   WaitForEnd();
@@ -43,16 +43,16 @@ INSTANTIATE_TEST_SUITE_P(
         "setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.01; done' > /dev/null 2>&1 &"));
 
 // The grandchild forks continuously, so that its pid changes between scan and kill.
-TEST_F(SupervisorTest, AGrandchildThatForksAllTheTimeEndsWithTheAttempt) {
-  ASSERT_TRUE(WriteFileAtomically(home_ + "/hop.sh",
-                                  "echo $$ > hopped.$$; mv hopped.$$ hopped\n"
-                                  "setsid sh hop.sh > /dev/null 2>&1 &\nexit 0\n")
+TEST_F(SupervisorTest, AGrandchildThatKeepsForkingEndsWithTheAttempt) {
+  ASSERT_TRUE(base::WriteFileAtomically(home_ + "/hop.sh",
+                                        "echo $$ > hopped.$$; mv hopped.$$ hopped\n"
+                                        "setsid sh hop.sh > /dev/null 2>&1 &\nexit 0\n")
                   .ok());
   MustStart(absl::StrCat("name: x\nroles:\n  chief: {command: \"", Await("done"),
                          "\"}\n  worker: {command: \"setsid sh hop.sh > /dev/null 2>&1 & ",
                          Await("hopped"), "\"}\npolicies: {finish_grace: 10ms}\n"));
   ASSERT_TRUE(WaitForTask("worker:0", "Succeeded"));
-  EXPECT_TRUE(Eventually([this] { return Processes("worker:0") == 0; }, absl::Seconds(10)));
+  EXPECT_TRUE(base::Eventually([this] { return Processes("worker:0") == 0; }, absl::Seconds(10)));
   Touch("done");
   WaitForEnd();
 }
@@ -64,7 +64,7 @@ command: "(setsid sleep 1000 > /dev/null 2>&1 &); (true &); echo ready; while [ 
 roles: {worker: {}}
 )");
   ASSERT_TRUE(WaitForOutput("worker-0", "ready"));
-  ASSERT_TRUE(Eventually([this] { return Processes() >= 2; }));
+  ASSERT_TRUE(base::Eventually([this] { return Processes() >= 2; }));
   EXPECT_TRUE(Call({{"op", "none"}}).status().message() != "");  // its loop has run since
   EXPECT_GE(Processes(), 2u);
   Touch("done");
@@ -86,22 +86,22 @@ TEST_F(SupervisorTest, NothingOutlivesASupervisorThatIsKilled) {
   EXPECT_EQ(Processes(), 0u);
 }
 
-TEST_F(SupervisorTest, AKilledGuardStopsTheJobInGoodOrder) {
+TEST_F(SupervisorTest, AKilledGuardStopsTheJobGracefully) {
   MustStart(kFamily);
   ASSERT_TRUE(WaitForOutput("worker-0", "ready") && WaitForOutput("worker-1", "ready"));
   const int supervisor = Record()["supervisor"];
   ::kill(guard_, SIGKILL);
   EXPECT_EQ(WaitForEnd(), -1);
-  EXPECT_TRUE(Eventually([&] {
-    const auto process = ReadProcess(supervisor);
+  EXPECT_TRUE(base::Eventually([&] {
+    const auto process = process::ReadProcess(supervisor);
     return !process.ok() || process->zombie;
   }));
   EXPECT_EQ(State(), "Stopped");
-  EXPECT_TRUE(Eventually([this] { return Processes() == 0; }));
+  EXPECT_TRUE(base::Eventually([this] { return Processes() == 0; }));
   EXPECT_THAT(Record()["reason"].get<std::string>(), HasSubstr("SIGTERM"));
 }
 
-TEST_F(SupervisorTest, WhatIsLeftWhenBothAreKilledIsFoundLater) {
+TEST_F(SupervisorTest, ProcessesLeftByAKilledSupervisorAndGuardAreFoundLater) {
   MustStart(kFamily);
   ASSERT_TRUE(WaitForOutput("worker-0", "ready") && WaitForOutput("worker-1", "ready"));
   const int supervisor = Record()["supervisor"];
@@ -109,7 +109,7 @@ TEST_F(SupervisorTest, WhatIsLeftWhenBothAreKilledIsFoundLater) {
   ::kill(supervisor, SIGKILL);
   ::kill(guard_, SIGKILL);
   WaitForEnd();
-  EXPECT_GT(KillLeftovers(submission_.id), 0);
+  EXPECT_GT(supervise::KillLeftovers(submission_.id), 0);
   EXPECT_EQ(Processes(), 0u);
 }
 
@@ -124,7 +124,8 @@ policies: {backoff: 10ms, stall: 300ms}
   EXPECT_EQ(State(), "Succeeded");
   EXPECT_EQ(LogOf("worker-0"), "attempt 0\nattempt 1\n");
   const std::string stacks = dir().stacks({"worker", 0}, 0);
-  EXPECT_THAT(ReadFile(stacks).value_or(""), AllOf(HasSubstr("sleep 1000"), HasSubstr("thread ")));
+  EXPECT_THAT(base::ReadFile(stacks).value_or(""),
+              AllOf(HasSubstr("sleep 1000"), HasSubstr("thread ")));
   EXPECT_THAT(EventsOf(Record()),
               Contains(AllOf(HasSubstr("worker:0|stalled: no output"), HasSubstr(stacks))));
 }
@@ -140,13 +141,15 @@ policies: {stall: 2s}
   EXPECT_EQ(State(), "Succeeded");
 }
 
-TEST_F(SupervisorTest, StallsMayBeSwitchedOffWhileOneIsLookedAt) {
+TEST_F(SupervisorTest, StallDetectionCanBeDisabledDuringACapture) {
   const auto job = [](const char* stall) {
     return absl::StrCat("name: x\ncommand: \"", Await("done"), "\"\nroles: {worker: {}}\n",
                         "policies: {stop_grace: 5s", stall, "}\n");
   };
   MustStart(job(", stall: {timeout: 100ms, action: report}"));
-  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(dir().stacks({"worker", 0}, 0)); }));
+  ASSERT_TRUE(base::Eventually([&] {
+    return std::filesystem::exists(dir().stacks({"worker", 0}, 0));
+  }));
   ASSERT_TRUE(Change(job("")).ok());
   Touch("done");
   WaitForEnd();
@@ -161,9 +164,9 @@ TEST_F(SupervisorTest, AHistoryThatFailsForAWhileLosesNothing) {
   Touch("sink.broken");
   Touch("worker.done");
   const auto complained = [&](const char* what) {
-    return ReadFile(dir().supervisor_log()).value_or("").find(what) != std::string::npos;
+    return base::ReadFile(dir().supervisor_log()).value_or("").find(what) != std::string::npos;
   };
-  ASSERT_TRUE(Eventually([&] { return complained("broken on purpose"); }));
+  ASSERT_TRUE(base::Eventually([&] { return complained("broken on purpose"); }));
   EXPECT_EQ(StateOf("worker:0"), "Running");
   Touch("chief.done");
   std::filesystem::remove(home_ + "/sink.broken");
@@ -184,7 +187,7 @@ TEST_F(SupervisorTest, AHistoryThatCannotBeWrittenAtAllStartsNothing) {
   EXPECT_EQ(LogOf("worker-0"), "");
 }
 
-TEST_F(SupervisorTest, ATaskWhosePortAStrangerTookStartsAgainWithAnother) {
+TEST_F(SupervisorTest, ATaskWithAStolenPortRestartsWithAnotherPort) {
   MustStart(absl::StrCat(
       R"(
 name: x
@@ -194,15 +197,15 @@ command: ")",
 roles: {worker: {restart: never}}
 )"));
   ASSERT_TRUE(WaitForTask("worker:0", "Running"));
-  const int port = PortOf(Record()["tasks"]["worker:0"]["address"].get<std::string>());
-  const UniqueFd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int port = cluster::PortOf(Record()["tasks"]["worker:0"]["address"].get<std::string>());
+  const base::UniqueFd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(port))};
   ASSERT_EQ(::bind(stranger.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   ASSERT_EQ(::listen(stranger.get(), 1), 0);
   Touch("taken");
   WaitForEnd();
   EXPECT_EQ(State(), "Succeeded");
-  EXPECT_NE(PortOf(Record()["tasks"]["worker:0"]["address"].get<std::string>()), port);
+  EXPECT_NE(cluster::PortOf(Record()["tasks"]["worker:0"]["address"].get<std::string>()), port);
   EXPECT_EQ(Record()["tasks"]["worker:0"]["restarts"], 0);
 }
 
@@ -213,7 +216,7 @@ TEST_F(SupervisorTest, ATaskThatClosesItsOutputIsStillWatched) {
   EXPECT_EQ(Record()["reason"], "worker:0 failed: exit code 4");
 }
 
-TEST_F(SupervisorTest, ManyTasksThatExitAtOnce) {
+TEST_F(SupervisorTest, ManyTasksExitSimultaneously) {
   MustStart(
       "name: x\ncommand: echo {index}\nroles: {worker: {replicas: 64}}\npolicies: {success: "
       "all_workers}\n");

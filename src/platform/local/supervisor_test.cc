@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST_F(SupervisorTest, AJobThatSucceeds) {
+TEST_F(SupervisorTest, AJobSucceeds) {
   MustStart(R"(
 name: x
 roles:
@@ -32,14 +32,15 @@ roles:
   EXPECT_EQ(chief["exit_code"], 0);
   EXPECT_EQ(chief["pid"], 0);
   EXPECT_EQ(record["tasks"]["ps:0"]["state"], "Stopped");
-  EXPECT_EQ(LogOf("chief-0"),
-            absl::StrCat("I am chief:0 on ", PortOf(chief["address"].get<std::string>()), "\n"));
+  EXPECT_EQ(
+      LogOf("chief-0"),
+      absl::StrCat("I am chief:0 on ", cluster::PortOf(chief["address"].get<std::string>()), "\n"));
   EXPECT_THAT(record["events"].get<std::vector<std::string>>(),
               AllOf(Contains("chief:0|running"), Contains("|Running: every task is up"),
                     Contains("chief:0|succeeded"), Contains("|Succeeded")));
 }
 
-TEST_F(SupervisorTest, AJobThatFailsSaysWhoWhyAndWhat) {
+TEST_F(SupervisorTest, AFailedJobHasAFailureReport) {
   MustStart(R"(
 name: x
 roles:
@@ -50,15 +51,15 @@ roles:
   const nlohmann::json record = Record();
   EXPECT_EQ(record["state"], "Failed");
   EXPECT_EQ(record["reason"], "worker:0 failed: exit code 3: ValueError: bad shape");
-  const auto report = FailureFromJson(record["failure"].get<std::string>());
+  const auto report = job::FailureFromJson(record["failure"].get<std::string>());
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->first->task, (TaskId{"worker", 0}));
+  EXPECT_EQ(report->first->task, (cluster::TaskId{"worker", 0}));
   EXPECT_EQ(report->first->exit_code, 3);
   EXPECT_THAT(report->first->last_lines, ElementsAre("before", "ValueError: bad shape"));
   EXPECT_THAT(report->victims, ElementsAre("chief:0: stopped by muster"));
 }
 
-TEST_F(SupervisorTest, AFailedTaskIsRestartedWithItsAttemptAndItsLogGoesOn) {
+TEST_F(SupervisorTest, ARestartedTaskHasTheNextAttemptAndTheSameLog) {
   MustStart(R"(
 name: x
 command: "echo attempt {attempt} $TORCHELASTIC_RESTART_COUNT; [ {attempt} = 2 ] || kill -9 $$"
@@ -81,8 +82,8 @@ TEST_F(SupervisorTest, AProgramThatDoesNotExistFailsTheJobAtOnce) {
               HasSubstr("worker:0 failed: command not found: 'no-such-program'"));
 }
 
-TEST_F(SupervisorTest, APortInUseIsSaidBeforeAnythingStarts) {
-  PortReservations other_job;
+TEST_F(SupervisorTest, APortInUseIsReportedBeforeAnyStart) {
+  supervise::PortReservations other_job;
   const int port = *other_job.Reserve();
   EXPECT_THAT(
       Start(absl::StrCat("name: x\ncommand: echo started\nroles: {worker: {port: ", port, "}}\n")),
@@ -103,7 +104,7 @@ roles: {worker: {restart: never}}
 }
 
 TEST_F(SupervisorTest, ATaskIsUpOnceItListens) {
-  ASSERT_TRUE(WriteFileAtomically(home_ + "/serve.py", R"py(
+  ASSERT_TRUE(base::WriteFileAtomically(home_ + "/serve.py", R"py(
 import os, socket, sys, time
 while not os.path.exists("listen"): time.sleep(0.02)
 server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -138,7 +139,7 @@ policies: {start_timeout: 300ms}
   EXPECT_THAT(Record()["reason"].get<std::string>(), HasSubstr("ps:0 did not start within 300ms"));
 }
 
-TEST_F(SupervisorTest, AStopEndsTasksInGoodOrder) {
+TEST_F(SupervisorTest, AStopEndsTasksGracefully) {
   MustStart(R"(
 name: x
 command: "trap 'echo cleaning up; exit 0' TERM; echo ready; while :; do sleep 0.02; done"
@@ -184,21 +185,22 @@ policies: {stop_grace: 1h}
 
 TEST_F(SupervisorTest, WatchersSeeTheVerdictBeforeTheEndOfFile) {
   MustStart(absl::StrCat("name: x\ncommand: \"", Await("done"), "\"\nroles: {worker: {}}\n"));
-  auto client = ControlClient::Connect(dir().path());
+  auto client = supervise::ControlClient::Connect(dir().path());
   ASSERT_TRUE(client.ok());
   ASSERT_TRUE(client->Call({{"op", "watch"}}, absl::Seconds(30)).ok());
   Touch("sink.broken");  // delays the verdict
   Touch("done");
-  ASSERT_TRUE(Eventually([&] {
-    return ReadFile(dir().supervisor_log()).value_or("").find("cannot write") != std::string::npos;
+  ASSERT_TRUE(base::Eventually([&] {
+    return base::ReadFile(dir().supervisor_log()).value_or("").find("cannot write") !=
+           std::string::npos;
   }));
   std::filesystem::remove(home_ + "/sink.broken");
-  ASSERT_TRUE(Eventually([&] { return !client->DrainNotifications(); }));
+  ASSERT_TRUE(base::Eventually([&] { return !client->DrainNotifications(); }));
   EXPECT_EQ(State(), "Succeeded");
   WaitForEnd();
 }
 
-TEST_F(SupervisorTest, BadRequestsHarmNothing) {
+TEST_F(SupervisorTest, InvalidRequestsHaveNoEffect) {
   MustStart(absl::StrCat("name: x\ncommand: \"", Await("done"), "\"\nroles: {worker: {}}\n"));
   for (const char* request : {R"({"op": 7})", R"({"op": "dance"})", R"({"op": "update"})",
                               R"({"op": "update", "submission": 5})",
@@ -210,7 +212,7 @@ TEST_F(SupervisorTest, BadRequestsHarmNothing) {
   EXPECT_EQ(State(), "Succeeded");
 }
 
-TEST_F(SupervisorTest, AnUpdateRestartsWhatChanged) {
+TEST_F(SupervisorTest, AnUpdateRestartsChangedTasks) {
   const auto job = [](const char* worker) {
     return absl::StrCat("name: x\nroles:\n  chief: {command: \"echo $$; ", Await("done"),
                         "\"}\n  worker: {command: \"echo ", worker, "; exec sleep 1000\"}\n",
@@ -229,7 +231,7 @@ TEST_F(SupervisorTest, AnUpdateRestartsWhatChanged) {
   EXPECT_EQ(LogOf("worker-0"), "old\nnew\n");
 }
 
-TEST_F(SupervisorTest, AnUpdateMayTakeARoleAwayAndGiveItBack) {
+TEST_F(SupervisorTest, AnUpdateMayRemoveAndRestoreARole) {
   const std::string without =
       absl::StrCat("name: x\nroles:\n  chief: {command: \"", Await("done"), "\"}\n");
   const std::string with = absl::StrCat(without,
@@ -239,11 +241,11 @@ TEST_F(SupervisorTest, AnUpdateMayTakeARoleAwayAndGiveItBack) {
   ASSERT_TRUE(WaitForOutput("evaluator-0", "on\n"));
   ASSERT_TRUE(Change(without).ok());
   ASSERT_TRUE(Change(with).ok());  // while the first one is still ending
-  ASSERT_TRUE(Eventually([&] {
+  ASSERT_TRUE(base::Eventually([&] {
     const nlohmann::json row = Record()["tasks"]["evaluator:0"];
     return row["attempt"] == 1 && row["state"] == "Running";
   }));
-  EXPECT_TRUE(Eventually([&] { return absl::EndsWith(LogOf("evaluator-0"), "on\n"); }));
+  EXPECT_TRUE(base::Eventually([&] { return absl::EndsWith(LogOf("evaluator-0"), "on\n"); }));
   ASSERT_TRUE(Change(without).ok());
   ASSERT_TRUE(WaitForTask("evaluator:0", ""));
   EXPECT_EQ(Processes("evaluator:0"), 0u);
@@ -253,7 +255,7 @@ TEST_F(SupervisorTest, AnUpdateMayTakeARoleAwayAndGiveItBack) {
   EXPECT_EQ(State(), "Succeeded");
 }
 
-TEST_F(SupervisorTest, ARefusedUpdateChangesNothing) {
+TEST_F(SupervisorTest, ARejectedUpdateChangesNothing) {
   const std::string job = R"(
 name: x
 command: "trap '' TERM; echo ready; while :; do sleep 0.02; done"

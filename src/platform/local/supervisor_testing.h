@@ -14,36 +14,37 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
-#include "base/unique_fd.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "nlohmann/json.hpp"
 #include "platform/local/platform.h"
 #include "platform/local/runner.h"
 #include "process/tree.h"
 #include "supervise/control.h"
+#include "supervise/leftovers.h"
 #include "supervise/main.h"
 #include "supervise/testing.h"
 
 namespace muster::local {
 
 // Appends every change to a file, one JSON document per line. Fails while `<path>.broken` exists.
-class FileSink final : public EventSink {
+class FileSink final : public job::EventSink {
  public:
   explicit FileSink(std::string path) : path_(std::move(path)) {}
 
-  absl::Status Apply(const StateChange& change) override {
+  absl::Status Apply(const job::StateChange& change) override {
     if (::access((path_ + ".broken").c_str(), F_OK) == 0) {
       return absl::UnavailableError("broken on purpose");
     }
-    nlohmann::json json = {{"state", std::string(ToString(change.job.state))},
+    nlohmann::json json = {{"state", std::string(job::ToString(change.job.state))},
                            {"reason", change.job.reason},
                            {"failure", change.job.failure},
                            {"supervisor", change.job.supervisor->pid},
                            {"tasks", nlohmann::json::object()},
                            {"removed", nlohmann::json::array()},
                            {"events", nlohmann::json::array()}};
-    for (const TaskRecord& task : change.tasks) {
-      json["tasks"][task.id.ToString()] = {{"state", std::string(ToString(task.state))},
+    for (const job::TaskRecord& task : change.tasks) {
+      json["tasks"][task.id.ToString()] = {{"state", std::string(job::ToString(task.state))},
                                            {"attempt", task.attempt},
                                            {"restarts", task.restarts},
                                            {"address", task.address},
@@ -51,23 +52,23 @@ class FileSink final : public EventSink {
                                            {"exit_code", task.exit_code.value_or(-1)},
                                            {"reason", task.reason}};
     }
-    for (const TaskId& task : change.removed) json["removed"].push_back(task.ToString());
-    for (const Event& event : change.events) {
+    for (const cluster::TaskId& task : change.removed) json["removed"].push_back(task.ToString());
+    for (const job::Event& event : change.events) {
       json["events"].push_back(absl::StrCat(event.subject, "|", event.message));
     }
-    const UniqueFd fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    return WriteAll(fd.get(), json.dump() + "\n");
+    const base::UniqueFd fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    return base::WriteAll(fd.get(), json.dump() + "\n");
   }
 
  private:
   const std::string path_;
 };
 
-class SupervisorTest : public LaunchTest {
+class SupervisorTest : public supervise::LaunchTest {
  protected:
   ~SupervisorTest() override {
     EXPECT_EQ(Processes(), 0u) << "left running";
-    KillLeftovers(submission_.id);
+    supervise::KillLeftovers(submission_.id);
     if (guard_ > 0) {
       ::kill(guard_, SIGKILL);
       ::waitpid(guard_, nullptr, 0);
@@ -81,7 +82,7 @@ class SupervisorTest : public LaunchTest {
     EXPECT_TRUE(dir().SaveSubmission(submission_).ok());
     int fds[2];
     EXPECT_EQ(::pipe2(fds, O_CLOEXEC), 0);
-    UniqueFd report(fds[0]), child_end(fds[1]);
+    base::UniqueFd report(fds[0]), child_end(fds[1]);
     guard_ = ::fork();
     if (guard_ == 0) {
       ::setsid();
@@ -89,19 +90,19 @@ class SupervisorTest : public LaunchTest {
       ::dup2(log, STDOUT_FILENO);
       ::dup2(log, STDERR_FILENO);
       report.Reset();
-      ::_exit(Supervise(
+      ::_exit(supervise::Supervise(
           dir().path(), child_end.get(), [this] { return OpenSink(); },
-          [](const JobDir& job, const Submission& submission, EventLoop& loop,
-             RunnerEvents& events) {
+          [](const supervise::JobDir& job, const job::Submission& submission,
+             process::EventLoop& loop, supervise::RunnerEvents& events) {
             return std::make_unique<LocalRunner>(job, submission.id, loop, events);
           }));
     }
     child_end.Reset();
-    return ReadAll(report.get()).value_or("");
+    return base::ReadAll(report.get()).value_or("");
   }
   void MustStart(absl::string_view job_file) { ASSERT_EQ(Start(job_file), "ok\n"); }
 
-  absl::StatusOr<std::unique_ptr<EventSink>> OpenSink() const {
+  absl::StatusOr<std::unique_ptr<job::EventSink>> OpenSink() const {
     return std::make_unique<FileSink>(SinkPath());
   }
   std::string SinkPath() const { return home_ + "/sink"; }
@@ -110,7 +111,7 @@ class SupervisorTest : public LaunchTest {
   // signal ended it.
   int WaitForEnd() {
     int status = 0;
-    EXPECT_TRUE(Eventually([&] { return ::waitpid(guard_, &status, WNOHANG) == guard_; }))
+    EXPECT_TRUE(base::Eventually([&] { return ::waitpid(guard_, &status, WNOHANG) == guard_; }))
         << "the job does not end";
     guard_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -121,7 +122,7 @@ class SupervisorTest : public LaunchTest {
     nlohmann::json record = {{"tasks", nlohmann::json::object()},
                              {"events", nlohmann::json::array()},
                              {"removed", nlohmann::json::array()}};
-    const std::string text = ReadFile(SinkPath()).value_or("");
+    const std::string text = base::ReadFile(SinkPath()).value_or("");
     for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
       const auto change = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (change.is_discarded()) break;  // a write is in progress
@@ -141,41 +142,43 @@ class SupervisorTest : public LaunchTest {
     return tasks.contains(task) ? tasks[task]["state"].get<std::string>() : "";
   }
   bool WaitForTask(const std::string& task, const std::string& state) const {
-    return Eventually([&] { return StateOf(task) == state; });
+    return base::Eventually([&] { return StateOf(task) == state; });
   }
 
   std::string LogOf(const std::string& stem) const {
-    return ReadFile(dir().logs() + "/" + stem + ".log").value_or("");
+    return base::ReadFile(dir().logs() + "/" + stem + ".log").value_or("");
   }
   bool WaitForOutput(const std::string& stem, const std::string& text) const {
-    return Eventually([&] { return LogOf(stem).find(text) != std::string::npos; });
+    return base::Eventually([&] { return LogOf(stem).find(text) != std::string::npos; });
   }
 
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request) const {
-    auto client = ControlClient::Connect(dir().path());
+    auto client = supervise::ControlClient::Connect(dir().path());
     if (!client.ok()) return client.status();
     return client->Call(request, absl::Seconds(30));
   }
   absl::Status Change(absl::string_view job_file) {
-    return Call({{"op", "update"}, {"submission", SubmissionToJson(Submit(job_file))}}).status();
+    return Call({{"op", "update"}, {"submission", job::SubmissionToJson(Submit(job_file))}})
+        .status();
   }
 
   // Returns the number of processes of the job or of one of its tasks, without supervisor and
   // guard.
   size_t Processes(const std::string& task = "") const {
     size_t count = 0;
-    for (const ProcessInfo& process :
-         ProcessesWithEnvironment(absl::StrCat("MUSTER_JOB_ID=", submission_.id))) {
-      if (task.empty() || HasEnvironment(process.pid, absl::StrCat("MUSTER_TASK=", task))) ++count;
+    for (const process::ProcessInfo& process :
+         process::ProcessesWithEnvironment(absl::StrCat("MUSTER_JOB_ID=", submission_.id))) {
+      if (task.empty() || process::HasEnvironment(process.pid, absl::StrCat("MUSTER_TASK=", task)))
+        ++count;
     }
     return count;
   }
 
   void Touch(const std::string& name) const {
-    ASSERT_TRUE(WriteFileAtomically(home_ + "/" + name, "").ok());
+    ASSERT_TRUE(base::WriteFileAtomically(home_ + "/" + name, "").ok());
   }
 
-  Submission submission_;
+  job::Submission submission_;
   pid_t guard_ = 0;
 };
 

@@ -10,10 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/regular_file.h"
+#include "base/files/files.h"
+#include "base/files/regular_file.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/json.h"
+#include "base/text/units.h"
 #include "platform/ssh/protocol.h"
 
 namespace muster::ssh {
@@ -33,8 +34,8 @@ absl::Time ModifiedAt(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
                                                      const std::string& job_id) {
-  std::unique_ptr<Agent> agent(new Agent(JobDir(dir), job_id));
-  MUSTER_ASSIGN_OR_RETURN(agent->loop_, EventLoop::Create());
+  std::unique_ptr<Agent> agent(new Agent(supervise::JobDir(dir), job_id));
+  MUSTER_ASSIGN_OR_RETURN(agent->loop_, process::EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(agent->loop_->HandleSignals(
       {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [self = agent.get()](int signal) {
         if (signal == SIGCHLD) self->processes_->OnChildren();
@@ -42,14 +43,16 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const std::string& dir,
         self->closing_ = true;
         self->why_closing_ = absl::CancelledError("SIGTERM");
       }));
-  agent->processes_ = std::make_unique<Processes>(agent->dir_, job_id, *agent->loop_, *agent);
-  MUSTER_ASSIGN_OR_RETURN(agent->listener_, UnixListener::Serve(dir, kAgentSocket, *agent->loop_,
-                                                                [self = agent.get()](UniqueFd in) {
-                                                                  self->Accept(std::move(in));
-                                                                }));
-  agent->heard_ = agent->progress_at_ = Clock::Real().Now();
-  agent->keys_.Advance(agent->heard_);
-  agent->id_ = absl::StrCat(::getpid(), "-", absl::ToUnixMicros(agent->heard_));
+  agent->processes_ =
+      std::make_unique<supervise::Processes>(agent->dir_, job_id, *agent->loop_, *agent);
+  MUSTER_ASSIGN_OR_RETURN(agent->listener_,
+                          process::UnixListener::Serve(dir, kAgentSocket, *agent->loop_,
+                                                       [self = agent.get()](base::UniqueFd in) {
+                                                         self->Accept(std::move(in));
+                                                       }));
+  agent->last_received_ = agent->progress_at_ = base::Clock::Real().Now();
+  agent->keys_.Advance(agent->last_received_);
+  agent->id_ = absl::StrCat(::getpid(), "-", absl::ToUnixMicros(agent->last_received_));
   return agent;
 }
 
@@ -63,23 +66,23 @@ Agent::~Agent() {
 
 absl::Status Agent::Run() {
   while (!closing_) {
-    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - Clock::Real().Now()));
+    MUSTER_RETURN_IF_ERROR(loop_->Wait(NextWakeUp() - base::Clock::Real().Now()));
     processes_->Advance();
     ForgetEnded();
     SendLogs();
     SendProgress();
-    keys_.Advance(Clock::Real().Now());
+    keys_.Advance(base::Clock::Real().Now());
     outbox_.Acknowledge();
-    if (Clock::Real().Now() - heard_ <= host_timeout_) continue;
+    if (base::Clock::Real().Now() - last_received_ <= host_timeout_) continue;
     return absl::DeadlineExceededError(
-        absl::StrCat("nothing was heard of the supervisor for ", DurationToString(host_timeout_)));
+        absl::StrCat("no message from the supervisor for ", base::DurationToString(host_timeout_)));
   }
   return why_closing_;
 }
 
 absl::Time Agent::NextWakeUp() const {
   absl::Time next =
-      std::min({processes_->next_timer(), heard_ + host_timeout_, keys_.next_timer()});
+      std::min({processes_->next_timer(), last_received_ + host_timeout_, keys_.next_timer()});
   const bool at_work = std::any_of(copies_.begin(), copies_.end(),
                                    [](const auto& copy) { return copy.second.runs; });
   if (channel_ != nullptr && at_work) next = std::min(next, progress_at_);
@@ -88,8 +91,8 @@ absl::Time Agent::NextWakeUp() const {
 
 // The newest connection wins: the supervisor reconnects before this side notices that the old
 // connection is cut.
-void Agent::Accept(UniqueFd in) {
-  UniqueFd out(::fcntl(in.get(), F_DUPFD_CLOEXEC, 0));
+void Agent::Accept(base::UniqueFd in) {
+  base::UniqueFd out(::fcntl(in.get(), F_DUPFD_CLOEXEC, 0));
   auto channel = Channel::Open(*loop_, std::move(in), std::move(out),
                                {.received = [this](const Message& m) { Receive(m.head); },
                                 .closed =
@@ -100,45 +103,50 @@ void Agent::Accept(UniqueFd in) {
   if (!channel.ok()) return;
   outbox_.Detach();
   channel_ = *std::move(channel);
-  greeted_ = false;
+  hello_received_ = false;
 }
 
 void Agent::Receive(const Json& head) {
-  heard_ = Clock::Real().Now();
-  const std::string op = TextAt(head, "op");
-  if (op == "hello") return Hello(head);
+  const absl::Time now = base::Clock::Real().Now();
+  const std::string op = base::TextMember(head, "op");
+  // A hello does not restart the timeout: the supervisor, which may never receive the answer,
+  // counts from its last write on a connection that was up. Its first ping follows the answer.
+  if (op == "hello") return Hello(head, now);
+  last_received_ = now;
   if (op == "ping") {
     SetHostTimeout(head);
-    channel_->Send({{"op", "pong"}, {"sent", NumberAt(head, "sent")}, {"now", TimeToJson(heard_)}});
+    channel_->Send(
+        {{"op", "pong"}, {"sent", base::IntMember(head, "sent")}, {"now", TimeToJson(now)}});
     return;
   }
   if (op == "give_up") {
     closing_ = true;
-    why_closing_ = absl::AbortedError("another run takes the place of this one");
+    why_closing_ = absl::AbortedError("replaced by another run");
     return;
   }
   if (outbox_.Take(head)) Act(op, head);
 }
 
 void Agent::SetHostTimeout(const Json& head) {
-  host_timeout_ = absl::Milliseconds(std::max<int64_t>(1000, NumberAt(head, "host_timeout_ms")));
+  host_timeout_ =
+      absl::Milliseconds(std::max<int64_t>(1000, base::IntMember(head, "host_timeout_ms")));
 }
 
-void Agent::Hello(const Json& head) {
+void Agent::Hello(const Json& head, absl::Time now) {
   // The supervisor has given this agent up; its tasks may run elsewhere by now.
-  if (epoch_.has_value() && *epoch_ != NumberAt(head, "epoch")) {
+  if (epoch_.has_value() && *epoch_ != base::IntMember(head, "epoch")) {
     closing_ = true;
-    why_closing_ = absl::AbortedError("the supervisor has given this agent up");
+    why_closing_ = absl::AbortedError("the supervisor has given up on this agent");
     return;
   }
-  epoch_ = NumberAt(head, "epoch");
+  epoch_ = base::IntMember(head, "epoch");
   SetHostTimeout(head);
   // Output is resent from where the supervisor's copy ends.
   if (head.contains("logs") && head["logs"].is_object()) {
     for (const auto& [name, position] : head["logs"].items()) {
-      const auto task = TaskId::Parse(name);
+      const auto task = cluster::TaskId::Parse(name);
       if (!task.ok()) continue;
-      Copy& copy = CopyOf(*task);
+      TaskCopy& copy = CopyOf(*task);
       copy.sent = PositionFromJson(position);
       copy.log->Seek(copy.sent);
     }
@@ -146,10 +154,10 @@ void Agent::Hello(const Json& head) {
   channel_->Send({{"op", "hello"},
                   {"agent", id_},
                   {"seen", outbox_.seen()},
-                  {"sent", NumberAt(head, "sent")},
-                  {"now", TimeToJson(heard_)}});
-  outbox_.Attach(channel_.get(), NumberAt(head, "seen"));
-  greeted_ = true;
+                  {"sent", base::IntMember(head, "sent")},
+                  {"now", TimeToJson(now)}});
+  outbox_.Attach(channel_.get(), base::IntMember(head, "seen"));
+  hello_received_ = true;
 }
 
 void Agent::Act(const std::string& op, const Json& head) {
@@ -163,13 +171,13 @@ void Agent::Act(const std::string& op, const Json& head) {
     closing_ = true;
     return;
   }
-  const auto task = TaskId::Parse(TextAt(head, "task"));
+  const auto task = cluster::TaskId::Parse(base::TextMember(head, "task"));
   if (!task.ok()) return;
   const auto copy = copies_.find(*task);
   if (copy == copies_.end()) return;
-  if (op == "end" && copy->second.attempt == NumberAt(head, "attempt")) {
-    copy->second.asked = true;
-    processes_->End(*task, IsSet(head, "kill"));
+  if (op == "end" && copy->second.attempt == base::IntMember(head, "attempt")) {
+    copy->second.end_requested = true;
+    processes_->End(*task, base::BoolMember(head, "kill"));
   }
   if (op == "forget") {
     // The task runs if the supervisor gave it up before it received the report of its start.
@@ -187,14 +195,14 @@ void Agent::ForgetEnded() {
   }
 }
 
-Agent::Copy& Agent::CopyOf(const TaskId& task) {
-  Copy& copy = copies_[task];
-  if (copy.log == nullptr) copy.log = std::make_unique<LogReader>(dir_.logs(), task);
+Agent::TaskCopy& Agent::CopyOf(const cluster::TaskId& task) {
+  TaskCopy& copy = copies_[task];
+  if (copy.log == nullptr) copy.log = std::make_unique<supervise::LogReader>(dir_.logs(), task);
   return copy;
 }
 
-void Agent::Start(const TaskStart& start) {
-  Copy& copy = CopyOf(start.task);
+void Agent::Start(const supervise::TaskStart& start) {
+  TaskCopy& copy = CopyOf(start.task);
   copy.forgotten = false;
   if (copy.runs) {  // given up by the supervisor before it received the report of its start
     copy.next = start;
@@ -202,7 +210,7 @@ void Agent::Start(const TaskStart& start) {
     return;
   }
   copy.attempt = start.attempt;
-  copy.asked = false;
+  copy.end_requested = false;
   copy.progress = absl::InfinitePast();
   processes_->Start(start);
 }
@@ -210,13 +218,13 @@ void Agent::Start(const TaskStart& start) {
 void Agent::ReservePorts(const Json& head) {
   std::vector<int> reserved;
   std::string error;
-  const int64_t exactly = NumberAt(head, "exactly");
+  const int64_t exactly = base::IntMember(head, "exactly");
   if (exactly > 0) {
     const absl::Status status = ports_.ReserveExactly(static_cast<int>(exactly));
     if (status.ok()) reserved.push_back(static_cast<int>(exactly));
     error = std::string(status.message());
   }
-  for (int64_t i = NumberAt(head, "count"); i > 0; --i) {
+  for (int64_t i = base::IntMember(head, "count"); i > 0; --i) {
     const auto port = ports_.Reserve();
     if (!port.ok()) {
       error = std::string(port.status().message());
@@ -227,31 +235,32 @@ void Agent::ReservePorts(const Json& head) {
   outbox_.Send({{"op", "ports"}, {"ports", reserved}, {"error", error}});
 }
 
-void Agent::OnStarted(const TaskId& task, pid_t pid) {
-  Copy& copy = CopyOf(task);
+void Agent::OnStarted(const cluster::TaskId& task, pid_t pid) {
+  TaskCopy& copy = CopyOf(task);
   copy.runs = true;
   outbox_.Send(
       {{"op", "started"}, {"task", task.ToString()}, {"attempt", copy.attempt}, {"pid", pid}});
 }
 
-void Agent::OnReady(const TaskId& task) {
+void Agent::OnReady(const cluster::TaskId& task) {
   outbox_.Send({{"op", "ready"}, {"task", task.ToString()}, {"attempt", CopyOf(task).attempt}});
 }
 
-void Agent::OnEnded(const TaskId& task, const AttemptEnd& end, absl::Time when) {
-  Copy& copy = CopyOf(task);
+void Agent::OnEnded(const cluster::TaskId& task, const supervise::AttemptEnd& end,
+                    absl::Time when) {
+  TaskCopy& copy = CopyOf(task);
   copy.runs = false;
   outbox_.Send({{"op", "ended"},
                 {"task", task.ToString()},
                 {"attempt", copy.attempt},
                 {"end", EndToJson(end)},
-                {"asked", copy.asked},
+                {"asked", copy.end_requested},
                 {"time", TimeToJson(when)},
                 {"log", PositionToJson(processes_->LogEnd(task))}});
   if (const auto next = std::exchange(copy.next, std::nullopt)) Start(*next);
 }
 
-void Agent::OnStalled(const TaskId& task, const std::string& why) {
+void Agent::OnStalled(const cluster::TaskId& task, const std::string& why) {
   outbox_.Send({{"op", "stalled"}, {"task", task.ToString()}, {"why", why}});
 }
 
@@ -263,7 +272,7 @@ void Agent::OnNote(const std::string& kind, const std::string& subject,
 // Round robin, one piece per task: a task with much output does not delay the output, and thus the
 // end, of the others.
 void Agent::SendLogs() {
-  if (!greeted_) return;
+  if (!hello_received_) return;
   auto copy = copies_.upper_bound(last_sent_);
   for (size_t silent = 0; silent < copies_.size();) {
     if (channel_ == nullptr || channel_->unsent() >= kMaxUnsent) return;
@@ -274,14 +283,15 @@ void Agent::SendLogs() {
   }
 }
 
-bool Agent::SendPiece(const TaskId& task, Copy& copy) {
+bool Agent::SendPiece(const cluster::TaskId& task, TaskCopy& copy) {
   auto piece = copy.log->NextPiece();
   if (!piece.has_value()) {
     // All is sent. The log may end at the start of an empty segment, which no piece announces; the
     // supervisor waits for this position before it reports the end of the task.
-    const LogPosition end = processes_->LogEnd(task);
+    const supervise::LogPosition end = processes_->LogEnd(task);
     if (end.offset != 0 || end <= copy.sent) return false;
-    piece = LogPiece{.attempt = copy.attempt, .time = Clock::Real().Now(), .next = end};
+    piece = supervise::LogPiece{
+        .attempt = copy.attempt, .time = base::Clock::Real().Now(), .next = end};
   }
   copy.sent = piece->next;
   channel_->Send({{"op", "log"},
@@ -294,15 +304,15 @@ bool Agent::SendPiece(const TaskId& task, Copy& copy) {
 }
 
 void Agent::SendProgress() {
-  const absl::Time now = Clock::Real().Now();
-  if (channel_ == nullptr || !greeted_ || now < progress_at_) return;
+  const absl::Time now = base::Clock::Real().Now();
+  if (channel_ == nullptr || !hello_received_ || now < progress_at_) return;
   progress_at_ = now + kProgressInterval;
   for (auto& [task, copy] : copies_) {
     const std::string path = dir_.progress(task);
     const absl::Time modified = ModifiedAt(path);
     if (modified == copy.progress) continue;
     copy.progress = modified;
-    const auto content = ReadRegularFile(path, kMaxProgress);
+    const auto content = base::ReadRegularFile(path, kMaxProgress);
     if (content.ok()) channel_->Send({{"op", "progress"}, {"task", task.ToString()}}, *content);
   }
 }

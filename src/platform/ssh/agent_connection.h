@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "job/host_spec.h"
 #include "platform/ssh/wire.h"
 #include "process/event_loop.h"
@@ -16,7 +16,7 @@
 namespace muster::ssh {
 
 struct AgentConnectionOptions {
-  HostSpec host;
+  job::HostSpec host;
   std::string agent;   // shell expression for the program, from AgentProgram::RemotePath
   std::string folder;  // the job's folder on the host
   std::string job;
@@ -28,9 +28,11 @@ struct AgentConnectionOptions {
 //
 //   Connecting ──hello──> Up ──cut, timeout──> Down ──backoff──> Connecting
 //
-// An agent that receives nothing for `host_timeout` ends all its tasks, and a new agent is started
-// when the host is reachable again. `lost` is called after `host_timeout`, or earlier if a new
-// agent answers, and again after each further `host_timeout` while the host stays unreachable.
+// An agent that receives no message except `hello` for `host_timeout` ends all its tasks, and a new
+// agent is started when the host is reachable again. `lost` is called `host_timeout` and some
+// seconds after the last write to the agent, so its tasks have ended by then, or earlier if a new
+// agent answers. It is called again after each further `host_timeout` while the host stays
+// unreachable.
 class AgentConnection {
  public:
   struct Handler {
@@ -40,25 +42,25 @@ class AgentConnection {
     std::function<void(const std::string& why)> lost;  // is_up(): a new agent answers already
   };
   // `loop` must outlive this.
-  AgentConnection(EventLoop& loop, AgentConnectionOptions options, Handler handler);
+  AgentConnection(process::EventLoop& loop, AgentConnectionOptions options, Handler handler);
   ~AgentConnection();
 
   void Connect();
   void Send(Json head) { outbox_.Send(std::move(head)); }
   void SetHostTimeout(absl::Duration timeout) { options_.host_timeout = timeout; }
-  // Ends the agent and all that it runs. Does not reconnect afterwards.
+  // Ends the agent and everything that it runs. Does not reconnect afterwards.
   void Close();
 
   bool is_up() const { return up_; }
   // Returns true if the agent has acknowledged all messages.
-  bool all_taken() const { return outbox_.all_taken(); }
+  bool all_acknowledged() const { return outbox_.all_acknowledged(); }
   // Returns the reason why the connection is not up.
   const absl::Status& status() const { return status_; }
   // Returns by how much the host's clock is ahead of the local clock.
   absl::Duration skew() const { return skew_; }
   // Returns the time of the last message received or of the last attempt to connect.
-  absl::Time heard() const { return heard_; }
-  const HostSpec& host() const { return options_.host; }
+  absl::Time last_received() const { return last_received_; }
+  const job::HostSpec& host() const { return options_.host; }
 
   // Handles the exit of a child process. Returns false if it was not the ssh of this connection.
   bool OnChild(pid_t pid, int wait_status);
@@ -70,18 +72,18 @@ class AgentConnection {
   void EndSsh();
   void Receive(const Message& message);
   void Hello(const Json& head);
-  void NoteClock(const Json& head);
+  void UpdateSkew(const Json& head);
   void Down(const absl::Status& why);
   void GiveUp(const std::string& why);
   // Returns how long the connection may be silent before it counts as cut.
   absl::Duration Timeout() const;
 
-  EventLoop& loop_;
+  process::EventLoop& loop_;
   AgentConnectionOptions options_;
   const Handler handler_;
   ReliableOutbox outbox_;
   std::unique_ptr<Channel> channel_;
-  UniqueFd said_;  // standard error of ssh
+  base::UniqueFd stderr_;  // standard error of ssh
   pid_t pid_ = 0;
   bool up_ = false;
   bool closing_ = false;
@@ -93,8 +95,9 @@ class AgentConnection {
   absl::Duration skew_;
   absl::Duration best_trip_ = absl::InfiniteDuration();
   absl::Time best_trip_at_;
-  absl::Time heard_;
-  absl::Time ping_at_ = absl::InfiniteFuture();
+  absl::Time last_received_;
+  absl::Time ping_at_ = absl::InfiniteFuture();  // InfiniteFuture: after the next message received
+  absl::Time pinged_;                            // time of the last ping
   absl::Time connect_at_ = absl::InfiniteFuture();
   absl::Time give_up_at_ = absl::InfiniteFuture();
 };

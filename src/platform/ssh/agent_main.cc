@@ -17,10 +17,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
-#include "base/file_lock.h"
-#include "base/files.h"
+#include "base/files/file_lock.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 #include "platform/ssh/agent.h"
 #include "platform/ssh/keys.h"
 #include "platform/ssh/setup_server.h"
@@ -34,30 +34,31 @@ namespace {
 
 constexpr absl::Duration kLockTimeout = absl::Seconds(15);
 
-// Copies what can be read at once. Returns false at the end of the stream.
+// Copies the bytes that are available. Returns false at the end of the stream.
 bool Copy(int from, int to) {
   std::array<char, 65536> buffer;
   const ssize_t n = ::read(from, buffer.data(), buffer.size());
   if (n < 0) return errno == EINTR || errno == EAGAIN;
-  return n > 0 && WriteAll(to, {buffer.data(), static_cast<size_t>(n)}).ok();
+  return n > 0 && base::WriteAll(to, {buffer.data(), static_cast<size_t>(n)}).ok();
 }
 
 // Runs the agent in its own session, without inherited descriptors except the lock. Writes "ok" or
 // an error to `ready` once it serves.
-int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd ready) {
+int BecomeAgent(const std::string& folder, const std::string& job, base::UniqueFd ready) {
   ::setsid();
   ::signal(SIGHUP, SIG_IGN);
-  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const UniqueFd log(::open(JoinPath(folder, "agent.log").c_str(),
-                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const base::UniqueFd log(::open(base::JoinPath(folder, "agent.log").c_str(),
+                                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   ::dup2(null.get(), STDIN_FILENO);
   ::dup2(log.valid() ? log.get() : null.get(), STDOUT_FILENO);
   ::dup2(log.valid() ? log.get() : null.get(), STDERR_FILENO);
   (void)!::chdir("/");
-  return RunGuarded(
+  return supervise::RunGuarded(
       [&] {
         auto agent = Agent::Create(folder, job);
-        (void)WriteAll(ready.get(), agent.ok() ? "ok" : std::string(agent.status().message()));
+        (void)base::WriteAll(ready.get(),
+                             agent.ok() ? "ok" : std::string(agent.status().message()));
         ready.Reset();
         if (!agent.ok()) return 1;
         const absl::Status status = (*agent)->Run();
@@ -74,7 +75,7 @@ int BecomeAgent(const std::string& folder, const std::string& job, UniqueFd read
 
 // Returns once the agent serves.
 absl::Status StartAgent(const std::string& folder, const std::string& job) {
-  MUSTER_ASSIGN_OR_RETURN(Pipe ready, MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(process::Pipe ready, process::MakePipe());
   const pid_t child = ::fork();
   if (child < 0) return absl::ErrnoToStatus(errno, "fork");
   if (child == 0) {
@@ -85,26 +86,27 @@ absl::Status StartAgent(const std::string& folder, const std::string& job) {
   }
   ready.write.Reset();
   ::waitpid(child, nullptr, 0);
-  MUSTER_ASSIGN_OR_RETURN(const std::string answer, ReadAll(ready.read.get(), 1 << 16));
+  MUSTER_ASSIGN_OR_RETURN(const std::string answer, base::ReadAll(ready.read.get(), 1 << 16));
   if (answer == "ok") return absl::OkStatus();
-  return absl::UnavailableError(answer.empty() ? "the agent died at its start" : answer);
+  return absl::UnavailableError(answer.empty() ? "the agent exited during startup" : answer);
 }
 
 // Connects to the job's agent, and starts one if there is none. The lock is acquired before the
 // start and inherited by the agent, so concurrent callers start only one. An agent that ends may
 // hold the lock after its socket is gone.
-absl::StatusOr<UniqueFd> FindAgent(const std::string& folder, const std::string& job) {
-  const absl::Time give_up = Clock::Real().Now() + kLockTimeout;
+absl::StatusOr<base::UniqueFd> FindAgent(const std::string& folder, const std::string& job) {
+  const absl::Time give_up = base::Clock::Real().Now() + kLockTimeout;
   for (;;) {
-    if (auto socket = ConnectTo(folder, kAgentSocket); socket.ok()) return socket;
-    MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(JoinPath(folder, kAgentLock)));
+    if (auto socket = process::ConnectTo(folder, kAgentSocket); socket.ok()) return socket;
+    MUSTER_ASSIGN_OR_RETURN(const auto lock,
+                            base::FileLock::Try(base::JoinPath(folder, kAgentLock)));
     if (lock.has_value()) {
       MUSTER_RETURN_IF_ERROR(StartAgent(folder, job));
-      return ConnectTo(folder, kAgentSocket);
+      return process::ConnectTo(folder, kAgentSocket);
     }
-    if (Clock::Real().Now() > give_up) {
+    if (base::Clock::Real().Now() > give_up) {
       return absl::UnavailableError(
-          absl::StrCat("the agent before this one does not end; see ", folder, "/agent.log"));
+          absl::StrCat("the previous agent does not exit; see ", folder, "/agent.log"));
     }
     absl::SleepFor(absl::Milliseconds(20));
   }
@@ -117,7 +119,7 @@ int Attach(const std::string& folder, const std::string& job) {
     std::fprintf(stderr, "muster-agent: %s\n", std::string(socket.status().message()).c_str());
     return 1;
   }
-  if (!WriteAll(STDOUT_FILENO, kPreface).ok()) return 0;
+  if (!base::WriteAll(STDOUT_FILENO, kPreface).ok()) return 0;
   for (;;) {
     std::array<pollfd, 2> fds = {pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{socket->get(), POLLIN, 0}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return 1;
@@ -133,10 +135,9 @@ int AgentMain(int argc, char** argv) {
   const absl::string_view command = argc > 1 ? argv[1] : "";
   if (command == "session" && argc == 2) return ServeSetup(STDIN_FILENO, STDOUT_FILENO);
   if (command == "attach" && argc == 4) return Attach(argv[2], argv[3]);
-  std::fprintf(
-      stderr,
-      "muster-agent is started by `muster run --on ssh` on the hosts of a job; it is of no "
-      "use by hand\n");
+  std::fprintf(stderr,
+               "muster-agent is started by `muster run --on ssh` on the hosts of a job; do not "
+               "run it manually\n");
   return 2;
 }
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/crc32c.h"
-#include "base/terminal_text.h"
+#include "base/bytes/crc32c.h"
+#include "base/text/terminal_text.h"
 #include "process/spawn.h"
 
 namespace muster::ssh {
@@ -20,13 +20,13 @@ namespace {
 
 // A socket path has at most 107 bytes. The folder is followed by "/", 8 digits, "-", 40 digits and
 // 17 bytes that ssh appends while it creates the socket.
-constexpr size_t kLongestSharedFolder = 107 - 1 - 8 - 1 - 40 - 17;
+constexpr size_t kMaxSharedFolderLength = 107 - 1 - 8 - 1 - 40 - 17;
 
 // Returns the folder for the sockets of shared connections, or "" if there is no safe one.
 std::string SharedFolder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   std::string folder = absl::StrCat(runtime == nullptr ? "" : runtime, "/muster-ssh");
-  if (runtime == nullptr || runtime[0] != '/' || folder.size() > kLongestSharedFolder) {
+  if (runtime == nullptr || runtime[0] != '/' || folder.size() > kMaxSharedFolderLength) {
     folder = absl::StrCat("/tmp/muster-ssh-", ::getuid());
   }
   ::mkdir(folder.c_str(), 0700);
@@ -37,12 +37,12 @@ std::string SharedFolder() {
 }
 
 // Returns the last line of ssh's output that contains `part` and is not a warning.
-std::string LastWords(absl::string_view said, absl::string_view part = "") {
+std::string LastLineWith(absl::string_view error_output, absl::string_view part = "") {
   std::string words;
-  for (const absl::string_view line : absl::StrSplit(said, '\n', absl::SkipWhitespace())) {
+  for (const absl::string_view line : absl::StrSplit(error_output, '\n', absl::SkipWhitespace())) {
     const absl::string_view text = absl::StripAsciiWhitespace(line);
     if (absl::StrContains(text, part) && !absl::StartsWith(text, "Warning:")) {
-      words = Printable(text);
+      words = base::Printable(text);
     }
   }
   return words;
@@ -54,7 +54,7 @@ std::string Program() {
 }
 
 // Returns the command by which the user connects to the host.
-std::string ByHand(const HostSpec& host) {
+std::string ManualCommand(const job::HostSpec& host) {
   std::string command = Program();
   if (host.port != 0) absl::StrAppend(&command, " -p ", host.port);
   if (!host.key.empty()) absl::StrAppend(&command, " -i ", host.key);
@@ -64,28 +64,29 @@ std::string ByHand(const HostSpec& host) {
 
 // Returns the command that removes the known key of the host. Its name in known_hosts is taken from
 // the output of ssh, because the configuration may map the address.
-std::string ForgetKey(const HostSpec& host, absl::string_view said) {
+std::string RemoveKeyCommand(const job::HostSpec& host, absl::string_view error_output) {
   std::string name = host.port == 0 || host.port == 22
                          ? host.address
                          : absl::StrCat("[", host.address, "]:", host.port);
-  const std::string line = LastWords(said, " has changed and you have requested strict checking");
+  const std::string line =
+      LastLineWith(error_output, " has changed and you have requested strict checking");
   if (absl::string_view rest = line; absl::ConsumePrefix(&rest, "Host key for ")) {
     name = std::string(rest.substr(0, rest.find(" has changed")));
   }
-  const std::string where = LastWords(said, "Offending ");
+  const std::string where = LastLineWith(error_output, "Offending ");
   const size_t begin = where.find(" key in ");
   const size_t end = where.rfind(':');
   if (begin == std::string::npos || end == std::string::npos || end < begin) {
-    return absl::StrCat("`ssh-keygen -R ", ShellQuote(name), "`");
+    return absl::StrCat("`ssh-keygen -R ", base::ShellQuote(name), "`");
   }
   const size_t path = begin + absl::string_view(" key in ").size();
-  return absl::StrCat("`ssh-keygen -f ", ShellQuote(where.substr(path, end - path)), " -R ",
-                      ShellQuote(name), "`");
+  return absl::StrCat("`ssh-keygen -f ", base::ShellQuote(where.substr(path, end - path)), " -R ",
+                      base::ShellQuote(name), "`");
 }
 
 }  // namespace
 
-std::vector<std::string> SshArgv(const HostSpec& host, const std::string& command,
+std::vector<std::string> SshArgv(const job::HostSpec& host, const std::string& command,
                                  Sharing sharing) {
   const std::string program = Program();
   std::vector<std::string> argv = absl::StrSplit(program, ' ', absl::SkipEmpty());
@@ -100,7 +101,7 @@ std::vector<std::string> SshArgv(const HostSpec& host, const std::string& comman
   } else {
     // The program is part of the name: another configuration may give the same name to another
     // host.
-    const std::string path = absl::StrCat(folder, "/", absl::Hex(Crc32c(program)), "-%C");
+    const std::string path = absl::StrCat(folder, "/", absl::Hex(base::Crc32c(program)), "-%C");
     argv.insert(argv.end(), {"-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o",
                              absl::StrCat("ControlPath=", path)});
   }
@@ -114,7 +115,7 @@ std::vector<std::string> SshArgv(const HostSpec& host, const std::string& comman
 }
 
 std::map<std::string, std::string> SshEnvironment() {
-  std::map<std::string, std::string> environment = CurrentEnvironment();
+  std::map<std::string, std::string> environment = process::CurrentEnvironment();
   environment["SSH_ASKPASS"] = "/bin/false";
   environment["SSH_ASKPASS_REQUIRE"] = "force";
   return environment;
@@ -124,34 +125,34 @@ std::string ForAnyShell(absl::string_view script) {
   return absl::StrCat("exec sh -c '", absl::StrReplaceAll(script, {{"'", "'\\''"}}), "'");
 }
 
-absl::Status ExplainSsh(const HostSpec& host, int exit_code, absl::string_view said) {
-  const std::string words = LastWords(said);
+absl::Status ExplainSsh(const job::HostSpec& host, int exit_code, absl::string_view error_output) {
+  const std::string words = LastLineWith(error_output);
   const std::string at = absl::StrCat(host.name, ": ");
   // ssh itself exits with 255; other codes are those of the remote command.
   if (exit_code != 255) {
     return absl::UnknownError(
         absl::StrCat(at, words.empty() ? absl::StrCat("exit code ", exit_code) : words));
   }
-  const auto says = [&](absl::string_view text) { return absl::StrContains(said, text); };
+  const auto says = [&](absl::string_view text) { return absl::StrContains(error_output, text); };
   if (says("REMOTE HOST IDENTIFICATION HAS CHANGED")) {
     return absl::FailedPreconditionError(absl::StrCat(
-        at, "its host key is not the one that you know it by; when the machine was set up anew, ",
-        ForgetKey(host, said), " forgets the old key, else somebody may listen"));
+        at, "its host key has changed; if the machine was reinstalled, remove the old key with ",
+        RemoveKeyCommand(host, error_output), "; otherwise the connection may be intercepted"));
   }
   if (says("Host key verification failed")) {
     return absl::FailedPreconditionError(absl::StrCat(
-        at, "its host key is not known yet: ", ByHand(host), " once by hand, and compare the key"));
+        at, "its host key is unknown: run ", ManualCommand(host), " once and verify the key"));
   }
   if (says("Permission denied")) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(at, "it does not let you in (", LastWords(said, "Permission denied"), "); ",
-                     ByHand(host), " must work without a password: see ssh-copy-id and ssh-agent"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        at, "login refused (", LastLineWith(error_output, "Permission denied"), "); ",
+        ManualCommand(host), " must work without a password: see ssh-copy-id and ssh-agent"));
   }
   if (says("Could not resolve hostname")) {
-    return absl::NotFoundError(absl::StrCat(at, words, "; is the name right?"));
+    return absl::NotFoundError(absl::StrCat(at, words, "; check the name"));
   }
   return absl::UnavailableError(absl::StrCat(at, words.empty() ? "the connection was lost" : words,
-                                             "; is it up, and does sshd run?"));
+                                             "; check that it is up and runs sshd"));
 }
 
 }  // namespace muster::ssh

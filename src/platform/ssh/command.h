@@ -19,7 +19,8 @@ enum class Sharing {
 
 // Returns the argv that runs `command` in a shell on the host, never prompting. $MUSTER_SSH
 // overrides the program and may include arguments: "ssh -F file".
-std::vector<std::string> SshArgv(const HostSpec& host, const std::string& command, Sharing sharing);
+std::vector<std::string> SshArgv(const job::HostSpec& host, const std::string& command,
+                                 Sharing sharing);
 
 // Returns the environment for ssh. BatchMode does not apply to the ssh that connects to a jump
 // host; these variables keep that one from prompting too.
@@ -31,6 +32,6 @@ std::string ForAnyShell(absl::string_view script);
 // Maps the exit code of ssh and its standard error to a status with advice: Unavailable if the host
 // cannot be reached, NotFound if its name is unknown, PermissionDenied if the login is refused,
 // FailedPrecondition for its host key, or Unknown if the remote command failed.
-absl::Status ExplainSsh(const HostSpec& host, int exit_code, absl::string_view said);
+absl::Status ExplainSsh(const job::HostSpec& host, int exit_code, absl::string_view error_output);
 
 }  // namespace muster::ssh

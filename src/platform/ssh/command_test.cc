@@ -15,9 +15,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-const HostSpec kHost{.name = "gpu1", .address = "gpu1", .user = "me", .port = 2222, .key = "/k"};
+const job::HostSpec kHost{
+    .name = "gpu1", .address = "gpu1", .user = "me", .port = 2222, .key = "/k"};
 
-TEST(SshArgvTest, NeverAsksAndTakesTheUsersWord) {
+TEST(SshArgvTest, NeverPromptsAndUsesTheUsersSettings) {
   const std::vector<std::string> argv = SshArgv(kHost, "echo 'x y'", Sharing::kOwn);
   const std::string text = absl::StrJoin(argv, " ");
   EXPECT_THAT(text, AllOf(HasSubstr("ssh -o BatchMode=yes"), HasSubstr(" -l me -p 2222 -i /k "),
@@ -26,7 +27,7 @@ TEST(SshArgvTest, NeverAsksAndTakesTheUsersWord) {
               ElementsAre("-T", "--", "gpu1", "echo 'x y'"));
 }
 
-TEST(SshArgvTest, AnotherProgramHasConnectionsOfItsOwn) {
+TEST(SshArgvTest, DifferentProgramsDoNotShareConnections) {
   const auto path = [](const char* program) {
     ::setenv("MUSTER_SSH", program, 1);
     const auto argv = SshArgv(kHost, "true", Sharing::kShared);
@@ -41,7 +42,7 @@ TEST(SshArgvTest, AnotherProgramHasConnectionsOfItsOwn) {
   EXPECT_NE(path("ssh -F a").substr(8), path("ssh -F b").substr(8));
 }
 
-TEST(SshArgvTest, ASocketWhoseNameWouldBeTooLongIsElsewhere) {
+TEST(SshArgvTest, UsesAnotherFolderIfTheSocketPathIsTooLong) {
   const std::string before = std::getenv("XDG_RUNTIME_DIR") ? std::getenv("XDG_RUNTIME_DIR") : "";
   ::setenv("XDG_RUNTIME_DIR", absl::StrCat(testing::TempDir(), std::string(60, 'r')).c_str(), 1);
   const std::string text = absl::StrJoin(SshArgv(kHost, "true", Sharing::kShared), " ");
@@ -49,7 +50,7 @@ TEST(SshArgvTest, ASocketWhoseNameWouldBeTooLongIsElsewhere) {
   EXPECT_THAT(text, HasSubstr("ControlPath=/tmp/muster-ssh-"));
 }
 
-TEST(SshEnvironmentTest, NobodyIsAsked) {
+TEST(SshEnvironmentTest, PromptsAreDisabled) {
   const auto environment = SshEnvironment();
   EXPECT_EQ(environment.at("SSH_ASKPASS"), "/bin/false");
   EXPECT_EQ(environment.at("SSH_ASKPASS_REQUIRE"), "force");
@@ -62,21 +63,21 @@ TEST(ForAnyShellTest, QuotesWhatItIsGiven) {
 
 absl::Status Why(int code, const char* said) { return ExplainSsh(kHost, code, said); }
 
-TEST(ExplainSshTest, SaysWhatToDo) {
+TEST(ExplainSshTest, ErrorsHaveARemedy) {
   const absl::Status changed = Why(255,
                                    "@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n"
                                    "Host key verification failed.\n");
   EXPECT_TRUE(absl::IsFailedPrecondition(changed));
   EXPECT_THAT(changed.message(), HasSubstr("`ssh-keygen -R '[gpu1]:2222'`"));
   EXPECT_THAT(Why(255, "Host key verification failed.\r\n").message(),
-              AllOf(HasSubstr("not known yet"), Not(HasSubstr("ssh-keygen"))));
+              AllOf(HasSubstr("its host key is unknown"), Not(HasSubstr("ssh-keygen"))));
   const absl::Status denied = Why(255, "me@gpu1: Permission denied (publickey).\r\n");
   EXPECT_TRUE(absl::IsPermissionDenied(denied));
   EXPECT_THAT(denied.message(),
               HasSubstr("`ssh -p 2222 -i /k me@gpu1` must work without a password"));
   const absl::Status down = Why(255, "ssh: connect to host gpu1 port 22: Connection refused\r\n");
   EXPECT_TRUE(absl::IsUnavailable(down));
-  EXPECT_THAT(down.message(), HasSubstr("Connection refused; is it up"));
+  EXPECT_THAT(down.message(), HasSubstr("Connection refused; check that it is up"));
   EXPECT_TRUE(absl::IsNotFound(Why(255, "ssh: Could not resolve hostname gpu1: Name unknown\n")));
   EXPECT_THAT(Why(127, "sh: 1: nothing: not found").message(), HasSubstr("not found"));
   EXPECT_THAT(Why(255, "").message(), HasSubstr("connection was lost"));
@@ -94,13 +95,13 @@ TEST(ExplainSshTest, NamesTheKeyAsKnownHostsDoes) {
               HasSubstr("`ssh-keygen -f '/home/me/my hosts' -R '[10.0.0.1]:2222'`"));
 }
 
-TEST(ExplainSshTest, WhatACommandMayNotDoIsNoLogin) {
+TEST(ExplainSshTest, PermissionDeniedByACommandIsNotALoginFailure) {
   const absl::Status status = Why(1, "mkdir: cannot create directory '/x': Permission denied\n");
   EXPECT_EQ(status.message(), "gpu1: mkdir: cannot create directory '/x': Permission denied");
   EXPECT_FALSE(absl::IsPermissionDenied(status));
 }
 
-TEST(ExplainSshTest, NamesWhoLetsNobodyIn) {
+TEST(ExplainSshTest, NamesTheHostThatRejectsTheLogin) {
   EXPECT_THAT(Why(255,
                   "me@jump: Permission denied (publickey,password).\r\n"
                   "Connection closed by UNKNOWN port 65535\r\n")

@@ -41,7 +41,7 @@ absl::Status Reach(const Peer& from, const std::vector<Peer>& peers,
     if (!results[i].is_string() || results[i].get<std::string>().empty()) continue;
     const std::string& other = peers[targets[i].peer].session->host().name;
     blocked.push_back(absl::StrCat(name, " cannot reach ", other, " at ", targets[i].address, " (",
-                                   results[i].get<std::string>(), "): let TCP from ", name,
+                                   results[i].get<std::string>(), "): allow TCP from ", name,
                                    " through ", other, "'s firewall, ", targets[i].ports));
   }
   if (blocked.empty()) return absl::OkStatus();
@@ -55,10 +55,11 @@ absl::StatusOr<std::vector<Target>> Listen(const std::vector<Peer>& peers, size_
   std::vector<Target> targets;
   for (const Json& listens : answer.value("ports", Json::array())) {
     const int port = listens.is_number_integer() ? listens.get<int>() : 0;
-    targets.push_back({i, MakeAddress(peers[i].address, port),
-                       targets.empty() ? absl::StrCat("ports ", PortReservations::kFirstPort,
-                                                      " to ", PortReservations::kLastPort)
-                                       : absl::StrCat("port ", port)});
+    targets.push_back({i, cluster::MakeAddress(peers[i].address, port),
+                       targets.empty()
+                           ? absl::StrCat("ports ", supervise::PortReservations::kFirstPort, " to ",
+                                          supervise::PortReservations::kLastPort)
+                           : absl::StrCat("port ", port)});
   }
   return targets;
 }

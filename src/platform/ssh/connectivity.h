@@ -13,12 +13,12 @@
 namespace muster::ssh {
 
 // Concurrent logins that an sshd, possibly that of a jump host, accepts by default (MaxStartups).
-inline constexpr size_t kConnectsAtOnce = 10;
+inline constexpr size_t kMaxConcurrentLogins = 10;
 
 // Calls work(0) to work(count - 1), at most `parallelism` at a time. Returns all errors, one per
 // line, with the code of the first.
 absl::Status ForEach(size_t count, const std::function<absl::Status(size_t)>& work,
-                     size_t parallelism = kMaxHosts);
+                     size_t parallelism = job::kMaxHosts);
 
 struct Peer {
   SetupClient* session;

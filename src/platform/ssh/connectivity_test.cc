@@ -13,7 +13,7 @@ namespace {
 using testing::Each;
 using testing::Le;
 
-TEST(ForEachTest, NoMoreAtOnceThanAreAllowed) {
+TEST(ForEachTest, LimitsConcurrency) {
   std::atomic<int> now = 0, most = 0;
   std::vector<int> done(50);
   const absl::Status status = ForEach(
@@ -33,7 +33,7 @@ TEST(ForEachTest, NoMoreAtOnceThanAreAllowed) {
   EXPECT_THAT(done, Each(1));
 }
 
-TEST(ForEachTest, EveryErrorIsTold) {
+TEST(ForEachTest, EveryErrorIsReported) {
   const absl::Status status = ForEach(4, [](size_t i) {
     return i % 2 == 0 ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("host", i));
   });

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "platform/ssh/agent.h"
 #include "process/unix_socket.h"
 
@@ -16,9 +16,9 @@ namespace muster::ssh {
 namespace {
 
 constexpr absl::Duration kRenewInterval = absl::Hours(1);
-constexpr absl::Duration kKeepFor = absl::Hours(24);
+constexpr absl::Duration kLeaseTimeout = absl::Hours(24);
 
-std::string KeysOf(const std::string& folder) { return JoinPath(folder, "tls"); }
+std::string KeysOf(const std::string& folder) { return base::JoinPath(folder, "tls"); }
 
 }  // namespace
 
@@ -44,8 +44,8 @@ void RemoveAbandonedKeys(const std::string& jobs, const std::string& node, absl:
       continue;
     }
     // An agent that answers keeps its keys even if the lease was not renewed.
-    const bool old = now - absl::FromTimeT(info.st_mtime) > kKeepFor;
-    if (old && !ConnectTo(folder, kAgentSocket).ok()) RemoveKeys(folder);
+    const bool old = now - absl::FromTimeT(info.st_mtime) > kLeaseTimeout;
+    if (old && !process::ConnectTo(folder, kAgentSocket).ok()) RemoveKeys(folder);
   }
 }
 

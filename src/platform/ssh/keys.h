@@ -27,8 +27,8 @@ class KeyLease {
 void RemoveKeys(const std::string& folder);
 
 // Removes the keys of jobs on host `node` whose lease was not renewed for a day and whose agent
-// does not answer: those jobs ended while the host was unreachable. `jobs` may be shared with other
-// hosts, whose keys are left alone.
+// does not respond: those jobs ended while the host was unreachable. `jobs` may be shared with
+// other hosts, whose keys are left alone.
 void RemoveAbandonedKeys(const std::string& jobs, const std::string& node, absl::Time now);
 
 }  // namespace muster::ssh

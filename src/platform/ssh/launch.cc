@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "cluster/address.h"
 #include "platform/platform.h"
@@ -12,80 +12,84 @@
 namespace muster::ssh {
 namespace {
 
-std::string FixedAddress(const JobSpec& spec, const HostAssignment& assignment,
-                         const TaskId& task) {
-  const RoleSpec& role = *spec.FindRole(task.role);
+std::string FixedAddress(const job::JobSpec& spec, const job::HostAssignment& assignment,
+                         const cluster::TaskId& task) {
+  const job::RoleSpec& role = *spec.FindRole(task.role);
   if (!role.addresses.empty()) return role.addresses[static_cast<size_t>(task.index)];
-  if (!role.port.has_value() || spec.format != JobFormat::kNative) return "";
+  if (!role.port.has_value() || spec.format != job::JobFormat::kNative) return "";
   // Tasks of a role on the same host need distinct ports.
   int port = *role.port;
   for (int i = 0; i < task.index; ++i) {
     if (assignment.HostOf({task.role, i}).spec.name == assignment.HostOf(task).spec.name) ++port;
   }
-  return MakeAddress(assignment.HostOf(task).address, port);
+  return cluster::MakeAddress(assignment.HostOf(task).address, port);
 }
 
 // Returns the number of tasks that share the host's cores. Service roles are mostly idle.
-int ComputingTasksOn(const JobSpec& spec, const HostAssignment& assignment,
+int ComputingTasksOn(const job::JobSpec& spec, const job::HostAssignment& assignment,
                      const std::string& host) {
-  const std::vector<TaskId> tasks = spec.Tasks();
-  const auto count = std::count_if(tasks.begin(), tasks.end(), [&](const TaskId& task) {
-    return !IsServiceRole(task.role) && assignment.HostOf(task).spec.name == host;
+  const std::vector<cluster::TaskId> tasks = spec.Tasks();
+  const auto count = std::count_if(tasks.begin(), tasks.end(), [&](const cluster::TaskId& task) {
+    return !job::IsServiceRole(task.role) && assignment.HostOf(task).spec.name == host;
   });
   return std::max(1, static_cast<int>(count));
 }
 
 }  // namespace
 
-absl::StatusOr<HostAssignment> AssignmentOf(const Submission& submission) {
-  const HostAssignment& assignment = TargetOf<SshTarget>(submission).assignment;
-  for (const TaskId& task : submission.spec.Tasks()) {
+absl::StatusOr<job::HostAssignment> AssignmentOf(const job::Submission& submission) {
+  const job::HostAssignment& assignment = job::TargetOf<job::SshTarget>(submission).assignment;
+  for (const cluster::TaskId& task : submission.spec.Tasks()) {
     const auto holder = assignment.holder.find(task);
-    const bool known =
-        holder != assignment.holder.end() &&
-        std::any_of(assignment.hosts.begin(), assignment.hosts.end(),
-                    [&](const AssignedHost& host) { return host.spec.name == holder->second; });
+    const bool known = holder != assignment.holder.end() &&
+                       std::any_of(assignment.hosts.begin(), assignment.hosts.end(),
+                                   [&](const job::AssignedHost& host) {
+                                     return host.spec.name == holder->second;
+                                   });
     if (!known) return absl::DataLossError("the job's hosts are not recorded");
   }
   return assignment;
 }
 
-bool IsPicked(const JobSpec& spec, const TaskId& task) {
-  const RoleSpec* role = spec.FindRole(task.role);
+bool IsPicked(const job::JobSpec& spec, const cluster::TaskId& task) {
+  const job::RoleSpec* role = spec.FindRole(task.role);
   if (role == nullptr) return false;
-  return role->addresses.empty() && (!role->port.has_value() || spec.format != JobFormat::kNative);
+  return role->addresses.empty() &&
+         (!role->port.has_value() || spec.format != job::JobFormat::kNative);
 }
 
-ClusterSpec PlanAddresses(const JobSpec& spec, const HostAssignment& assignment,
-                          const ClusterSpec& current) {
-  ClusterSpec cluster;
-  for (const TaskId& task : spec.Tasks()) {
+cluster::ClusterSpec PlanAddresses(const job::JobSpec& spec, const job::HostAssignment& assignment,
+                                   const cluster::ClusterSpec& current) {
+  cluster::ClusterSpec cluster;
+  for (const cluster::TaskId& task : spec.Tasks()) {
     std::string address = FixedAddress(spec, assignment, task);
     if (address.empty()) {
       const std::string now(current.AddressOf(task));
-      const auto parsed = ParseAddress(now);
+      const auto parsed = cluster::ParseAddress(now);
       const bool stays = parsed.has_value() && parsed->host == assignment.HostOf(task).address;
-      address = stays ? now : kUnassigned;
+      address = stays ? now : platform::kUnassigned;
     }
     cluster.Set(task, address);
   }
   return cluster;
 }
 
-absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const HostAssignment& assignment,
-                                    const ClusterSpec& cluster, const TaskId& task, int attempt,
-                                    int restarts) {
-  const AssignedHost& host = assignment.HostOf(task);
-  const JobDir dir(host.folder.empty()
-                       ? absl::StrCat("~/.cache/muster/jobs/", submission.id, "@", host.spec.name)
-                       : host.folder);
-  const LaunchContext context{
+absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
+                                         const job::HostAssignment& assignment,
+                                         const cluster::ClusterSpec& cluster,
+                                         const cluster::TaskId& task, int attempt, int restarts) {
+  const job::AssignedHost& host = assignment.HostOf(task);
+  const supervise::JobDir dir(host.folder.empty() ? absl::StrCat("~/.cache/muster/jobs/",
+                                                                 submission.id, "@", host.spec.name)
+                                                  : host.folder);
+  const job::LaunchContext context{
       .job_id = submission.id,
-      .working_dir = JoinPath(dir.path(), "work"),
+      .working_dir = base::JoinPath(dir.path(), "work"),
       .trainer = host.trainer.empty() ? "muster-trainer" : host.trainer,
+      .tf_server = dir.tf_server(),
       .train_config = dir.train_config(),
       .run_dir = dir.run_dir(task),
-      .tls_dir = assignment.tls ? JoinPath(dir.path(), "tls") : "",
+      .tls_dir = assignment.tls ? base::JoinPath(dir.path(), "tls") : "",
       .attempt = attempt,
       .restart_count = restarts,
       .cpus = host.cpus,
@@ -93,7 +97,7 @@ absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const HostAssi
       .resumed = !submission.resumed_from.empty(),
       .resume_step = submission.resume_step,
   };
-  return BuildTaskLaunch(submission.spec, cluster, task, context);
+  return job::BuildTaskLaunch(submission.spec, cluster, task, context);
 }
 
 }  // namespace muster::ssh

@@ -10,9 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const TaskId kPs{"ps", 0};
-const TaskId kWorker0{"worker", 0};
-const TaskId kWorker1{"worker", 1};
+const cluster::TaskId kPs{"ps", 0};
+const cluster::TaskId kWorker0{"worker", 0};
+const cluster::TaskId kWorker1{"worker", 1};
 
 class AssignmentTest : public testing::Test {
  protected:
@@ -29,18 +29,18 @@ class AssignmentTest : public testing::Test {
     assignment_.holder = {{kPs, "a"}, {kWorker0, "a"}, {kWorker1, "b"}};
   }
 
-  Submission Submit(const std::string& text) const {
-    Submission submission;
+  job::Submission Submit(const std::string& text) const {
+    job::Submission submission;
     submission.id = "x-1";
-    submission.spec = MustParse(text);
-    submission.target = SshTarget{.assignment = assignment_};
+    submission.spec = job::MustParse(text);
+    submission.target = job::SshTarget{.assignment = assignment_};
     return submission;
   }
 
-  HostAssignment assignment_;
+  job::HostAssignment assignment_;
 };
 
-TEST_F(AssignmentTest, IsKeptAsItIs) {
+TEST_F(AssignmentTest, IsStoredUnchanged) {
   const auto kept =
       AssignmentOf(Submit("{name: x, roles: {ps: {}, worker: {replicas: 2}}, "
                           "command: t}"));
@@ -52,38 +52,38 @@ TEST_F(AssignmentTest, IsKeptAsItIs) {
 TEST_F(AssignmentTest, ATaskWithoutAHostIsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(
       AssignmentOf(Submit("{name: x, roles: {worker: {replicas: 3}}, command: t}")).status()));
-  Submission damaged = Submit("{name: x, roles: {worker: {}}, command: t}");
-  MutableTargetOf<SshTarget>(damaged).assignment.hosts = {{}, {}};
+  job::Submission damaged = Submit("{name: x, roles: {worker: {}}, command: t}");
+  job::MutableTargetOf<job::SshTarget>(damaged).assignment.hosts = {{}, {}};
   EXPECT_TRUE(absl::IsDataLoss(AssignmentOf(damaged).status()));
 }
 
 TEST_F(AssignmentTest, AddressesStayUnlessTheTaskHasMoved) {
-  const JobSpec spec =
-      MustParse("{name: x, roles: {ps: {port: 2222}, worker: {replicas: 2}}, command: t}");
-  ClusterSpec current;
+  const job::JobSpec spec =
+      job::MustParse("{name: x, roles: {ps: {port: 2222}, worker: {replicas: 2}}, command: t}");
+  cluster::ClusterSpec current;
   current.Set(kWorker0, "10.0.0.1:30000");
   current.Set(kWorker1, "10.0.0.9:30001");  // not the address of its host b
-  const ClusterSpec planned = PlanAddresses(spec, assignment_, current);
+  const cluster::ClusterSpec planned = PlanAddresses(spec, assignment_, current);
   EXPECT_EQ(planned.AddressOf(kPs), "10.0.0.1:2222");
   EXPECT_EQ(planned.AddressOf(kWorker0), "10.0.0.1:30000");
-  EXPECT_EQ(planned.AddressOf(kWorker1), kUnassigned);
+  EXPECT_EQ(planned.AddressOf(kWorker1), platform::kUnassigned);
   EXPECT_FALSE(IsPicked(spec, kPs));
   EXPECT_TRUE(IsPicked(spec, kWorker1));
 }
 
 TEST_F(AssignmentTest, TasksOfARoleThatShareAHostDoNotShareItsPort) {
   assignment_.holder[kWorker1] = "a";
-  const JobSpec spec =
-      MustParse("{name: x, roles: {ps: {}, worker: {replicas: 2, port: 3333}}, command: t}");
-  const ClusterSpec planned = PlanAddresses(spec, assignment_, {});
+  const job::JobSpec spec =
+      job::MustParse("{name: x, roles: {ps: {}, worker: {replicas: 2, port: 3333}}, command: t}");
+  const cluster::ClusterSpec planned = PlanAddresses(spec, assignment_, {});
   EXPECT_EQ(planned.AddressOf(kWorker0), "10.0.0.1:3333");
   EXPECT_EQ(planned.AddressOf(kWorker1), "10.0.0.1:3334");
 }
 
-TEST_F(AssignmentTest, ATaskIsStartedWithWhatItsHostHas) {
-  const Submission submission =
+TEST_F(AssignmentTest, ATaskIsStartedWithTheSettingsOfItsHost) {
+  const job::Submission submission =
       Submit("{name: x, roles: {ps: {}, worker: {replicas: 2}}, command: t}");
-  ClusterSpec cluster = PlanAddresses(submission.spec, assignment_, {});
+  cluster::ClusterSpec cluster = PlanAddresses(submission.spec, assignment_, {});
   const auto launch = LaunchOf(submission, assignment_, cluster, kWorker0, 1, 1);
   ASSERT_TRUE(launch.ok()) << launch.status();
   EXPECT_EQ(launch->working_dir, "/home/me/jobs/x/work");

@@ -9,7 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace muster::ssh {
 namespace {
@@ -57,7 +57,7 @@ std::vector<Elf64_Dyn> DynamicEntries(absl::string_view file,
 }  // namespace
 
 std::vector<std::string> NeededLibraries(const std::string& path) {
-  const auto content = ReadFile(path, kMaxProgramBytes);
+  const auto content = base::ReadFile(path, kMaxProgramBytes);
   if (!content.ok()) return {};
   const absl::string_view file = *content;
   const std::vector<Elf64_Phdr> segments = Segments(file);

@@ -1,6 +1,6 @@
 #include "platform/ssh/libraries.h"
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,17 +16,17 @@ TEST(NeededLibrariesTest, OfThisProgram) {
   EXPECT_THAT(NeededLibraries("/proc/self/exe"), Contains("libc.so.6"));
 }
 
-TEST(NeededLibrariesTest, OfWhatIsNoProgramOrIsCutOff) {
+TEST(NeededLibrariesTest, OfInvalidAndTruncatedFiles) {
   EXPECT_THAT(NeededLibraries("/no/such/file"), IsEmpty());
-  const TempDir temp;
-  const std::string path = JoinPath(temp.path(), "program");
-  const auto whole = ReadFile("/bin/true");
+  const base::TempDir temp;
+  const std::string path = base::JoinPath(temp.path(), "program");
+  const auto whole = base::ReadFile("/bin/true");
   ASSERT_TRUE(whole.ok()) << whole.status();
   for (size_t size = 0; size < whole->size(); size += 97) {
-    ASSERT_TRUE(ReplaceFile(path, whole->substr(0, size)).ok());
+    ASSERT_TRUE(base::ReplaceFile(path, whole->substr(0, size)).ok());
     NeededLibraries(path);
   }
-  ASSERT_TRUE(ReplaceFile(path, "#!/bin/sh\n").ok());
+  ASSERT_TRUE(base::ReplaceFile(path, "#!/bin/sh\n").ok());
   EXPECT_THAT(NeededLibraries(path), IsEmpty());
 }
 

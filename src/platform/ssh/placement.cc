@@ -10,30 +10,32 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace muster::ssh {
 namespace {
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-class Placing {
+class PlacementSolver {
  public:
-  Placing(const JobSpec& spec, const std::vector<HostSpec>& hosts)
+  PlacementSolver(const job::JobSpec& spec, const std::vector<job::HostSpec>& hosts)
       : spec_(spec), hosts_(hosts), held_(spec.roles.size() * hosts.size()), load_(hosts.size()) {
-    const bool has_slots = std::any_of(hosts.begin(), hosts.end(),
-                                       [](const HostSpec& host) { return host.slots.has_value(); });
-    for (const HostSpec& host : hosts) {
+    const bool has_slots = std::any_of(hosts.begin(), hosts.end(), [](const job::HostSpec& host) {
+      return host.slots.has_value();
+    });
+    for (const job::HostSpec& host : hosts) {
       const int slots = host.slots.value_or(has_slots ? 1 : 0);
       capacity_.push_back(slots == 0 ? kNoLimit : slots);
     }
   }
 
-  absl::StatusOr<std::map<TaskId, size_t>> Run(const std::map<TaskId, std::string>& existing) {
+  absl::StatusOr<std::map<cluster::TaskId, size_t>> Run(
+      const std::map<cluster::TaskId, std::string>& existing) {
     std::vector<size_t> order(spec_.roles.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_partition(order.begin(), order.end(),
-                          [this](size_t role) { return IsChiefRole(spec_.roles[role].name); });
+                          [this](size_t role) { return job::IsChiefRole(spec_.roles[role].name); });
     for (const size_t role : order) Keep(role, existing);
     std::vector<int> missing(spec_.roles.size());
     bool is_short = false;
@@ -73,13 +75,13 @@ class Placing {
     result_[{spec_.roles[role].name, index}] = host;
   }
 
-  void Keep(size_t role, const std::map<TaskId, std::string>& existing) {
+  void Keep(size_t role, const std::map<cluster::TaskId, std::string>& existing) {
     for (int index = 0; index < spec_.roles[role].replicas; ++index) {
       const auto found = existing.find({spec_.roles[role].name, index});
       if (found == existing.end()) continue;
-      const auto host = std::find_if(hosts_.begin(), hosts_.end(), [&](const HostSpec& candidate) {
-        return candidate.name == found->second;
-      });
+      const auto host = std::find_if(
+          hosts_.begin(), hosts_.end(),
+          [&](const job::HostSpec& candidate) { return candidate.name == found->second; });
       if (host == hosts_.end()) continue;
       const auto at = static_cast<size_t>(host - hosts_.begin());
       if (Allows(at, role) && HasRoom(at)) Put(role, index, at, /*settled=*/true);
@@ -170,19 +172,19 @@ class Placing {
       const std::string what = absl::StrCat(missing[role], " of '", spec_.roles[role].name, "'");
       const auto slots = SlotsFor(role);
       if (slots.has_value()) {
-        few.push_back(
-            absl::StrCat(what, " (the hosts that may hold it have ", Plural(*slots, "slot"), ")"));
+        few.push_back(absl::StrCat(what, " (the hosts that allow it have ",
+                                   base::Plural(*slots, "slot"), ")"));
       } else {
-        none.push_back(absl::StrCat(what, " (no host may hold it)"));
+        none.push_back(absl::StrCat(what, " (no host allows it)"));
       }
     }
     const int total = std::accumulate(missing.begin(), missing.end(), 0);
     std::string text =
-        absl::StrCat(Plural(total, "task"), total == 1 ? " has" : " have", " no host: ");
+        absl::StrCat(base::Plural(total, "task"), total == 1 ? " has" : " have", " no host: ");
     absl::StrAppend(&text, absl::StrJoin(few, ", "), few.empty() || none.empty() ? "" : ", ",
                     absl::StrJoin(none, ", "));
     if (!none.empty()) {
-      absl::StrAppend(&text, "; name the role in 'roles' of a host, or add a host without 'roles'");
+      absl::StrAppend(&text, "; add the role to 'roles' of a host, or add a host without 'roles'");
     }
     if (!few.empty()) {
       absl::StrAppend(&text,
@@ -191,24 +193,24 @@ class Placing {
     return absl::FailedPreconditionError(text);
   }
 
-  const JobSpec& spec_;
-  const std::vector<HostSpec>& hosts_;
+  const job::JobSpec& spec_;
+  const std::vector<job::HostSpec>& hosts_;
   std::vector<int> capacity_;
   std::vector<Held> held_;
   std::vector<int> load_;
-  std::map<TaskId, size_t> result_;
+  std::map<cluster::TaskId, size_t> result_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::map<TaskId, size_t>> Place(const JobSpec& spec,
-                                               const std::vector<HostSpec>& hosts,
-                                               const std::map<TaskId, std::string>& existing) {
+absl::StatusOr<std::map<cluster::TaskId, size_t>> Place(
+    const job::JobSpec& spec, const std::vector<job::HostSpec>& hosts,
+    const std::map<cluster::TaskId, std::string>& existing) {
   if (hosts.empty()) {
     return absl::FailedPreconditionError(
-        "there are no hosts: name them with --hosts vm1,vm2, or under 'hosts' in the job file");
+        "the job has no hosts; list them with --hosts vm1,vm2, or under 'hosts' in the job file");
   }
-  return Placing(spec, hosts).Run(existing);
+  return PlacementSolver(spec, hosts).Run(existing);
 }
 
 }  // namespace muster::ssh

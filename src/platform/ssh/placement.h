@@ -25,8 +25,8 @@ namespace muster::ssh {
 //
 // Returns FailedPrecondition, with the number of unplaced tasks by role and the remedy, only if no
 // complete placement exists.
-absl::StatusOr<std::map<TaskId, size_t>> Place(const JobSpec& spec,
-                                               const std::vector<HostSpec>& hosts,
-                                               const std::map<TaskId, std::string>& existing = {});
+absl::StatusOr<std::map<cluster::TaskId, size_t>> Place(
+    const job::JobSpec& spec, const std::vector<job::HostSpec>& hosts,
+    const std::map<cluster::TaskId, std::string>& existing = {});
 
 }  // namespace muster::ssh

@@ -4,11 +4,10 @@
 #include <map>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/storage_schemes.h"
 #include "base/variables.h"
 #include "platform/ssh/launch.h"
 #include "platform/ssh/placement.h"
@@ -21,37 +20,33 @@ namespace muster::ssh {
 namespace {
 
 // Returns the hosts from the command line, else those of the job file.
-absl::StatusOr<std::vector<HostSpec>> HostsOf(const Submission& submission) {
-  const std::string& given = TargetOf<SshTarget>(submission).hosts;
-  if (!given.empty()) return ParseHosts(given);
+absl::StatusOr<std::vector<job::HostSpec>> HostsOf(const job::Submission& submission) {
+  const std::string& given = job::TargetOf<job::SshTarget>(submission).hosts;
+  if (!given.empty()) return job::ParseHosts(given);
   if (!submission.spec.hosts.empty()) return submission.spec.hosts;
   return absl::InvalidArgumentError(
-      "which hosts? Name them with --hosts vm1,vm2:4, or under `hosts` in the job file");
+      "missing hosts; list them with --hosts vm1,vm2:4, or under `hosts` in the job file");
 }
 
 // Returns a warning if model_dir may differ between hosts, else "".
-std::string ManyPlaces(const JobSpec& spec) {
+std::string ManyPlaces(const job::JobSpec& spec) {
   if (spec.model_dir.empty() || storage::IsRemote(spec.model_dir)) return "";
-  return absl::StrCat(spec.model_dir,
-                      " is a path: every host has a folder of its own there, unless it is one that "
-                      "they share; a URL (gs://, s3://, hdfs://) is the same place for all");
-}
-
-// '~' is not expanded: model_dir is passed on as written, and the home directories of hosts are not
-// known here.
-absl::Status CheckModelDir(const Submission& submission) {
-  const std::string home = JoinPath(submission.working_dir, "~");
-  const std::string& path = submission.spec.model_dir;
-  if (path != home && !absl::StartsWith(path, absl::StrCat(home, "/"))) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "model_dir: '~' is not known to mean the same on every host; write the path out, or a URL");
+  return absl::StrCat(
+      spec.model_dir,
+      " is a local path: each host has its own folder there, unless they share a file "
+      "system; use a URL (",
+      base::RemoteSchemes(), ") for a shared one");
 }
 
 }  // namespace
 
-std::vector<Limit> SshPlatform::Unsupported(const Submission& submission) const {
-  const JobSpec& spec = submission.spec;
-  std::vector<Limit> limits = SupervisedPlatform::Unsupported(submission);
+SshPlatform::SshPlatform(platform::Traits traits, platform::Environment environment)
+    : SupervisedPlatform(std::move(traits), environment.program),
+      environment_(std::move(environment)) {}
+
+std::vector<platform::Limit> SshPlatform::Unsupported(const job::Submission& submission) const {
+  const job::JobSpec& spec = submission.spec;
+  std::vector<platform::Limit> limits = SupervisedPlatform::Unsupported(submission);
   const std::string many = ManyPlaces(spec);
   const auto hosts = HostsOf(submission);
   if (!many.empty() && spec.Tasks().size() > 1 && (!hosts.ok() || hosts->size() > 1)) {
@@ -60,22 +55,21 @@ std::vector<Limit> SshPlatform::Unsupported(const Submission& submission) const 
   return limits;
 }
 
-absl::Status SshPlatform::Prepare(Submission& submission) {
-  MUSTER_RETURN_IF_ERROR(CheckModelDir(submission));
-  MUSTER_RETURN_IF_ERROR(CheckSendable(submission, ProcessVariables()));
+absl::Status SshPlatform::Prepare(job::Submission& submission) {
+  MUSTER_RETURN_IF_ERROR(worktree::CheckSendable(submission, base::ProcessVariables()));
   // A running or resumed job has an assignment already; its tasks stay on their hosts if possible.
-  const HostAssignment before = TargetOf<SshTarget>(submission).assignment;
-  std::map<std::string, AssignedHost> known;
-  for (const AssignedHost& host : before.hosts) known[host.spec.name] = host;
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<HostSpec> hosts, HostsOf(submission));
+  const job::HostAssignment before = job::TargetOf<job::SshTarget>(submission).assignment;
+  std::map<std::string, job::AssignedHost> known;
+  for (const job::AssignedHost& host : before.hosts) known[host.spec.name] = host;
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job::HostSpec> hosts, HostsOf(submission));
   MUSTER_ASSIGN_OR_RETURN(const auto placed, Place(submission.spec, hosts, before.holder));
-  HostAssignment assignment{.agent = before.agent};
+  job::HostAssignment assignment{.agent = before.agent};
   for (const auto& [task, index] : placed) assignment.holder[task] = hosts[index].name;
   for (size_t i = 0; i < hosts.size(); ++i) {
     const bool used = std::any_of(placed.begin(), placed.end(),
                                   [i](const auto& task) { return task.second == i; });
     if (!used && !known.contains(hosts[i].name)) continue;
-    AssignedHost host = known[hosts[i].name];
+    job::AssignedHost host = known[hosts[i].name];
     host.spec = hosts[i];
     if (host.address.empty()) {
       MUSTER_ASSIGN_OR_RETURN(host.address, PeerAddress(hosts[i]));
@@ -83,69 +77,109 @@ absl::Status SshPlatform::Prepare(Submission& submission) {
     assignment.hosts.push_back(std::move(host));
   }
   assignment.tls = placed.size() > 1;
-  MutableTargetOf<SshTarget>(submission).assignment = std::move(assignment);
+  job::MutableTargetOf<job::SshTarget>(submission).assignment = std::move(assignment);
   return absl::OkStatus();
 }
 
-std::string SshPlatform::Describe(const Submission& submission) const {
-  const auto assignment = AssignmentOf(submission);
-  if (!assignment.ok()) return "on hosts";
-  return absl::StrCat(
-      "on ", absl::StrJoin(assignment->hosts, ", ", [](std::string* out, const AssignedHost& host) {
-        absl::StrAppend(out, host.spec.name);
-      }));
-}
-
-absl::StatusOr<ClusterSpec> SshPlatform::Addresses(const Submission& submission) const {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(submission));
+absl::StatusOr<cluster::ClusterSpec> SshPlatform::Addresses(
+    const job::Submission& submission) const {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(submission));
   return PlanAddresses(submission.spec, assignment, {});
 }
 
-absl::StatusOr<TaskLaunch> SshPlatform::LaunchOf(const Submission& submission,
-                                                 const ClusterSpec& cluster,
-                                                 const TaskId& task) const {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(submission));
+absl::StatusOr<job::TaskLaunch> SshPlatform::LaunchOf(const job::Submission& submission,
+                                                      const cluster::ClusterSpec& cluster,
+                                                      const cluster::TaskId& task) const {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(submission));
   return ssh::LaunchOf(submission, assignment, cluster, task, 0, 0);
 }
 
 absl::StatusOr<ProvisionOptions> SshPlatform::MakeProvisionOptions() const {
-  MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(options_.program));
+  MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(environment_.program));
   return ProvisionOptions{.agent = std::move(agent),
-                          .home = options_.home,
-                          .notice = options_.notice,
-                          .interrupted = options_.interrupted};
+                          .home = environment_.home,
+                          .notice = environment_.notify,
+                          .interrupted = environment_.interrupted};
 }
 
-absl::Status SshPlatform::Update(const JobRecord& job, const Submission& next) {
-  MUSTER_ASSIGN_OR_RETURN(const Submission current, JobDir(job.directory).LoadSubmission());
-  if (current.spec.train != next.spec.train) {
-    MUSTER_ASSIGN_OR_RETURN(const ProvisionOptions provision, MakeProvisionOptions());
-    MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(next));
-    MUSTER_RETURN_IF_ERROR(SendTrainSection(next, assignment, provision));
+absl::Status SshPlatform::Update(const job::JobRecord& job, const job::Submission& next) {
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission current,
+                          supervise::JobDir(job.directory).LoadSubmission());
+  worktree::Version before, after;
+  const std::string &old_id = current.version.program, &new_id = next.version.program;
+  if (!old_id.empty() && !new_id.empty() && old_id != new_id) {
+    const worktree::VersionStore versions(supervise::JobDir(job.directory).versions());
+    MUSTER_ASSIGN_OR_RETURN(before, versions.Load(old_id));
+    MUSTER_ASSIGN_OR_RETURN(after, versions.Load(new_id));
   }
-  return SupervisedPlatform::Update(job, next);
+  const WorkEdit edit = EditBetween(before, after);
+  if (current.spec.train == next.spec.train && edit.empty()) {
+    return SupervisedPlatform::Update(job, next);
+  }
+  MUSTER_ASSIGN_OR_RETURN(const ProvisionOptions provision, MakeProvisionOptions());
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(next));
+  bool touched = false;
+  absl::Status changed = SendChanges(next, assignment, edit, provision, touched);
+  if (changed.ok()) changed = SupervisedPlatform::Update(job, next);
+  if (changed.ok() || !touched) return changed;
+  // The job runs on with the old version, so its hosts must have the old files again. Their
+  // contents are still there.
+  const absl::Status undone =
+      SendChanges(current, assignment, EditBetween(after, before), provision, touched);
+  if (undone.ok()) return changed;
+  return base::Annotate(changed, absl::StrCat("hosts may have edited files that the job was not ",
+                                              "changed to (", undone.message(), "); run it again"));
 }
 
-absl::Status SshPlatform::Submit(const Submission& submission, const JobRecord& record) {
+absl::StatusOr<std::vector<platform::Finding>> SshPlatform::CheckTarget(const job::Target& target) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<job::HostSpec> hosts,
+                          job::ParseHosts(std::get<job::SshTarget>(target).hosts));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, AgentProgram::Find(environment_.program));
+  std::vector<platform::Finding> findings;
+  for (const HostFinding& finding : Examine(hosts, agent)) {
+    findings.push_back({finding.status.ok() ? platform::Grade::kOk : platform::Grade::kMissing,
+                        finding.host, finding.detail});
+  }
+  return findings;
+}
+
+std::vector<platform::Machine> SshPlatform::Machines(const job::JobRecord& job,
+                                                     const std::vector<job::TaskRecord>& tasks) {
+  std::vector<platform::Machine> machines = platform::MachinesOf(tasks);
+  const auto submission = supervise::JobDir(job.directory).LoadSubmission();
+  if (!submission.ok()) return machines;
+  const job::HostAssignment& assignment = job::TargetOf<job::SshTarget>(*submission).assignment;
+  for (platform::Machine& machine : machines) {
+    machine.provider = name();
+    for (const job::AssignedHost& host : assignment.hosts) {
+      if (host.spec.name != machine.name) continue;
+      machine.public_ip = host.address;
+      machine.size = platform::DescribeSize(host.cpus);
+    }
+  }
+  return machines;
+}
+
+absl::Status SshPlatform::Submit(const job::Submission& submission, const job::JobRecord& record) {
   MUSTER_ASSIGN_OR_RETURN(const ProvisionOptions provision, MakeProvisionOptions());
-  MUSTER_ASSIGN_OR_RETURN(HostAssignment assignment, AssignmentOf(submission));
+  MUSTER_ASSIGN_OR_RETURN(job::HostAssignment assignment, AssignmentOf(submission));
   MUSTER_RETURN_IF_ERROR(ProvisionHosts(submission, assignment, provision));
-  Submission complete = submission;
-  MutableTargetOf<SshTarget>(complete).assignment = std::move(assignment);
-  const JobDir dir(record.directory);
+  job::Submission complete = submission;
+  job::MutableTargetOf<job::SshTarget>(complete).assignment = std::move(assignment);
+  const supervise::JobDir dir(record.directory);
   MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(complete));
   return StartSupervisor(dir);
 }
 
-absl::StatusOr<UpdatePlan> SshPlatform::PlanChange(const JobDir& /*dir*/, const Submission& current,
-                                                   const ClusterSpec& cluster,
-                                                   const Submission& next) const {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(next));
-  return muster::PlanUpdate(
+absl::StatusOr<supervise::UpdatePlan> SshPlatform::PlanChange(const supervise::JobDir& /*dir*/,
+                                                              const job::Submission& current,
+                                                              const cluster::ClusterSpec& cluster,
+                                                              const job::Submission& next) const {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(next));
+  return supervise::PlanUpdate(
       current, cluster, next, PlanAddresses(next.spec, assignment, cluster),
-      [this](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
-        return LaunchOf(submission, addresses, task);
-      });
+      [this](const job::Submission& submission, const cluster::ClusterSpec& addresses,
+             const cluster::TaskId& task) { return LaunchOf(submission, addresses, task); });
 }
 
 }  // namespace muster::ssh

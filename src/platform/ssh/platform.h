@@ -1,46 +1,42 @@
 // Runs jobs on hosts that are reached by ssh, each job under a supervisor on this machine.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "platform/registration.h"
 #include "platform/ssh/provision.h"
 #include "platform/supervised_platform.h"
 
 namespace muster::ssh {
 
-struct SshOptions {
-  std::string program;  // the muster binary
-  std::string home;
-  std::function<void(const std::string&)> notice;  // reports slow steps; called from any thread
-  std::function<bool()> interrupted;  // returns true to cancel slow steps; called from any thread
-};
-
-class SshPlatform final : public SupervisedPlatform {
+class SshPlatform final : public platform::SupervisedPlatform,
+                          public platform::TargetPreflight,
+                          public platform::MachineInventory {
  public:
-  explicit SshPlatform(SshOptions options)
-      : SupervisedPlatform(options.program), options_(std::move(options)) {}
+  SshPlatform(platform::Traits traits, platform::Environment environment);
 
-  absl::string_view name() const override { return "ssh"; }
-  bool is_slow() const override { return true; }
-  std::vector<Limit> Unsupported(const Submission& submission) const override;
+  std::vector<platform::Limit> Unsupported(const job::Submission& submission) const override;
   // Assigns a host to every task. Connects to no host.
-  absl::Status Prepare(Submission& submission) override;
-  std::string Describe(const Submission& submission) const override;
-  absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
-  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
-                                      const TaskId& task) const override;
-  absl::Status Submit(const Submission& submission, const JobRecord& record) override;
-  absl::Status Update(const JobRecord& job, const Submission& next) override;
+  absl::Status Prepare(job::Submission& submission) override;
+  absl::StatusOr<cluster::ClusterSpec> Addresses(const job::Submission& submission) const override;
+  absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
+                                           const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task) const override;
+  absl::Status Submit(const job::Submission& submission, const job::JobRecord& record) override;
+  absl::Status Update(const job::JobRecord& job, const job::Submission& next) override;
+  absl::StatusOr<std::vector<platform::Finding>> CheckTarget(const job::Target& target) override;
+  std::vector<platform::Machine> Machines(const job::JobRecord& job,
+                                          const std::vector<job::TaskRecord>& tasks) override;
 
  private:
   absl::StatusOr<ProvisionOptions> MakeProvisionOptions() const;
-  absl::StatusOr<UpdatePlan> PlanChange(const JobDir& dir, const Submission& current,
-                                        const ClusterSpec& cluster,
-                                        const Submission& next) const override;
+  absl::StatusOr<supervise::UpdatePlan> PlanChange(const supervise::JobDir& dir,
+                                                   const job::Submission& current,
+                                                   const cluster::ClusterSpec& cluster,
+                                                   const job::Submission& next) const override;
 
-  const SshOptions options_;
+  const platform::Environment environment_;
 };
 
 }  // namespace muster::ssh

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "supervise/ports.h"
 
 namespace muster::ssh {
@@ -24,8 +24,8 @@ class Listener {
   Listener() = default;
   absl::Status Add(int port);
 
-  PortReservations reservations_;
-  std::vector<UniqueFd> sockets_;
+  supervise::PortReservations reservations_;
+  std::vector<base::UniqueFd> sockets_;
   std::vector<int> ports_;
 };
 

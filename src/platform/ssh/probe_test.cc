@@ -23,12 +23,12 @@ TEST(ListenerTest, ListensWhereTasksDo) {
   const auto listener = Listener::Open({});
   ASSERT_TRUE(listener.ok()) << listener.status();
   ASSERT_THAT(listener->ports(), SizeIs(1));
-  EXPECT_THAT(listener->ports()[0],
-              AllOf(Ge(PortReservations::kFirstPort), Le(PortReservations::kLastPort)));
+  EXPECT_THAT(listener->ports()[0], AllOf(Ge(supervise::PortReservations::kFirstPort),
+                                          Le(supervise::PortReservations::kLastPort)));
 }
 
-TEST(ListenerTest, FixedPortsThatAreTakenAreLeftOut) {
-  PortReservations mine;
+TEST(ListenerTest, SkipsFixedPortsInUse) {
+  supervise::PortReservations mine;
   const auto taken = mine.Reserve();
   const auto free = mine.Reserve();
   ASSERT_TRUE(taken.ok() && free.ok());
@@ -39,34 +39,34 @@ TEST(ListenerTest, FixedPortsThatAreTakenAreLeftOut) {
   EXPECT_EQ(listener->ports()[1], *free);
 }
 
-TEST(ListenerTest, ManyHostsMayTryThoughNobodyIsTalkedTo) {
+TEST(ListenerTest, ManyHostsMayConnectWithoutAnAccept) {
   const auto listener = Listener::Open({});
   ASSERT_TRUE(listener.ok()) << listener.status();
   const std::vector<std::string> hosts(200, absl::StrCat("127.0.0.1:", listener->ports()[0]));
   EXPECT_THAT(TryToReach(hosts, absl::Seconds(20)), Each(IsEmpty()));
 }
 
-TEST(TryToReachTest, SaysWhyNot) {
-  PortReservations mine;
+TEST(TryToReachTest, ReportsTheCause) {
+  supervise::PortReservations mine;
   const auto port = mine.Reserve();
   ASSERT_TRUE(port.ok());
   const auto results = TryToReach(
       {absl::StrCat("127.0.0.1:", *port), "no.such.host.invalid:1", "nonsense"}, absl::Seconds(5));
   ASSERT_THAT(results, SizeIs(3));
   EXPECT_THAT(results[0], HasSubstr("refused"));
-  EXPECT_THAT(results[1], HasSubstr("'no.such.host.invalid' is not known there"));
+  EXPECT_THAT(results[1], HasSubstr("'no.such.host.invalid' cannot be resolved there"));
   EXPECT_EQ(results[2], "no address");
 }
 
-TEST(TryToReachTest, AllAreTriedAtOnce) {
+TEST(TryToReachTest, TriesAllAddressesInParallel) {
   // A full backlog of one answers no connection.
-  const UniqueFd full(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const base::UniqueFd full(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t length = sizeof(address);
   ASSERT_EQ(::bind(full.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
   ASSERT_EQ(::listen(full.get(), 0), 0);
   ASSERT_EQ(::getsockname(full.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
-  const UniqueFd first(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const base::UniqueFd first(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(::connect(first.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
   const std::string target = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   const absl::Time start = absl::Now();

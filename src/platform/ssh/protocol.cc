@@ -2,50 +2,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 
 namespace muster::ssh {
-namespace {
-
-const Json* Find(const Json& json, absl::string_view key) {
-  if (!json.is_object()) return nullptr;
-  const auto found = json.find(std::string(key));
-  return found == json.end() ? nullptr : &*found;
-}
-
-std::vector<std::string> TextsAt(const Json& json, absl::string_view key) {
-  std::vector<std::string> texts;
-  const Json* list = Find(json, key);
-  if (list == nullptr || !list->is_array()) return texts;
-  for (const Json& item : *list) {
-    if (item.is_string()) texts.push_back(item.get<std::string>());
-  }
-  return texts;
-}
-
-}  // namespace
-
-std::string TextAt(const Json& json, absl::string_view key) {
-  const Json* value = Find(json, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-}
-
-int64_t NumberAt(const Json& json, absl::string_view key) {
-  const Json* value = Find(json, key);
-  return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
-
-bool IsSet(const Json& json, absl::string_view key) {
-  const Json* value = Find(json, key);
-  return value != nullptr && value->is_boolean() && value->get<bool>();
-}
-
 Json TimeToJson(absl::Time time) { return absl::ToUnixMicros(time); }
 
-absl::Time TimeAt(const Json& json, absl::string_view key) {
-  return absl::FromUnixMicros(NumberAt(json, key));
+absl::Time TimeMember(const Json& json, absl::string_view key) {
+  return absl::FromUnixMicros(base::IntMember(json, key));
 }
 
-Json StartToJson(const TaskStart& start) {
+Json StartToJson(const supervise::TaskStart& start) {
   return {{"task", start.task.ToString()},
           {"attempt", start.attempt},
           {"argv", start.launch.argv},
@@ -56,24 +22,24 @@ Json StartToJson(const TaskStart& start) {
           {"waits_for_port", start.waits_for_port}};
 }
 
-absl::StatusOr<TaskStart> StartFromJson(const Json& json) {
-  TaskStart start{.attempt = static_cast<int>(NumberAt(json, "attempt")),
-                  .port = static_cast<int>(NumberAt(json, "port")),
-                  .port_is_picked = IsSet(json, "port_is_picked"),
-                  .waits_for_port = IsSet(json, "waits_for_port")};
-  MUSTER_ASSIGN_OR_RETURN(start.task, TaskId::Parse(TextAt(json, "task")));
-  start.launch.argv = TextsAt(json, "argv");
-  start.launch.working_dir = TextAt(json, "working_dir");
+absl::StatusOr<supervise::TaskStart> StartFromJson(const Json& json) {
+  supervise::TaskStart start{.attempt = static_cast<int>(base::IntMember(json, "attempt")),
+                             .port = static_cast<int>(base::IntMember(json, "port")),
+                             .port_is_picked = base::BoolMember(json, "port_is_picked"),
+                             .waits_for_port = base::BoolMember(json, "waits_for_port")};
+  MUSTER_ASSIGN_OR_RETURN(start.task, cluster::TaskId::Parse(base::TextMember(json, "task")));
+  start.launch.argv = base::TextListMember(json, "argv");
+  start.launch.working_dir = base::TextMember(json, "working_dir");
   if (start.launch.argv.empty()) return absl::DataLossError("a start without a command");
-  if (const Json* env = Find(json, "env"); env != nullptr && env->is_object()) {
-    for (const auto& [name, value] : env->items()) {
+  if (const Json& env = base::MemberOf(json, "env"); env.is_object()) {
+    for (const auto& [name, value] : env.items()) {
       if (value.is_string()) start.launch.env[name] = value.get<std::string>();
     }
   }
   return start;
 }
 
-Json EndToJson(const AttemptEnd& end) {
+Json EndToJson(const supervise::AttemptEnd& end) {
   Json json = {{"reason", end.reason},
                {"advice", end.advice},
                {"last_lines", end.last_lines},
@@ -83,19 +49,19 @@ Json EndToJson(const AttemptEnd& end) {
   return json;
 }
 
-AttemptEnd EndFromJson(const Json& json) {
-  AttemptEnd end{.reason = TextAt(json, "reason"),
-                 .advice = TextAt(json, "advice"),
-                 .last_lines = TextsAt(json, "last_lines"),
-                 .may_retry = IsSet(json, "may_retry"),
-                 .port_taken = IsSet(json, "port_taken")};
-  if (Find(json, "exit_code") != nullptr) {
-    end.exit_code = static_cast<int>(NumberAt(json, "exit_code"));
+supervise::AttemptEnd EndFromJson(const Json& json) {
+  supervise::AttemptEnd end{.reason = base::TextMember(json, "reason"),
+                            .advice = base::TextMember(json, "advice"),
+                            .last_lines = base::TextListMember(json, "last_lines"),
+                            .may_retry = base::BoolMember(json, "may_retry"),
+                            .port_taken = base::BoolMember(json, "port_taken")};
+  if (json.is_object() && json.contains("exit_code")) {
+    end.exit_code = static_cast<int>(base::IntMember(json, "exit_code"));
   }
   return end;
 }
 
-Json PoliciesToJson(const Policies& policies) {
+Json PoliciesToJson(const job::Policies& policies) {
   Json json = {{"rotate_bytes", policies.log_rotate_bytes}, {"keep", policies.log_keep}};
   if (policies.stall.has_value()) {
     json["stall_ms"] = absl::ToInt64Milliseconds(policies.stall->timeout);
@@ -103,25 +69,25 @@ Json PoliciesToJson(const Policies& policies) {
   return json;
 }
 
-Policies PoliciesFromJson(const Json& json) {
-  Policies policies;
-  if (const int64_t bytes = NumberAt(json, "rotate_bytes"); bytes > 0) {
+job::Policies PoliciesFromJson(const Json& json) {
+  job::Policies policies;
+  if (const int64_t bytes = base::IntMember(json, "rotate_bytes"); bytes > 0) {
     policies.log_rotate_bytes = bytes;
   }
-  policies.log_keep = static_cast<int>(NumberAt(json, "keep"));
-  if (const int64_t stall = NumberAt(json, "stall_ms"); stall > 0) {
-    policies.stall = StallPolicy{.timeout = absl::Milliseconds(stall)};
+  policies.log_keep = static_cast<int>(base::IntMember(json, "keep"));
+  if (const int64_t stall = base::IntMember(json, "stall_ms"); stall > 0) {
+    policies.stall = job::StallPolicy{.timeout = absl::Milliseconds(stall)};
   }
   return policies;
 }
 
-Json PositionToJson(const LogPosition& position) {
+Json PositionToJson(const supervise::LogPosition& position) {
   return {{"segment", position.segment}, {"offset", position.offset}};
 }
 
-LogPosition PositionFromJson(const Json& json) {
-  return {.segment = static_cast<uint32_t>(NumberAt(json, "segment")),
-          .offset = static_cast<uint64_t>(NumberAt(json, "offset"))};
+supervise::LogPosition PositionFromJson(const Json& json) {
+  return {.segment = static_cast<uint32_t>(base::IntMember(json, "segment")),
+          .offset = static_cast<uint64_t>(base::IntMember(json, "offset"))};
 }
 
 }  // namespace muster::ssh

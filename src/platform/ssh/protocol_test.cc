@@ -1,5 +1,6 @@
 #include "platform/ssh/protocol.h"
 
+#include "base/text/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -8,15 +9,15 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(ProtocolTest, AStartArrivesAsItWas) {
-  const TaskStart start{.task = {"worker", 3},
-                        .attempt = 2,
-                        .launch = {.argv = {"/bin/sh", "-c", "echo 'ü' \"$X\""},
-                                   .env = {{"X", "a=b\n"}, {"EMPTY", ""}},
-                                   .working_dir = "/w"},
-                        .port = 2222,
-                        .port_is_picked = true,
-                        .waits_for_port = true};
+TEST(ProtocolTest, AStartRoundTrips) {
+  const supervise::TaskStart start{.task = {"worker", 3},
+                                   .attempt = 2,
+                                   .launch = {.argv = {"/bin/sh", "-c", "echo 'ü' \"$X\""},
+                                              .env = {{"X", "a=b\n"}, {"EMPTY", ""}},
+                                              .working_dir = "/w"},
+                                   .port = 2222,
+                                   .port_is_picked = true,
+                                   .waits_for_port = true};
   const auto arrived = StartFromJson(Json::parse(StartToJson(start).dump()));
   ASSERT_TRUE(arrived.ok()) << arrived.status();
   EXPECT_EQ(arrived->task, start.task);
@@ -27,14 +28,14 @@ TEST(ProtocolTest, AStartArrivesAsItWas) {
   EXPECT_TRUE(arrived->waits_for_port);
 }
 
-TEST(ProtocolTest, AnEndArrivesAsItWas) {
-  const AttemptEnd end{.exit_code = 137,
-                       .reason = "out of memory",
-                       .advice = "use less",
-                       .last_lines = {"a", "b"},
-                       .may_retry = false,
-                       .port_taken = true};
-  const AttemptEnd arrived = EndFromJson(Json::parse(EndToJson(end).dump()));
+TEST(ProtocolTest, AnEndRoundTrips) {
+  const supervise::AttemptEnd end{.exit_code = 137,
+                                  .reason = "out of memory",
+                                  .advice = "use less",
+                                  .last_lines = {"a", "b"},
+                                  .may_retry = false,
+                                  .port_taken = true};
+  const supervise::AttemptEnd arrived = EndFromJson(Json::parse(EndToJson(end).dump()));
   EXPECT_EQ(arrived.exit_code, 137);
   EXPECT_EQ(arrived.reason, "out of memory");
   EXPECT_EQ(arrived.advice, "use less");
@@ -44,20 +45,20 @@ TEST(ProtocolTest, AnEndArrivesAsItWas) {
   EXPECT_EQ(EndFromJson(EndToJson({.reason = "never began"})).exit_code, std::nullopt);
 }
 
-TEST(ProtocolTest, PoliciesThatAnAgentHeeds) {
-  Policies policies;
+TEST(ProtocolTest, PoliciesRoundTrip) {
+  job::Policies policies;
   policies.log_rotate_bytes = 12345;
   policies.log_keep = 3;
-  policies.stall = StallPolicy{.timeout = absl::Seconds(90)};
-  const Policies arrived = PoliciesFromJson(PoliciesToJson(policies));
+  policies.stall = job::StallPolicy{.timeout = absl::Seconds(90)};
+  const job::Policies arrived = PoliciesFromJson(PoliciesToJson(policies));
   EXPECT_EQ(arrived.log_rotate_bytes, 12345);
   EXPECT_EQ(arrived.log_keep, 3);
   ASSERT_TRUE(arrived.stall.has_value());
   EXPECT_EQ(arrived.stall->timeout, absl::Seconds(90));
-  EXPECT_FALSE(PoliciesFromJson(PoliciesToJson(Policies())).stall.has_value());
+  EXPECT_FALSE(PoliciesFromJson(PoliciesToJson(job::Policies())).stall.has_value());
 }
 
-TEST(ProtocolTest, WhatAStrangerSendsIsEmptyAndNeverACrash) {
+TEST(ProtocolTest, InvalidMessagesAreReadAsEmpty) {
   for (const char* text : {"null", "[]", "3", "{}", R"({"task": 1, "argv": "x", "env": []})",
                            R"({"task": "worker:0", "argv": [1, null]})",
                            R"({"task": "worker:99999999999999999999", "argv": ["x"]})"}) {
@@ -65,8 +66,8 @@ TEST(ProtocolTest, WhatAStrangerSendsIsEmptyAndNeverACrash) {
     EXPECT_FALSE(StartFromJson(json).ok()) << text;
     EXPECT_EQ(EndFromJson(json).reason, "") << text;
     EXPECT_EQ(PositionFromJson(json).offset, 0U) << text;
-    EXPECT_EQ(TextAt(json, "op"), "") << text;
-    EXPECT_FALSE(IsSet(json, "kill")) << text;
+    EXPECT_EQ(base::TextMember(json, "op"), "") << text;
+    EXPECT_FALSE(base::BoolMember(json, "kill")) << text;
     PoliciesFromJson(json);
   }
 }

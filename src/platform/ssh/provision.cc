@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -16,13 +17,15 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
-#include "base/units.h"
+#include "base/text/json.h"
+#include "base/text/terminal_text.h"
+#include "base/text/units.h"
 #include "base/variables.h"
 #include "cluster/address.h"
 #include "job/job_tls.h"
+#include "job/tf_server.h"
 #include "platform/ssh/command.h"
 #include "platform/ssh/connectivity.h"
 #include "platform/ssh/libraries.h"
@@ -36,21 +39,21 @@ namespace muster::ssh {
 namespace {
 
 constexpr absl::Duration kConfigurationTimeout = absl::Seconds(20);
-constexpr absl::Duration kNotableSkew = absl::Seconds(1);
-constexpr int64_t kNotableBytes = 8 << 20;
-constexpr size_t kFilesAtOnce = 2'000;  // per message, whose size is limited
+constexpr absl::Duration kSkewNoticeThreshold = absl::Seconds(1);
+constexpr int64_t kBytesNoticeThreshold = 8 << 20;
+constexpr size_t kMaxFilesPerMessage = 2'000;  // keeps a message below its size limit
 
 // Returns by how much the host's clock is ahead, and the host's description of itself.
-absl::StatusOr<std::pair<absl::Duration, Json>> Ask(SetupClient& session) {
-  const absl::Time asked = absl::Now();
+absl::StatusOr<std::pair<absl::Duration, Json>> QueryHost(SetupClient& session) {
+  const absl::Time sent = absl::Now();
   MUSTER_ASSIGN_OR_RETURN(Json info, session.Call({{"op", "info"}}));
   // The host read its clock about half way through the round trip.
-  return std::pair{TimeAt(info, "now") - (asked + (absl::Now() - asked) / 2), std::move(info)};
+  return std::pair{TimeMember(info, "now") - (sent + (absl::Now() - sent) / 2), std::move(info)};
 }
 
 std::string DescribeSkew(absl::Duration skew) {
   return absl::StrCat(
-      DurationToString(absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
+      base::DurationToString(absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
       skew > absl::ZeroDuration() ? " ahead" : " behind");
 }
 
@@ -60,24 +63,24 @@ absl::StatusOr<std::string> CheckLibraries(SetupClient& session,
                                            const std::vector<std::string>& needed) {
   if (needed.empty()) return "";
   std::string script = "PATH=$PATH:/usr/sbin:/sbin; ldconfig -p | grep -F";
-  for (const std::string& name : needed) absl::StrAppend(&script, " -e ", ShellQuote(name));
+  for (const std::string& name : needed) absl::StrAppend(&script, " -e ", base::ShellQuote(name));
   MUSTER_ASSIGN_OR_RETURN(
       const Json found, session.Call({{"op", "run"}, {"argv", Json::array({"sh", "-c", script})}}));
-  if (NumberAt(found, "exit_code") != 0) return ", libraries not known (no ldconfig)";
-  const std::vector<std::string> missing = NotIn(TextAt(found, "output"), needed);
-  if (missing.empty()) return ", has what muster-trainer needs";
-  return absl::StrCat(", lacks for muster-trainer: ", absl::StrJoin(missing, " "));
+  if (base::IntMember(found, "exit_code") != 0) return ", libraries unknown (no ldconfig)";
+  const std::vector<std::string> missing = NotIn(base::TextMember(found, "output"), needed);
+  if (missing.empty()) return ", has the libraries of muster-trainer";
+  return absl::StrCat(", missing libraries of muster-trainer: ", absl::StrJoin(missing, " "));
 }
 
-struct Cargo {
-  std::vector<WorkFile> files;
-  WorkFile trainer;  // no hash: the trainer is not needed
-  JobTls tls;
+struct Payload {
+  std::vector<worktree::WorkFile> files;
+  worktree::WorkFile trainer;  // no hash: the trainer is not needed
+  job::JobTls tls;
 };
 
-class Preparation {
+class Provisioner {
  public:
-  Preparation(const Submission& submission, HostAssignment& assignment,
+  Provisioner(const job::Submission& submission, job::HostAssignment& assignment,
               const ProvisionOptions& options)
       : submission_(submission),
         assignment_(assignment),
@@ -98,16 +101,25 @@ class Preparation {
     return CheckConnectivity(Peers());
   }
 
-  absl::Status RunForChange() {
+  // For a change of a running job.
+  absl::Status RunForChange(const WorkEdit& edit, bool& touched) {
     MUSTER_RETURN_IF_ERROR(List());
     MUSTER_RETURN_IF_ERROR(ConnectAll());
-    return ForEach(sessions_.size(), [&](size_t i) { return WriteTrainSection(i); });
+    // No host is changed before all hosts have the contents.
+    MUSTER_RETURN_IF_ERROR(ForEach(sessions_.size(), [&](size_t i) {
+      return SendMissing(*sessions_[i], SourcesOf(edit.files));
+    }));
+    touched = true;
+    return ForEach(sessions_.size(), [&](size_t i) -> absl::Status {
+      MUSTER_RETURN_IF_ERROR(EditWorkDir(*sessions_[i], assignment_.hosts[i], edit));
+      return WriteTrainSection(i);
+    });
   }
 
  private:
   absl::Status ConnectAll() {
     return ForEach(
-        sessions_.size(), [&](size_t i) { return Connect(i); }, kConnectsAtOnce);
+        sessions_.size(), [&](size_t i) { return Connect(i); }, kMaxConcurrentLogins);
   }
 
   std::vector<Peer> Peers() const {
@@ -115,9 +127,10 @@ class Preparation {
     for (size_t i = 0; i < sessions_.size(); ++i) {
       peers.push_back({sessions_[i].get(), assignment_.hosts[i].address});
     }
-    const ClusterSpec planned = PlanAddresses(submission_.spec, assignment_, {});
-    for (const TaskId& task : submission_.spec.Tasks()) {
-      const auto address = ParseAddress(planned.AddressOf(task));
+    // Ports that the user fixed are checked too, on the host that has them.
+    const cluster::ClusterSpec planned = PlanAddresses(submission_.spec, assignment_, {});
+    for (const cluster::TaskId& task : submission_.spec.Tasks()) {
+      const auto address = cluster::ParseAddress(planned.AddressOf(task));
       if (!address.has_value() || address->port == 0) continue;
       for (Peer& peer : peers) {
         if (peer.address == address->host) peer.ports.push_back(address->port);
@@ -126,55 +139,53 @@ class Preparation {
     return peers;
   }
 
-  bool NeedsTrainer() const {
-    return std::any_of(submission_.spec.roles.begin(), submission_.spec.roles.end(),
-                       [](const RoleSpec& role) { return role.command.empty(); });
-  }
-
   absl::Status List() {
-    MUSTER_ASSIGN_OR_RETURN(cargo_.files, ListWorkDir(submission_.working_dir,
-                                                      {.home = options_.home,
-                                                       .keys = CredentialFiles(ProcessVariables()),
-                                                       .notice = options_.notice}));
+    MUSTER_ASSIGN_OR_RETURN(
+        payload_.files,
+        worktree::ListWorkDir(submission_.working_dir,
+                              {.home = options_.home,
+                               .keys = worktree::CredentialFiles(base::ProcessVariables()),
+                               .notice = options_.notice}));
     return absl::OkStatus();
   }
 
   absl::Status Gather() {
     MUSTER_RETURN_IF_ERROR(List());
     MUSTER_ASSIGN_OR_RETURN(const std::string cache,
-                            WorkDirCache(options_.home, submission_.working_dir));
-    MUSTER_RETURN_IF_ERROR(HashFiles(submission_.working_dir, cargo_.files, cache).status());
-    if (NeedsTrainer()) {
-      MUSTER_ASSIGN_OR_RETURN(cargo_.trainer, HashTrainer());
+                            worktree::WorkDirCache(options_.home, submission_.working_dir));
+    MUSTER_RETURN_IF_ERROR(
+        worktree::HashFiles(submission_.working_dir, payload_.files, cache).status());
+    if (job::NeedsTrainer(submission_.spec)) {
+      MUSTER_ASSIGN_OR_RETURN(payload_.trainer, HashTrainer());
     }
-    MUSTER_ASSIGN_OR_RETURN(cargo_.tls, MakeJobTls(submission_.id));
+    MUSTER_ASSIGN_OR_RETURN(payload_.tls, job::MakeJobTls(submission_.id));
     return absl::OkStatus();
   }
 
   // Hashes the trainer, unless the cache has the hash of the unchanged file.
-  absl::StatusOr<WorkFile> HashTrainer() const {
+  absl::StatusOr<worktree::WorkFile> HashTrainer() const {
     std::error_code error;
     const std::filesystem::path path = std::filesystem::canonical(submission_.trainer, error);
     struct stat info {};
     if (error || ::stat(path.c_str(), &info) != 0) {
       return absl::ErrnoToStatus(error ? error.value() : errno, submission_.trainer);
     }
-    std::vector<WorkFile> files = {{.path = path.filename()}};
-    TakeStat(info, files[0]);
-    MUSTER_ASSIGN_OR_RETURN(const std::string cache, WorkDirCache(options_.home, path));
-    MUSTER_RETURN_IF_ERROR(HashFiles(path.parent_path(), files, cache).status());
+    std::vector<worktree::WorkFile> files = {{.path = path.filename()}};
+    worktree::TakeStat(info, files[0]);
+    MUSTER_ASSIGN_OR_RETURN(const std::string cache, worktree::WorkDirCache(options_.home, path));
+    MUSTER_RETURN_IF_ERROR(worktree::HashFiles(path.parent_path(), files, cache).status());
     return files[0];
   }
 
   absl::Status Connect(size_t i) {
-    AssignedHost& host = assignment_.hosts[i];
+    job::AssignedHost& host = assignment_.hosts[i];
     MUSTER_ASSIGN_OR_RETURN(sessions_[i],
                             SetupClient::Open(host.spec, options_.agent, options_.interrupted));
-    MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions_[i]));
+    MUSTER_ASSIGN_OR_RETURN(const auto answer, QueryHost(*sessions_[i]));
     const auto& [skew, info] = answer;
-    host.cpus = static_cast<int>(NumberAt(info, "cpus"));
-    identities_[i] = TextAt(info, "identity");
-    if (absl::AbsDuration(skew) > kNotableSkew) {
+    host.cpus = static_cast<int>(base::IntMember(info, "cpus"));
+    identities_[i] = base::TextMember(info, "identity");
+    if (absl::AbsDuration(skew) > kSkewNoticeThreshold) {
       options_.notice(absl::StrCat("the clock of ", host.spec.name, " is ", DescribeSkew(skew),
                                    "; times are shown by the clock of this machine"));
     }
@@ -187,36 +198,42 @@ class Preparation {
       const std::string& name = assignment_.hosts[i].spec.name;
       const auto [known, is_new] = names.emplace(identities_[i], name);
       if (is_new) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat(known->second, " and ", name, " are one machine: name it once, with slots (",
-                       known->second, ":2) when it may hold several tasks"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          known->second, " and ", name, " are the same machine; list it once, with slots (",
+          known->second, ":2) to run several tasks on it"));
     }
     return absl::OkStatus();
   }
 
   absl::Status Fill(size_t i) {
-    AssignedHost& host = assignment_.hosts[i];
+    job::AssignedHost& host = assignment_.hosts[i];
     SetupClient& session = *sessions_[i];
     MUSTER_ASSIGN_OR_RETURN(const Json job, session.Call({{"op", "job"},
                                                           {"job", submission_.id},
                                                           {"former", submission_.resumed_from}}));
-    host.folder = TextAt(job, "folder");
-    MUSTER_RETURN_IF_ERROR(SendMissing(session));
+    host.folder = base::TextMember(job, "folder");
+    MUSTER_RETURN_IF_ERROR(SendMissing(session, All()));
     MUSTER_RETURN_IF_ERROR(MakeWorkDir(session, host));
-    if (!cargo_.trainer.sha256.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
+    if (!payload_.trainer.sha256.empty()) MUSTER_RETURN_IF_ERROR(PlaceTrainer(session, host));
     MUSTER_RETURN_IF_ERROR(WriteTrainSection(i));
+    if (job::NeedsTfServer(submission_.spec)) {
+      MUSTER_RETURN_IF_ERROR(WriteThere(session, supervise::JobDir(host.folder).tf_server(),
+                                        std::string(job::TfServerProgram())));
+    }
     // Keys are written even for a single task: an update may add more.
-    const std::string tls = JoinPath(host.folder, "tls");
-    MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "ca.crt"), cargo_.tls.authority));
-    MUSTER_RETURN_IF_ERROR(WriteThere(session, JoinPath(tls, "tls.crt"), cargo_.tls.certificate));
-    return WriteThere(session, JoinPath(tls, "tls.key"), cargo_.tls.key);
+    const std::string tls = base::JoinPath(host.folder, "tls");
+    MUSTER_RETURN_IF_ERROR(
+        WriteThere(session, base::JoinPath(tls, "ca.crt"), payload_.tls.authority));
+    MUSTER_RETURN_IF_ERROR(
+        WriteThere(session, base::JoinPath(tls, "tls.crt"), payload_.tls.certificate));
+    return WriteThere(session, base::JoinPath(tls, "tls.key"), payload_.tls.key);
   }
 
   absl::Status WriteTrainSection(size_t i) {
     if (submission_.spec.train.is_null()) return absl::OkStatus();
-    const JobDir dir(assignment_.hosts[i].folder);
+    const supervise::JobDir dir(assignment_.hosts[i].folder);
     Json train = submission_.spec.train;
-    MapPaths(JoinPath(dir.path(), "work"), train);
+    MapPaths(base::JoinPath(dir.path(), "work"), train);
     return WriteThere(*sessions_[i], dir.train_config(), train.dump(2));
   }
 
@@ -233,11 +250,12 @@ class Preparation {
       return;
     }
     if (!absl::ConsumePrefix(&path, absl::StrCat(submission_.working_dir, "/"))) return;
-    const bool sent =
-        std::any_of(cargo_.files.begin(), cargo_.files.end(), [&](const WorkFile& file) {
+    const bool sent = std::any_of(
+        payload_.files.begin(), payload_.files.end(), [&](const worktree::WorkFile& file) {
           return file.path == path || absl::StartsWith(file.path, absl::StrCat(path, "/"));
         });
-    if (sent) value = JoinPath(work, path);
+    // A path that was not sent stays unchanged: the host may have it.
+    if (sent) value = base::JoinPath(work, path);
   }
 
   static absl::Status WriteThere(SetupClient& session, const std::string& path,
@@ -247,18 +265,23 @@ class Preparation {
 
   struct Source {
     std::string path;
-    const WorkFile* file;
+    const worktree::WorkFile* file;
   };
   using Sources = std::map<std::string, Source>;  // by hash
 
+  Sources SourcesOf(const std::vector<worktree::WorkFile>& files) const {
+    Sources sources;
+    for (const worktree::WorkFile& file : files) {
+      if (file.is_link()) continue;
+      sources[file.sha256] = {base::JoinPath(submission_.working_dir, file.path), &file};
+    }
+    return sources;
+  }
+
   // Returns all files that the job needs.
   Sources All() const {
-    Sources sources;
-    for (const WorkFile& file : cargo_.files) {
-      if (file.is_link()) continue;
-      sources[file.sha256] = {JoinPath(submission_.working_dir, file.path), &file};
-    }
-    const WorkFile& trainer = cargo_.trainer;
+    Sources sources = SourcesOf(payload_.files);
+    const worktree::WorkFile& trainer = payload_.trainer;
     if (!trainer.sha256.empty()) sources[trainer.sha256] = {submission_.trainer, &trainer};
     return sources;
   }
@@ -268,7 +291,7 @@ class Preparation {
     Sources missing;
     for (auto next = sources.begin(); next != sources.end();) {
       Json sizes = Json::object();
-      for (; next != sources.end() && sizes.size() < kFilesAtOnce; ++next) {
+      for (; next != sources.end() && sizes.size() < kMaxFilesPerMessage; ++next) {
         sizes[next->first] = next->second.file->size;
       }
       MUSTER_ASSIGN_OR_RETURN(const Json answer,
@@ -281,14 +304,14 @@ class Preparation {
     return absl::OkStatus();
   }
 
-  absl::Status SendMissing(SetupClient& session) {
-    Sources wanted = All();
+  absl::Status SendMissing(SetupClient& session, Sources wanted) {
     MUSTER_RETURN_IF_ERROR(KeepMissing(session, wanted));
     int64_t bytes = 0;
     for (const auto& [hash, source] : wanted) bytes += source.file->size;
-    if (bytes >= kNotableBytes) {
-      options_.notice(absl::StrCat("sending ", Plural(static_cast<int64_t>(wanted.size()), "file"),
-                                   " (", FormatBytes(bytes), ") to ", session.host().name));
+    if (bytes >= kBytesNoticeThreshold) {
+      options_.notice(absl::StrCat("sending ",
+                                   base::Plural(static_cast<int64_t>(wanted.size()), "file"), " (",
+                                   base::FormatBytes(bytes), ") to ", session.host().name));
     }
     for (const auto& [hash, source] : wanted) {
       MUSTER_RETURN_IF_ERROR(session.SendFile(source.path, *source.file));
@@ -296,115 +319,153 @@ class Preparation {
     return absl::OkStatus();
   }
 
-  absl::Status MakeWorkDir(SetupClient& session, const AssignedHost& host) {
+  absl::Status MakeWorkDir(SetupClient& session, const job::AssignedHost& host) {
     size_t next = 0;
     do {
       Json files = Json::array();
       const bool first = next == 0;
-      for (; next < cargo_.files.size() && files.size() < kFilesAtOnce; ++next) {
-        const WorkFile& file = cargo_.files[next];
-        files.push_back({{"path", file.path},
-                         {"mode", file.mode},
-                         {"link", file.link_target},
-                         {"sha256", file.sha256}});
+      for (; next < payload_.files.size() && files.size() < kMaxFilesPerMessage; ++next) {
+        files.push_back(FileToJson(payload_.files[next]));
       }
       MUSTER_RETURN_IF_ERROR(session
                                  .Call({{"op", "work"},
-                                        {"folder", JoinPath(host.folder, "work")},
+                                        {"folder", base::JoinPath(host.folder, "work")},
                                         {"files", files},
                                         {"first", first},
-                                        {"last", next == cargo_.files.size()}})
+                                        {"last", next == payload_.files.size()}})
                                  .status());
-    } while (next < cargo_.files.size());
+    } while (next < payload_.files.size());
     return absl::OkStatus();
   }
 
-  absl::Status PlaceTrainer(SetupClient& session, AssignedHost& host) {
+  static absl::Status EditWorkDir(SetupClient& session, const job::AssignedHost& host,
+                                  const WorkEdit& edit) {
+    Json removed = edit.removed;
+    for (size_t next = 0; next < edit.files.size() || !removed.empty();) {
+      Json files = Json::array();
+      for (; next < edit.files.size() && files.size() < kMaxFilesPerMessage; ++next) {
+        files.push_back(FileToJson(edit.files[next]));
+      }
+      MUSTER_RETURN_IF_ERROR(session
+                                 .Call({{"op", "edit"},
+                                        {"folder", base::JoinPath(host.folder, "work")},
+                                        {"files", files},
+                                        {"removed", std::exchange(removed, Json::array())}})
+                                 .status());
+    }
+    return absl::OkStatus();
+  }
+
+  static Json FileToJson(const worktree::WorkFile& file) {
+    return {{"path", file.path},
+            {"mode", file.mode},
+            {"link", file.link_target},
+            {"sha256", file.sha256}};
+  }
+
+  absl::Status PlaceTrainer(SetupClient& session, job::AssignedHost& host) {
     MUSTER_ASSIGN_OR_RETURN(const Json program,
-                            session.Call({{"op", "program"}, {"sha256", cargo_.trainer.sha256}}));
-    host.trainer = TextAt(program, "path");
+                            session.Call({{"op", "program"}, {"sha256", payload_.trainer.sha256}}));
+    host.trainer = base::TextMember(program, "path");
+    // A test run finds missing libraries before the job starts.
     MUSTER_ASSIGN_OR_RETURN(
         const Json tried,
         session.Call({{"op", "run"}, {"argv", Json::array({host.trainer, "--help"})}}));
-    if (NumberAt(tried, "exit_code") == 0) return absl::OkStatus();
+    if (base::IntMember(tried, "exit_code") == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         host.spec.name, ": muster-trainer does not run there: ",
-        absl::StripAsciiWhitespace(TextAt(tried, "output")),
-        "; install what it needs (on Debian: libtorch1.13, libgrpc++1.51), or give the roles a "
+        absl::StripAsciiWhitespace(base::TextMember(tried, "output")),
+        "; install its libraries (on Debian: libtorch1.13, libgrpc++1.51), or give the roles a "
         "command"));
   }
 
-  const Submission& submission_;
-  HostAssignment& assignment_;
+  const job::Submission& submission_;
+  job::HostAssignment& assignment_;
   const ProvisionOptions& options_;
-  Cargo cargo_;
+  Payload payload_;
   std::vector<std::unique_ptr<SetupClient>> sessions_;
   std::vector<std::string> identities_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> PeerAddress(const HostSpec& host) {
+absl::StatusOr<std::string> PeerAddress(const job::HostSpec& host) {
   std::vector<std::string> argv = SshArgv(host, "true", Sharing::kOwn);
   argv.insert(argv.end() - 4, "-G");  // -G prints the configuration without connecting
-  const auto said =
-      Run({.argv = argv, .env = SshEnvironment()}, kConfigurationTimeout, /*max_bytes=*/1 << 20);
-  if (absl::IsNotFound(said.status())) {
-    return absl::NotFoundError("hosts are reached by ssh, which is not installed (openssh-client)");
+  const auto result = process::Run({.argv = argv, .env = SshEnvironment()}, kConfigurationTimeout,
+                                   /*max_bytes=*/1 << 20);
+  if (absl::IsNotFound(result.status())) {
+    return absl::NotFoundError("ssh is not installed; install openssh-client");
   }
-  if (!said.ok()) return Annotate(said.status(), host.name);
-  for (absl::string_view line : absl::StrSplit(said->output, '\n')) {
+  if (!result.ok()) return base::Annotate(result.status(), host.name);
+  for (absl::string_view line : absl::StrSplit(result->output, '\n')) {
     if (absl::ConsumePrefix(&line, "hostname ")) return std::string(line);
   }
   return host.address;
 }
 
-std::vector<HostFinding> Examine(const std::vector<HostSpec>& hosts, const AgentProgram& agent) {
+std::vector<HostFinding> Examine(const std::vector<job::HostSpec>& hosts,
+                                 const AgentProgram& agent) {
   std::vector<HostFinding> findings(hosts.size());
   std::vector<std::unique_ptr<SetupClient>> sessions(hosts.size());
   std::vector<Peer> peers(hosts.size());
   const std::vector<std::string> needed =
-      NeededLibraries(JoinPath(FolderOf(agent.path), "muster-trainer"));
+      NeededLibraries(base::JoinPath(base::FolderOf(agent.path), "muster-trainer"));
   const auto examine = [&](size_t i) -> absl::StatusOr<std::string> {
     MUSTER_ASSIGN_OR_RETURN(peers[i].address, PeerAddress(hosts[i]));
     MUSTER_ASSIGN_OR_RETURN(sessions[i], SetupClient::Open(hosts[i], agent, [] { return false; }));
-    MUSTER_ASSIGN_OR_RETURN(const auto answer, Ask(*sessions[i]));
+    MUSTER_ASSIGN_OR_RETURN(const auto answer, QueryHost(*sessions[i]));
     const auto& [skew, info] = answer;
     peers[i].session = sessions[i].get();
     MUSTER_ASSIGN_OR_RETURN(const std::string libraries, CheckLibraries(*sessions[i], needed));
-    return absl::StrCat(TextAt(info, "system"), " ", TextAt(info, "machine"), ", ",
-                        NumberAt(info, "cpus"), " cpus, ", FormatBytes(NumberAt(info, "memory")),
-                        " of memory, ", FormatBytes(NumberAt(info, "free")), " free in ",
-                        TextAt(info, "root"), ", clock ", DescribeSkew(skew), libraries);
+    return absl::StrCat(base::TextMember(info, "system"), " ", base::TextMember(info, "machine"),
+                        ", ", base::IntMember(info, "cpus"), " cpus, ",
+                        base::FormatBytes(base::IntMember(info, "memory")), " of memory, ",
+                        base::FormatBytes(base::IntMember(info, "free")), " free in ",
+                        base::TextMember(info, "root"), ", clock ", DescribeSkew(skew), libraries);
   };
   ForEach(
       hosts.size(),
       [&](size_t i) {
-        const auto said = examine(i);
+        const auto result = examine(i);
         findings[i] = {.host = hosts[i].name,
-                       .status = said.status(),
-                       .detail = said.ok() ? *said : std::string(said.status().message())};
+                       .status = result.status(),
+                       .detail = result.ok() ? *result : std::string(result.status().message())};
         return absl::OkStatus();
       },
-      kConnectsAtOnce)
+      kMaxConcurrentLogins)
       .IgnoreError();
   std::erase_if(peers, [](const Peer& peer) { return peer.session == nullptr; });
   const absl::Status paths = CheckConnectivity(peers);
-  findings.push_back({.host = "paths between hosts",
+  findings.push_back({.host = "connectivity between hosts",
                       .status = paths,
                       .detail = paths.ok() ? "open" : std::string(paths.message())});
   return findings;
 }
 
-absl::Status ProvisionHosts(const Submission& submission, HostAssignment& assignment,
+absl::Status ProvisionHosts(const job::Submission& submission, job::HostAssignment& assignment,
                             const ProvisionOptions& options) {
   assignment.agent = options.agent.RemotePath();
-  return Preparation(submission, assignment, options).Run();
+  return Provisioner(submission, assignment, options).Run();
 }
 
-absl::Status SendTrainSection(const Submission& submission, HostAssignment assignment,
-                              const ProvisionOptions& options) {
-  return Preparation(submission, assignment, options).RunForChange();
+WorkEdit EditBetween(const worktree::Version& before, const worktree::Version& after) {
+  std::map<std::string, const worktree::WorkFile*> files;
+  for (const worktree::WorkFile& file : after.files) files[file.path] = &file;
+  WorkEdit edit;
+  for (const worktree::FileChange& change : worktree::Compare(before, after)) {
+    if (change.kind == worktree::FileChange::Kind::kRemoved) {
+      edit.removed.push_back(change.path);
+    } else {
+      edit.files.push_back(*files.at(change.path));
+    }
+  }
+  return edit;
+}
+
+absl::Status SendChanges(const job::Submission& submission, job::HostAssignment assignment,
+                         const WorkEdit& edit, const ProvisionOptions& options, bool& touched) {
+  return Provisioner(submission, assignment, options).RunForChange(edit, touched);
 }
 
 }  // namespace muster::ssh

@@ -9,8 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "cluster/address.h"
 #include "platform/platform.h"
 #include "platform/ssh/protocol.h"
@@ -20,23 +21,23 @@ namespace muster::ssh {
 namespace {
 
 constexpr int kSparePorts = 64;  // for later tasks, and to replace ports taken by others
-constexpr absl::Duration kConnectTimeout = absl::Seconds(60);
+constexpr absl::Duration kAllConnectedTimeout = absl::Seconds(60);
 constexpr absl::Duration kCloseTimeout = absl::Seconds(10);
 constexpr int kKilled = 137;  // 128 + SIGKILL, by which an agent ends tasks after host_timeout
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SshRunner>> SshRunner::Create(JobDir dir,
-                                                             const Submission& submission,
-                                                             EventLoop& loop,
-                                                             RunnerEvents& events) {
+absl::StatusOr<std::unique_ptr<SshRunner>> SshRunner::Create(supervise::JobDir dir,
+                                                             const job::Submission& submission,
+                                                             process::EventLoop& loop,
+                                                             supervise::RunnerEvents& events) {
   std::unique_ptr<SshRunner> runner(new SshRunner(std::move(dir), loop, events));
   runner->policies_ = submission.spec.policies;
   runner->job_id_ = submission.id;
   if (absl::Status connected = runner->Connect(submission); !connected.ok()) {
     // Ends the agents that did answer, rather than leave them waiting for a supervisor.
     while (!runner->Finish()) {
-      MUSTER_RETURN_IF_ERROR(loop.Wait(runner->next_timer() - Clock::Real().Now()));
+      MUSTER_RETURN_IF_ERROR(loop.Wait(runner->next_timer() - base::Clock::Real().Now()));
       runner->OnChildren();
       runner->Advance();
     }
@@ -45,9 +46,9 @@ absl::StatusOr<std::unique_ptr<SshRunner>> SshRunner::Create(JobDir dir,
   return runner;
 }
 
-absl::Status SshRunner::Connect(const Submission& submission) {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(submission));
-  for (const AssignedHost& placed : assignment.hosts) {
+absl::Status SshRunner::Connect(const job::Submission& submission) {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(submission));
+  for (const job::AssignedHost& placed : assignment.hosts) {
     Host& host = hosts_[placed.spec.name];
     host.placed = placed;
     host.tasks = static_cast<int>(
@@ -65,17 +66,17 @@ absl::Status SshRunner::Connect(const Submission& submission) {
             .logs = [&host] { return LogsOf(host); },
             .up =
                 [this, &host] {
-                  Greet(host);
+                  ConfigureAgent(host);
                   SendQueued(host);
                 },
-            .lost = [this, &host](const std::string& why) { Lose(host, why); }});
+            .lost = [this, &host](const std::string& why) { OnHostLost(host, why); }});
     host.connection->Connect();
   }
   return WaitForPorts();
 }
 
 absl::Status SshRunner::WaitForPorts() {
-  const absl::Time give_up = Clock::Real().Now() + kConnectTimeout;
+  const absl::Time give_up = base::Clock::Real().Now() + kAllConnectedTimeout;
   for (;;) {
     const Host* waits = nullptr;
     for (const auto& [name, host] : hosts_) {
@@ -85,22 +86,22 @@ absl::Status SshRunner::WaitForPorts() {
       if (host.free_ports.empty()) waits = &host;
     }
     if (waits == nullptr) return absl::OkStatus();
-    if (Clock::Real().Now() > give_up) {
+    if (base::Clock::Real().Now() > give_up) {
       const absl::Status& why = waits->connection->status();
       return why.ok() ? absl::UnavailableError(
-                            absl::StrCat(waits->placed.spec.name, ": its agent does not answer"))
+                            absl::StrCat(waits->placed.spec.name, ": its agent does not respond"))
                       : why;
     }
-    MUSTER_RETURN_IF_ERROR(loop_.Wait(std::min(next_timer(), give_up) - Clock::Real().Now()));
+    MUSTER_RETURN_IF_ERROR(loop_.Wait(std::min(next_timer(), give_up) - base::Clock::Real().Now()));
     OnChildren();
     Advance();
   }
 }
 
 // A new agent has no state: it receives the policies and reserves the ports in use again.
-void SshRunner::Greet(Host& host) {
-  if (host.greeted) return;
-  host.greeted = true;
+void SshRunner::ConfigureAgent(Host& host) {
+  if (host.configured) return;
+  host.configured = true;
   Json policies = PoliciesToJson(policies_);
   policies["op"] = "policies";
   host.connection->Send(std::move(policies));
@@ -110,40 +111,43 @@ void SshRunner::Greet(Host& host) {
   host.connection->Send({{"op", "ports"}, {"count", host.tasks + kSparePorts}});
 }
 
-absl::StatusOr<ClusterSpec> SshRunner::Assign(const Submission& next, const ClusterSpec& current) {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(next));
-  ClusterSpec cluster = PlanAddresses(next.spec, assignment, current);
-  for (const TaskId& id : next.spec.Tasks()) {
-    const AssignedHost& placed = assignment.HostOf(id);
+absl::StatusOr<cluster::ClusterSpec> SshRunner::Assign(const job::Submission& next,
+                                                       const cluster::ClusterSpec& current) {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(next));
+  cluster::ClusterSpec cluster = PlanAddresses(next.spec, assignment, current);
+  for (const cluster::TaskId& id : next.spec.Tasks()) {
+    const job::AssignedHost& placed = assignment.HostOf(id);
     const auto found = hosts_.find(placed.spec.name);
     if (found == hosts_.end()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          placed.spec.name, " is not a host of the running job; stop the job to give it others"));
+          placed.spec.name, " is not a host of the running job; stop the job to change its hosts"));
     }
     Host& host = found->second;
-    if (cluster.AddressOf(id) == kUnassigned) {
+    if (cluster.AddressOf(id) == platform::kUnassigned) {
       if (host.free_ports.empty()) {
-        return absl::ResourceExhaustedError(absl::StrCat(placed.spec.name, ": no port is left"));
+        return absl::ResourceExhaustedError(
+            absl::StrCat(placed.spec.name, ": no free port is left"));
       }
-      cluster.Set(id, MakeAddress(placed.address, host.free_ports.front()));
+      cluster.Set(id, cluster::MakeAddress(placed.address, host.free_ports.front()));
       host.used_ports.insert(host.free_ports.front());
       host.free_ports.pop_front();
     }
     Task& task = tasks_[id];
     task.next_host = placed.spec.name;
+    // A running or queued attempt stays with its host; the next one uses next_host.
     if (!task.alive && !task.queued.has_value()) task.host = task.next_host;
   }
   return cluster;
 }
 
-void SshRunner::Release(const ClusterSpec& left, const ClusterSpec& kept) {
+void SshRunner::Release(const cluster::ClusterSpec& left, const cluster::ClusterSpec& kept) {
   std::set<std::string> needed;
   for (const auto& [role, addresses] : kept.roles()) {
     for (const auto& [index, address] : addresses) needed.insert(address);
   }
   for (const auto& [role, addresses] : left.roles()) {
     for (const auto& [index, address] : addresses) {
-      const auto parsed = ParseAddress(address);
+      const auto parsed = cluster::ParseAddress(address);
       if (!parsed.has_value() || needed.contains(address)) continue;
       for (auto& [name, host] : hosts_) {
         if (host.placed.address != parsed->host || host.used_ports.erase(parsed->port) == 0)
@@ -154,64 +158,63 @@ void SshRunner::Release(const ClusterSpec& left, const ClusterSpec& kept) {
   }
 }
 
-std::optional<std::string> SshRunner::AnotherAddress(const TaskId& task,
+std::optional<std::string> SshRunner::AnotherAddress(const cluster::TaskId& task,
                                                      absl::string_view address) {
   Host& host = hosts_.at(tasks_.at(task).next_host);
   if (host.free_ports.empty()) return std::nullopt;
   const int port = host.free_ports.front();
   host.free_ports.pop_front();
-  host.used_ports.erase(PortOf(address));
+  host.used_ports.erase(cluster::PortOf(address));
   host.used_ports.insert(port);
   return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
 }
 
-bool SshRunner::IsPicked(const JobSpec& spec, const TaskId& task) const {
+bool SshRunner::IsPicked(const job::JobSpec& spec, const cluster::TaskId& task) const {
   return ssh::IsPicked(spec, task);
 }
 
-absl::StatusOr<TaskLaunch> SshRunner::LaunchOf(const Submission& submission,
-                                               const ClusterSpec& cluster, const TaskId& task,
-                                               int attempt, int restarts) const {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(submission));
+absl::StatusOr<job::TaskLaunch> SshRunner::LaunchOf(const job::Submission& submission,
+                                                    const cluster::ClusterSpec& cluster,
+                                                    const cluster::TaskId& task, int attempt,
+                                                    int restarts) const {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(submission));
   return ssh::LaunchOf(submission, assignment, cluster, task, attempt, restarts);
 }
 
-absl::StatusOr<UpdatePlan> SshRunner::PlanUpdate(const Submission& current,
-                                                 const ClusterSpec& cluster,
-                                                 const Submission& next) const {
-  MUSTER_ASSIGN_OR_RETURN(const HostAssignment assignment, AssignmentOf(next));
-  return muster::PlanUpdate(
+absl::StatusOr<supervise::UpdatePlan> SshRunner::PlanUpdate(const job::Submission& current,
+                                                            const cluster::ClusterSpec& cluster,
+                                                            const job::Submission& next) const {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(next));
+  return supervise::PlanUpdate(
       current, cluster, next, PlanAddresses(next.spec, assignment, cluster),
-      [this](const Submission& submission, const ClusterSpec& addresses, const TaskId& task) {
-        return LaunchOf(submission, addresses, task, 0, 0);
-      });
+      [this](const job::Submission& submission, const cluster::ClusterSpec& addresses,
+             const cluster::TaskId& task) { return LaunchOf(submission, addresses, task, 0, 0); });
 }
 
-std::string SshRunner::HostOf(const TaskId& task) const {
+std::string SshRunner::HostOf(const cluster::TaskId& task) const {
   const auto found = tasks_.find(task);
   return found == tasks_.end() ? "" : found->second.host;
 }
 
-absl::Status SshRunner::Reachability(const TaskId& task) const {
+absl::Status SshRunner::Reachability(const cluster::TaskId& task) const {
   const auto found = tasks_.find(task);
   if (found == tasks_.end()) return absl::OkStatus();
   const AgentConnection& connection = *hosts_.at(found->second.host).connection;
   if (connection.is_up()) return absl::OkStatus();
-  return connection.status().ok() ? absl::UnavailableError("it is being connected to")
-                                  : connection.status();
+  return connection.status().ok() ? absl::UnavailableError("connecting") : connection.status();
 }
 
-void SshRunner::SetPolicies(const Policies& policies) {
+void SshRunner::SetPolicies(const job::Policies& policies) {
   policies_ = policies;
   Json json = PoliciesToJson(policies_);
   json["op"] = "policies";
   for (auto& [name, host] : hosts_) {
     host.connection->SetHostTimeout(policies_.host_timeout);
-    if (host.greeted) host.connection->Send(json);
+    if (host.configured) host.connection->Send(json);
   }
 }
 
-void SshRunner::Start(const TaskStart& start) {
+void SshRunner::Start(const supervise::TaskStart& start) {
   Task& task = tasks_.at(start.task);
   if (task.alive && (task.host != task.next_host || !hosts_.at(task.host).connection->is_up())) {
     // The previous attempt may have reached its host. It must not run beside this one, nor after
@@ -237,7 +240,7 @@ void SshRunner::SendQueued(Host& host) {
   }
 }
 
-void SshRunner::End(const TaskId& id, bool kill) {
+void SshRunner::End(const cluster::TaskId& id, bool kill) {
   const auto found = tasks_.find(id);
   if (found == tasks_.end()) return;
   Task& task = found->second;
@@ -252,11 +255,11 @@ void SshRunner::ReportWithdrawn() {
   for (auto& [id, task] : tasks_) {
     if (!std::exchange(task.withdrawn, false)) continue;
     events_.OnEnded(id, {.reason = absl::StrCat("stopped before ", task.host, " could start it")},
-                    Clock::Real().Now());
+                    base::Clock::Real().Now());
   }
 }
 
-void SshRunner::Forget(const TaskId& id) {
+void SshRunner::Forget(const cluster::TaskId& id) {
   const auto found = tasks_.find(id);
   if (found == tasks_.end()) return;
   hosts_.at(found->second.host).connection->Send({{"op", "forget"}, {"task", id.ToString()}});
@@ -270,11 +273,12 @@ Json SshRunner::LogsOf(const Host& host) {
 }
 
 void SshRunner::Receive(Host& host, const Message& message) {
-  const std::string op = TextAt(message.head, "op");
+  const std::string op = base::TextMember(message.head, "op");
   const std::string& name = host.placed.spec.name;
   if (op == "note") {
-    events_.OnNote(TextAt(message.head, "kind"), TextAt(message.head, "subject"),
-                   absl::StrCat(name, ": ", TextAt(message.head, "message")));
+    events_.OnNote(base::TextMember(message.head, "kind"),
+                   base::TextMember(message.head, "subject"),
+                   absl::StrCat(name, ": ", base::TextMember(message.head, "message")));
     return;
   }
   if (op == "ports") {
@@ -284,77 +288,82 @@ void SshRunner::Receive(Host& host, const Message& message) {
         host.free_ports.push_back(port.get<int>());
       }
     }
-    if (host.free_ports.empty()) host.port_error = TextAt(message.head, "error");
+    if (host.free_ports.empty()) host.port_error = base::TextMember(message.head, "error");
     return;
   }
-  const auto id = TaskId::Parse(TextAt(message.head, "task"));
+  const auto id = cluster::TaskId::Parse(base::TextMember(message.head, "task"));
+  // A host that a task has left may still report on it; such messages are ignored.
   if (id.ok() && tasks_.contains(*id) && tasks_.at(*id).host == name) {
     ReceiveTask(host, op, *id, message);
   }
 }
 
-void SshRunner::ReceiveTask(Host& host, const std::string& op, const TaskId& id,
+void SshRunner::ReceiveTask(Host& host, const std::string& op, const cluster::TaskId& id,
                             const Message& message) {
   Task& task = tasks_.at(id);
   const Json& head = message.head;
   if (op == "log") return TakeLog(host, id, task, message);
   if (op == "progress") {
-    if (MakeDirectories(dir_.run_dir(id)).ok()) {
-      ReplaceFile(dir_.progress(id), message.body).IgnoreError();
+    if (base::MakeDirectories(dir_.run_dir(id)).ok()) {
+      base::ReplaceFile(dir_.progress(id), message.body).IgnoreError();
     }
     return;
   }
   // Messages about an earlier attempt, which was given up, are stale.
-  if (!task.alive || (head.contains("attempt") && NumberAt(head, "attempt") != task.attempt))
+  if (!task.alive || (head.contains("attempt") && base::IntMember(head, "attempt") != task.attempt))
     return;
-  if (op == "started") events_.OnStarted(id, static_cast<pid_t>(NumberAt(head, "pid")));
+  if (op == "started") events_.OnStarted(id, static_cast<pid_t>(base::IntMember(head, "pid")));
   if (op == "ready") events_.OnReady(id);
   if (op == "stalled") {
-    events_.OnStalled(id, absl::StrCat(TextAt(head, "why"), " on ", task.host));
+    events_.OnStalled(id, absl::StrCat(base::TextMember(head, "why"), " on ", task.host));
   }
   if (op != "ended") return;
+  // Subtracting the skew converts a time of the host's clock to the local clock.
   task.held = HeldEnd{.end = EndFromJson(head.value("end", Json::object())),
-                      .time = TimeAt(head, "time") - host.connection->skew(),
+                      .time = TimeMember(head, "time") - host.connection->skew(),
                       .log = PositionFromJson(head.value("log", Json::object()))};
-  task.held->end.unasked = !IsSet(head, "asked");
-  TellEnd(host, id, task);
+  task.held->end.unrequested = !base::BoolMember(head, "asked");
+  ReportEnd(host, id, task);
 }
 
-void SshRunner::TakeLog(Host& host, const TaskId& id, Task& task, const Message& message) {
+void SshRunner::TakeLog(Host& host, const cluster::TaskId& id, Task& task, const Message& message) {
   absl::Status written;
   if (task.log == nullptr) {
-    auto log = LogWriter::Open(
+    auto log = supervise::LogWriter::Open(
         dir_.logs(), id, {.rotate_bytes = policies_.log_rotate_bytes, .keep = policies_.log_keep});
     written = log.status();
     if (log.ok()) task.log = *std::move(log);
   }
   if (task.log != nullptr && !message.body.empty()) {
-    const int attempt = static_cast<int>(NumberAt(message.head, "attempt"));
+    const int attempt = static_cast<int>(base::IntMember(message.head, "attempt"));
     if (std::exchange(task.log_attempt, attempt) != attempt) task.log->BeginAttempt(attempt);
-    written = task.log->Write(message.body, TimeAt(message.head, "time") - host.connection->skew());
+    written =
+        task.log->Write(message.body, TimeMember(message.head, "time") - host.connection->skew());
   }
   if (!written.ok() && !std::exchange(task.lost_output, true)) {
     events_.OnNote("log", id.ToString(),
-                   absl::StrCat("output is lost, the task goes on: ", written.message()));
+                   absl::StrCat("output is lost, the task continues: ", written.message()));
   }
   host.taken[id] = PositionFromJson(message.head.value("next", Json::object()));
-  TellEnd(host, id, task);
+  ReportEnd(host, id, task);
 }
 
-void SshRunner::TellEnd(const Host& host, const TaskId& id, Task& task) {
+void SshRunner::ReportEnd(const Host& host, const cluster::TaskId& id, Task& task) {
   if (!task.held.has_value()) return;
   const auto taken = host.taken.find(id);
   // The end is reported only when all output before it has been received.
-  if ((taken == host.taken.end() ? LogPosition() : taken->second) < task.held->log) return;
+  if ((taken == host.taken.end() ? supervise::LogPosition() : taken->second) < task.held->log)
+    return;
   const HeldEnd held = *std::exchange(task.held, std::nullopt);
   task.alive = false;
   events_.OnEnded(id, held.end, held.time);
 }
 
-void SshRunner::Lose(Host& host, const std::string& why) {
-  host.greeted = false;
+void SshRunner::OnHostLost(Host& host, const std::string& why) {
+  host.configured = false;
   const std::string& name = host.placed.spec.name;
   for (auto& [id, task] : tasks_) {
+    // If a new agent already answers, a queued start is sent to it instead of counting as lost.
     const bool waits = task.queued.has_value() && !host.connection->is_up();
     if (task.host != name || (!task.alive && !waits)) continue;
     task.alive = false;
@@ -363,10 +372,10 @@ void SshRunner::Lose(Host& host, const std::string& why) {
     events_.OnEnded(id,
                     {.exit_code = kKilled,
                      .reason = absl::StrCat("lost with ", name, ": ", why),
-                     .advice = absl::StrCat("see whether ", name,
-                                            " is up and can be reached; policies.host_timeout says "
-                                            "how long it is waited for")},
-                    Clock::Real().Now());
+                     .advice = absl::StrCat("check that ", name,
+                                            " is up and reachable; policies.host_timeout limits "
+                                            "the wait")},
+                    base::Clock::Real().Now());
   }
 }
 
@@ -396,14 +405,14 @@ void SshRunner::Advance() {
 
 bool SshRunner::Finish() {
   if (!finish_by_.has_value()) {
-    finish_by_ = Clock::Real().Now() + kCloseTimeout;
+    finish_by_ = base::Clock::Real().Now() + kCloseTimeout;
     for (auto& [name, host] : hosts_) {
       if (host.connection->is_up()) host.connection->Close();
     }
   }
-  if (Clock::Real().Now() >= *finish_by_) return true;
+  if (base::Clock::Real().Now() >= *finish_by_) return true;
   return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
-    return !host.second.connection->is_up() || host.second.connection->all_taken();
+    return !host.second.connection->is_up() || host.second.connection->all_acknowledged();
   });
 }
 

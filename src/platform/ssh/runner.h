@@ -12,35 +12,42 @@
 #include "platform/ssh/agent_connection.h"
 #include "platform/ssh/launch.h"
 #include "supervise/job_dir.h"
-#include "supervise/log_reader.h"
-#include "supervise/log_writer.h"
+#include "supervise/log/log_reader.h"
+#include "supervise/log/log_writer.h"
 #include "supervise/runner.h"
 
 namespace muster::ssh {
 
-class SshRunner final : public Runner {
+class SshRunner final : public supervise::Runner {
  public:
   // Returns once the agents of all hosts have answered. `loop` and `events` must outlive the
   // result.
-  static absl::StatusOr<std::unique_ptr<SshRunner>> Create(JobDir dir, const Submission& submission,
-                                                           EventLoop& loop, RunnerEvents& events);
+  static absl::StatusOr<std::unique_ptr<SshRunner>> Create(supervise::JobDir dir,
+                                                           const job::Submission& submission,
+                                                           process::EventLoop& loop,
+                                                           supervise::RunnerEvents& events);
 
   absl::string_view platform() const override { return "ssh"; }
-  absl::StatusOr<ClusterSpec> Assign(const Submission& next, const ClusterSpec& current) override;
-  void Release(const ClusterSpec& left, const ClusterSpec& kept) override;
-  std::optional<std::string> AnotherAddress(const TaskId& task, absl::string_view address) override;
-  bool IsPicked(const JobSpec& spec, const TaskId& task) const override;
-  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
-                                      const TaskId& task, int attempt, int restarts) const override;
-  absl::StatusOr<UpdatePlan> PlanUpdate(const Submission& current, const ClusterSpec& cluster,
-                                        const Submission& next) const override;
-  std::string HostOf(const TaskId& task) const override;
-  absl::Status Reachability(const TaskId& task) const override;
+  absl::StatusOr<cluster::ClusterSpec> Assign(const job::Submission& next,
+                                              const cluster::ClusterSpec& current) override;
+  void Release(const cluster::ClusterSpec& left, const cluster::ClusterSpec& kept) override;
+  std::optional<std::string> AnotherAddress(const cluster::TaskId& task,
+                                            absl::string_view address) override;
+  bool IsPicked(const job::JobSpec& spec, const cluster::TaskId& task) const override;
+  absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
+                                           const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task, int attempt,
+                                           int restarts) const override;
+  absl::StatusOr<supervise::UpdatePlan> PlanUpdate(const job::Submission& current,
+                                                   const cluster::ClusterSpec& cluster,
+                                                   const job::Submission& next) const override;
+  std::string HostOf(const cluster::TaskId& task) const override;
+  absl::Status Reachability(const cluster::TaskId& task) const override;
 
-  void SetPolicies(const Policies& policies) override;
-  void Start(const TaskStart& start) override;
-  void End(const TaskId& task, bool kill) override;
-  void Forget(const TaskId& task) override;
+  void SetPolicies(const job::Policies& policies) override;
+  void Start(const supervise::TaskStart& start) override;
+  void End(const cluster::TaskId& task, bool kill) override;
+  void Forget(const cluster::TaskId& task) override;
 
   void OnChildren() override;
   absl::Time next_timer() const override;
@@ -49,20 +56,20 @@ class SshRunner final : public Runner {
 
  private:
   struct Host {
-    AssignedHost placed;
+    job::AssignedHost placed;
     int tasks = 0;  // number of tasks at the start of the job
     std::unique_ptr<AgentConnection> connection;
     std::deque<int> free_ports;
     std::set<int> used_ports;
     std::string port_error;
-    std::map<TaskId, LogPosition> taken;  // log positions received
-    bool greeted = false;  // the agent has received the policies and a request for ports
+    std::map<cluster::TaskId, supervise::LogPosition> taken;  // log positions received
+    bool configured = false;  // the agent has received the policies and a request for ports
   };
   // An end that is reported once all output before it has been received.
   struct HeldEnd {
-    AttemptEnd end;
+    supervise::AttemptEnd end;
     absl::Time time;
-    LogPosition log;
+    supervise::LogPosition log;
   };
   struct Task {
     std::string host;       // of the last attempt started
@@ -72,36 +79,37 @@ class SshRunner final : public Runner {
     // Start message that waits for the connection. No attempt runs meanwhile.
     std::optional<Json> queued;
     bool withdrawn = false;  // ended while queued; Advance() reports it
-    std::unique_ptr<LogWriter> log;
+    std::unique_ptr<supervise::LogWriter> log;
     int log_attempt = -1;
     bool lost_output = false;
     std::optional<HeldEnd> held;
   };
 
-  SshRunner(JobDir dir, EventLoop& loop, RunnerEvents& events)
+  SshRunner(supervise::JobDir dir, process::EventLoop& loop, supervise::RunnerEvents& events)
       : dir_(std::move(dir)), loop_(loop), events_(events) {}
-  absl::Status Connect(const Submission& submission);
+  absl::Status Connect(const job::Submission& submission);
   absl::Status WaitForPorts();
   // Configures a new agent: policies and port reservations.
-  void Greet(Host& host);
+  void ConfigureAgent(Host& host);
   void Receive(Host& host, const Message& message);
-  void ReceiveTask(Host& host, const std::string& op, const TaskId& id, const Message& message);
-  void TakeLog(Host& host, const TaskId& id, Task& task, const Message& message);
+  void ReceiveTask(Host& host, const std::string& op, const cluster::TaskId& id,
+                   const Message& message);
+  void TakeLog(Host& host, const cluster::TaskId& id, Task& task, const Message& message);
   // Reports a held end if its output is complete.
-  void TellEnd(const Host& host, const TaskId& id, Task& task);
+  void ReportEnd(const Host& host, const cluster::TaskId& id, Task& task);
   // Reports the end of all tasks of a host whose agent was given up.
-  void Lose(Host& host, const std::string& why);
+  void OnHostLost(Host& host, const std::string& why);
   void SendQueued(Host& host);
   void ReportWithdrawn();
   static Json LogsOf(const Host& host);
 
-  const JobDir dir_;
-  EventLoop& loop_;
-  RunnerEvents& events_;
-  Policies policies_;
+  const supervise::JobDir dir_;
+  process::EventLoop& loop_;
+  supervise::RunnerEvents& events_;
+  job::Policies policies_;
   std::string job_id_;
   std::map<std::string, Host> hosts_;  // by name
-  std::map<TaskId, Task> tasks_;
+  std::map<cluster::TaskId, Task> tasks_;
   std::optional<absl::Time> finish_by_;
 };
 

@@ -17,10 +17,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/bytes/digest.h"
 #include "base/clock.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "platform/ssh/protocol.h"
 #include "process/run.h"
 #include "process/spawn.h"
@@ -29,15 +30,15 @@ namespace muster::ssh {
 namespace {
 
 constexpr char kNone[] = "muster-agent missing ";
-constexpr char kBrought[] = "muster-agent brought\n";
-constexpr absl::Duration kRetryFor = absl::Seconds(4);
-constexpr absl::Duration kFirstDelay = absl::Milliseconds(300);
+constexpr char kInstalled[] = "muster-agent brought\n";
+constexpr absl::Duration kRetryTimeout = absl::Seconds(4);
+constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(300);
 constexpr absl::Duration kInterruptInterval = absl::Milliseconds(200);
-constexpr absl::Duration kConnectTimeout = absl::Seconds(40);
-constexpr absl::Duration kBringTimeout = absl::Minutes(5);
+constexpr absl::Duration kSetupTimeout = absl::Seconds(40);
+constexpr absl::Duration kInstallTimeout = absl::Minutes(5);
 constexpr absl::Duration kPieceTimeout = absl::Minutes(2);
-constexpr absl::Duration kEndTimeout = absl::Seconds(2);
-constexpr size_t kPiece = 1 << 20;
+constexpr absl::Duration kExitTimeout = absl::Seconds(2);
+constexpr size_t kPieceBytes = 1 << 20;
 constexpr int kMaxOutstanding = 64;
 
 std::string Folder() { return "\"${XDG_CACHE_HOME:-$HOME/.cache}/muster\""; }
@@ -45,13 +46,13 @@ std::string Folder() { return "\"${XDG_CACHE_HOME:-$HOME/.cache}/muster\""; }
 }  // namespace
 
 absl::StatusOr<AgentProgram> AgentProgram::Find(const std::string& muster) {
-  AgentProgram agent{.path = JoinPath(FolderOf(muster), "muster-agent")};
-  auto content = ReadFile(agent.path);
+  AgentProgram agent{.path = base::JoinPath(base::FolderOf(muster), "muster-agent")};
+  auto content = base::ReadFile(agent.path);
   if (!content.ok()) {
-    return absl::NotFoundError(
-        absl::StrCat(agent.path, " is missing: it belongs beside muster, and is what hosts run"));
+    return absl::NotFoundError(absl::StrCat(
+        agent.path, " is missing; install it beside muster: it is the program that runs on hosts"));
   }
-  Sha256 digest;
+  base::Sha256 digest;
   digest.Update(absl::string_view(*content));
   agent.sha256 = digest.Finish();
   agent.size = static_cast<int64_t>(content->size());
@@ -63,19 +64,20 @@ std::string AgentProgram::RemotePath() const {
 }
 
 absl::StatusOr<std::unique_ptr<SetupClient>> SetupClient::Open(
-    const HostSpec& host, const AgentProgram& agent, const std::function<bool()>& interrupted) {
-  const absl::Time last_try = Clock::Real().Now() + kRetryFor;
+    const job::HostSpec& host, const AgentProgram& agent,
+    const std::function<bool()>& interrupted) {
+  const absl::Time last_try = base::Clock::Real().Now() + kRetryTimeout;
   std::random_device random;
   std::uniform_real_distribution<double> jitter(0.5, 1.5);
   // Retries use their own connection: over a shared one ssh does not print the errors of a jump
   // host.
   Sharing sharing = Sharing::kShared;
-  for (absl::Duration delay = kFirstDelay;; delay *= 2) {
+  for (absl::Duration delay = kFirstRetryDelay;; delay *= 2) {
     std::unique_ptr<SetupClient> session(
         new SetupClient(host, std::exchange(sharing, Sharing::kOwn), interrupted));
     const absl::Status opened = session->TryToOpen(agent);
     if (opened.ok()) return session;
-    if (!absl::IsUnavailable(opened) || Clock::Real().Now() >= last_try) return opened;
+    if (!absl::IsUnavailable(opened) || base::Clock::Real().Now() >= last_try) return opened;
     absl::SleepFor(delay * jitter(random));
   }
 }
@@ -83,13 +85,13 @@ absl::StatusOr<std::unique_ptr<SetupClient>> SetupClient::Open(
 absl::Status SetupClient::TryToOpen(const AgentProgram& agent) {
   MUSTER_ASSIGN_OR_RETURN(const Found found, Begin(agent));
   if (found == Found::kAgent) return absl::OkStatus();
-  MUSTER_RETURN_IF_ERROR(Bring(agent));
+  MUSTER_RETURN_IF_ERROR(Install(agent));
   MUSTER_ASSIGN_OR_RETURN(const Found again, Begin(agent));
   if (again == Found::kAgent) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       host_.name,
-      ": what was brought to ~/.cache/muster there cannot be executed; is it mounted with noexec? "
-      "Let XDG_CACHE_HOME name a folder there where programs may run"));
+      ": cannot execute the agent in ~/.cache/muster there; if it is mounted with noexec, set "
+      "XDG_CACHE_HOME on the host to a folder where programs may run"));
 }
 
 SetupClient::~SetupClient() {
@@ -99,19 +101,19 @@ SetupClient::~SetupClient() {
 
 // ssh is killed, because processes left on the host may keep the connection open.
 void SetupClient::End() {
-  if (pid_ != 0) WaitOrKill(std::exchange(pid_, 0), absl::ZeroDuration());
+  if (pid_ != 0) process::WaitOrKill(std::exchange(pid_, 0), absl::ZeroDuration());
 }
 
 absl::Status SetupClient::Start(const std::string& command, int input) {
-  MUSTER_ASSIGN_OR_RETURN(Pipe in, MakePipe());
-  MUSTER_ASSIGN_OR_RETURN(Pipe out, MakePipe());
-  said_ = UniqueFd(::memfd_create("ssh", MFD_CLOEXEC));
-  MUSTER_ASSIGN_OR_RETURN(pid_, Spawn({.argv = SshArgv(host_, command, sharing_),
-                                       .env = SshEnvironment(),
-                                       .stdin_fd = input < 0 ? in.read.get() : input,
-                                       .output_fd = out.write.get(),
-                                       .error_fd = said_.get(),
-                                       .new_session = true}));
+  MUSTER_ASSIGN_OR_RETURN(process::Pipe in, process::MakePipe());
+  MUSTER_ASSIGN_OR_RETURN(process::Pipe out, process::MakePipe());
+  stderr_ = base::UniqueFd(::memfd_create("ssh", MFD_CLOEXEC));
+  MUSTER_ASSIGN_OR_RETURN(pid_, process::Spawn({.argv = SshArgv(host_, command, sharing_),
+                                                .env = SshEnvironment(),
+                                                .stdin_fd = input < 0 ? in.read.get() : input,
+                                                .output_fd = out.write.get(),
+                                                .error_fd = stderr_.get(),
+                                                .new_session = true}));
   ::fcntl(in.write.get(), F_SETFL, O_NONBLOCK);
   from_ = std::move(out.read);
   to_ = std::move(in.write);
@@ -119,14 +121,14 @@ absl::Status SetupClient::Start(const std::string& command, int input) {
   return absl::OkStatus();
 }
 
-absl::Status SetupClient::Ended() {
+absl::Status SetupClient::ExitReason() {
   if (pid_ == 0) {
     return absl::UnavailableError(absl::StrCat(host_.name, ": the connection is lost"));
   }
-  const ExitStatus exit = WaitOrKill(std::exchange(pid_, 0), kEndTimeout);
-  ::lseek(said_.get(), 0, SEEK_SET);
-  const std::string said = ReadAll(said_.get(), 1 << 20).value_or("");
-  return ExplainSsh(host_, exit.ok() || exit.signal() != 0 ? 255 : exit.code(), said);
+  const process::ExitStatus exit = process::WaitOrKill(std::exchange(pid_, 0), kExitTimeout);
+  ::lseek(stderr_.get(), 0, SEEK_SET);
+  const std::string error_output = base::ReadAll(stderr_.get(), 1 << 20).value_or("");
+  return ExplainSsh(host_, exit.ok() || exit.signal() != 0 ? 255 : exit.code(), error_output);
 }
 
 absl::StatusOr<SetupClient::Found> SetupClient::Begin(const AgentProgram& agent) {
@@ -137,30 +139,30 @@ absl::StatusOr<SetupClient::Found> SetupClient::Begin(const AgentProgram& agent)
                                      "$(uname -s) $(uname -m)\"")),
             -1));
   decoder_ = Decoder(kPreface);
-  std::string heard;
-  const absl::Time deadline = Clock::Real().Now() + kConnectTimeout;
+  std::string received;
+  const absl::Time deadline = base::Clock::Real().Now() + kSetupTimeout;
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
-    absl::StrAppend(&heard, bytes);
+    absl::StrAppend(&received, bytes);
     decoder_.Add(bytes);
-    if (absl::StrContains(heard, kPreface)) return Found::kAgent;
-    const size_t at = heard.find(kNone);
-    const size_t end = at == std::string::npos ? at : heard.find('\n', at);
+    if (absl::StrContains(received, kPreface)) return Found::kAgent;
+    const size_t at = received.find(kNone);
+    const size_t end = at == std::string::npos ? at : received.find('\n', at);
     if (end == std::string::npos) continue;
     utsname here{};
     ::uname(&here);
     const std::string mine = absl::StrCat(here.sysname, " ", here.machine);
-    const std::string its = heard.substr(at + sizeof(kNone) - 1, end - at - sizeof(kNone) + 1);
+    const std::string its = received.substr(at + sizeof(kNone) - 1, end - at - sizeof(kNone) + 1);
     End();
     if (its == mine) return Found::kNone;
-    return absl::FailedPreconditionError(absl::StrCat(host_.name, " is ", its,
-                                                      ", and this muster is for ", mine,
-                                                      ": a job needs hosts of one kind"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(host_.name, " is ", its, ", but this muster is for ", mine,
+                     "; a job needs hosts of the same architecture"));
   }
 }
 
-absl::Status SetupClient::Bring(const AgentProgram& agent) {
-  const UniqueFd file(::open(agent.path.c_str(), O_RDONLY | O_CLOEXEC));
+absl::Status SetupClient::Install(const AgentProgram& agent) {
+  const base::UniqueFd file(::open(agent.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return absl::ErrnoToStatus(errno, agent.path);
   // The file is renamed into place only when its size is right, so a truncated transfer is never
   // used.
@@ -170,13 +172,13 @@ absl::Status SetupClient::Bring(const AgentProgram& agent) {
                              "; t=\"$d/.agent.$(uname -n).$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
                              "test \"$(wc -c <\"$t\")\" -eq ", agent.size,
                              " && chmod 700 \"$t\" && mv \"$t\" ", agent.RemotePath(), " && echo ",
-                             absl::StripSuffix(kBrought, "\n"), " || { rm -f \"$t\"; exit 1; }")),
+                             absl::StripSuffix(kInstalled, "\n"), " || { rm -f \"$t\"; exit 1; }")),
             file.get()));
-  std::string heard;
-  const absl::Time deadline = Clock::Real().Now() + kBringTimeout;
-  while (!absl::StrContains(heard, kBrought)) {
+  std::string received;
+  const absl::Time deadline = base::Clock::Real().Now() + kInstallTimeout;
+  while (!absl::StrContains(received, kInstalled)) {
     MUSTER_ASSIGN_OR_RETURN(const std::string bytes, Read(deadline));
-    absl::StrAppend(&heard, bytes);
+    absl::StrAppend(&received, bytes);
   }
   End();
   return absl::OkStatus();
@@ -186,7 +188,7 @@ absl::Status SetupClient::Wait(int fd, short events, absl::Time deadline,
                                absl::string_view too_late) const {
   for (;;) {
     if (interrupted_()) return absl::CancelledError("interrupted");
-    const absl::Duration left = deadline - Clock::Real().Now();
+    const absl::Duration left = deadline - base::Clock::Real().Now();
     if (left <= absl::ZeroDuration()) {
       return absl::UnavailableError(absl::StrCat(host_.name, ": ", too_late));
     }
@@ -201,10 +203,11 @@ absl::Status SetupClient::Wait(int fd, short events, absl::Time deadline,
 absl::StatusOr<std::string> SetupClient::Read(absl::Time deadline) {
   std::array<char, 65536> buffer;
   for (;;) {
-    MUSTER_RETURN_IF_ERROR(Wait(from_.get(), POLLIN, deadline, "no answer in time; is it up?"));
+    MUSTER_RETURN_IF_ERROR(Wait(from_.get(), POLLIN, deadline,
+                                "timed out waiting for an answer; check that it is up"));
     const ssize_t n = ::read(from_.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return Ended();
+    if (n <= 0) return ExitReason();
     return std::string(buffer.data(), static_cast<size_t>(n));
   }
 }
@@ -215,9 +218,9 @@ absl::Status SetupClient::Write(absl::string_view bytes, absl::Time deadline) {
     if (n > 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
-      MUSTER_RETURN_IF_ERROR(Wait(to_.get(), POLLOUT, deadline, "it takes nothing any more"));
+      MUSTER_RETURN_IF_ERROR(Wait(to_.get(), POLLOUT, deadline, "timed out sending data"));
     } else if (errno != EINTR) {
-      return Ended();
+      return ExitReason();
     }
   }
   return absl::OkStatus();
@@ -227,8 +230,8 @@ absl::StatusOr<Json> SetupClient::Call(const Json& head, absl::string_view body,
                                        absl::Duration timeout) {
   // Answers arrive in order; those to pieces of files precede the one to this request.
   MUSTER_RETURN_IF_ERROR(Settle(0));
-  if (pid_ == 0) return Ended();
-  const absl::Time deadline = Clock::Real().Now() + timeout;
+  if (pid_ == 0) return ExitReason();
+  const absl::Time deadline = base::Clock::Real().Now() + timeout;
   MUSTER_RETURN_IF_ERROR(Write(Encode(head, body), deadline));
   return Answer(deadline);
 }
@@ -237,9 +240,9 @@ absl::StatusOr<Json> SetupClient::Answer(absl::Time deadline) {
   for (;;) {
     auto message = decoder_.Next();
     if (message.ok()) {
-      const std::string error = TextAt(message->head, "error");
+      const std::string error = base::TextMember(message->head, "error");
       if (error.empty()) return std::move(message->head);
-      const auto code = static_cast<absl::StatusCode>(NumberAt(message->head, "code"));
+      const auto code = static_cast<absl::StatusCode>(base::IntMember(message->head, "code"));
       return absl::Status(code == absl::StatusCode::kOk ? absl::StatusCode::kUnknown : code,
                           absl::StrCat(host_.name, ": ", error));
     }
@@ -252,22 +255,23 @@ absl::StatusOr<Json> SetupClient::Answer(absl::Time deadline) {
 absl::Status SetupClient::Settle(int outstanding) {
   while (outstanding_ > outstanding) {
     --outstanding_;
-    MUSTER_RETURN_IF_ERROR(Answer(Clock::Real().Now() + kPieceTimeout).status());
+    MUSTER_RETURN_IF_ERROR(Answer(base::Clock::Real().Now() + kPieceTimeout).status());
   }
   return absl::OkStatus();
 }
 
-absl::Status SetupClient::SendFile(const std::string& path, const WorkFile& file) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+absl::Status SetupClient::SendFile(const std::string& path, const worktree::WorkFile& file) {
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
-  const bool as_hashed = IsAsHashed(fd.get(), file);  // otherwise the content is hashed again
-  Sha256 digest;
-  std::string piece(kPiece, '\0');
+  const bool as_hashed =
+      worktree::IsUnchangedSinceHash(fd.get(), file);  // otherwise the content is hashed again
+  base::Sha256 digest;
+  std::string piece(kPieceBytes, '\0');
   int64_t at = 0;
   for (bool last = false; !last;) {
     size_t size = 0;
-    while (size < kPiece && !last) {
-      const ssize_t n = ::read(fd.get(), piece.data() + size, kPiece - size);
+    while (size < kPieceBytes && !last) {
+      const ssize_t n = ::read(fd.get(), piece.data() + size, kPieceBytes - size);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return absl::ErrnoToStatus(errno, path);
       last = n == 0;
@@ -276,14 +280,14 @@ absl::Status SetupClient::SendFile(const std::string& path, const WorkFile& file
     const auto bytes = absl::string_view(piece).substr(0, size);
     if (!as_hashed) digest.Update(bytes);
     // The last piece is withheld if the file has changed, so the host never completes a wrong blob.
-    const bool is_whole =
-        !last || (as_hashed ? IsAsHashed(fd.get(), file) : digest.Finish() == file.sha256);
+    const bool is_whole = !last || (as_hashed ? worktree::IsUnchangedSinceHash(fd.get(), file)
+                                              : digest.Finish() == file.sha256);
     if (!is_whole) {
       return absl::AbortedError(absl::StrCat(path, " changed while it was sent; run again"));
     }
     MUSTER_RETURN_IF_ERROR(Settle(kMaxOutstanding));
     const Json head = {{"op", "put"}, {"sha256", file.sha256}, {"at", at}, {"last", last}};
-    const absl::Time deadline = Clock::Real().Now() + kPieceTimeout;
+    const absl::Time deadline = base::Clock::Real().Now() + kPieceTimeout;
     MUSTER_RETURN_IF_ERROR(Write(EncodeHead(head, size), deadline));
     MUSTER_RETURN_IF_ERROR(Write(bytes, deadline));
     at += static_cast<int64_t>(size);

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "job/host_spec.h"
 #include "platform/ssh/command.h"
 #include "platform/ssh/wire.h"
@@ -35,7 +35,8 @@ class SetupClient {
   // Unavailable for a few seconds: sshd refuses some of many simultaneous logins. This and all
   // later calls poll `interrupted` while they wait and return Cancelled once it returns true.
   static absl::StatusOr<std::unique_ptr<SetupClient>> Open(
-      const HostSpec& host, const AgentProgram& agent, const std::function<bool()>& interrupted);
+      const job::HostSpec& host, const AgentProgram& agent,
+      const std::function<bool()>& interrupted);
   ~SetupClient();
 
   // Sends a request and returns the answer, or the error that the host reports. Returns Unavailable
@@ -44,18 +45,18 @@ class SetupClient {
                             absl::Duration timeout = absl::Minutes(2));
   // Sends a file that Call({"op", "missing"}) listed. Returns Aborted if the file has changed since
   // it was hashed. Errors of the host are reported by a later call.
-  absl::Status SendFile(const std::string& path, const WorkFile& file);
+  absl::Status SendFile(const std::string& path, const worktree::WorkFile& file);
 
-  const HostSpec& host() const { return host_; }
+  const job::HostSpec& host() const { return host_; }
 
  private:
   enum class Found { kAgent, kNone };
 
-  SetupClient(HostSpec host, Sharing sharing, std::function<bool()> interrupted)
+  SetupClient(job::HostSpec host, Sharing sharing, std::function<bool()> interrupted)
       : host_(std::move(host)), sharing_(sharing), interrupted_(std::move(interrupted)) {}
   absl::Status TryToOpen(const AgentProgram& agent);
   absl::StatusOr<Found> Begin(const AgentProgram& agent);
-  absl::Status Bring(const AgentProgram& agent);
+  absl::Status Install(const AgentProgram& agent);
   absl::Status Start(const std::string& command, int input);
   absl::Status Write(absl::string_view bytes, absl::Time deadline);
   absl::StatusOr<std::string> Read(absl::Time deadline);
@@ -65,17 +66,17 @@ class SetupClient {
   // Waits until at most `outstanding` answers to pieces are missing.
   absl::Status Settle(int outstanding);
   // Returns the reason why ssh has ended.
-  absl::Status Ended();
+  absl::Status ExitReason();
   // Kills ssh if it still runs.
   void End();
 
-  const HostSpec host_;
+  const job::HostSpec host_;
   const Sharing sharing_;
   const std::function<bool()> interrupted_;
   pid_t pid_ = 0;
-  UniqueFd to_;
-  UniqueFd from_;
-  UniqueFd said_;  // standard error of ssh
+  base::UniqueFd to_;
+  base::UniqueFd from_;
+  base::UniqueFd stderr_;  // standard error of ssh
   Decoder decoder_;
   int outstanding_ = 0;  // unanswered pieces of files
 };

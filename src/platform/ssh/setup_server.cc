@@ -23,12 +23,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "base/cache_folder.h"
 #include "base/clock.h"
-#include "base/file_lock.h"
-#include "base/files.h"
+#include "base/files/cache_folder.h"
+#include "base/files/file_lock.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
+#include "base/text/json.h"
 #include "base/variables.h"
 #include "platform/ssh/agent.h"
 #include "platform/ssh/keys.h"
@@ -44,11 +45,11 @@ namespace muster::ssh {
 namespace {
 
 constexpr absl::Duration kRunTimeout = absl::Minutes(1);
-constexpr int64_t kKeepAt = 64 << 20;  // bytes
-constexpr absl::Duration kEndTimeout = absl::Seconds(30);
+constexpr int64_t kSyncBytes = 64 << 20;  // bytes
+constexpr absl::Duration kTasksEndTimeout = absl::Seconds(30);
 
 // Returns the root of all data: blobs by hash in files/, jobs in jobs/.
-std::string Root() { return UserCacheFolder(ProcessVariables()); }
+std::string Root() { return base::UserCacheFolder(base::ProcessVariables()); }
 
 std::string NodeName() {
   utsname name{};
@@ -60,8 +61,8 @@ std::string NodeName() {
 std::string Identity() {
   struct stat root {};
   ::stat(Root().c_str(), &root);
-  return absl::StrCat(ReadFile("/proc/sys/kernel/random/boot_id").value_or(""), root.st_dev, ":",
-                      root.st_ino);
+  return absl::StrCat(base::ReadFile("/proc/sys/kernel/random/boot_id").value_or(""), root.st_dev,
+                      ":", root.st_ino);
 }
 
 bool IsHash(absl::string_view text) {
@@ -84,16 +85,17 @@ bool Exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0;
 // Ends the agent of a job. Returns once neither the agent nor its tasks run.
 absl::Status EndAgent(const std::string& folder) {
   if (!Exists(folder)) return absl::OkStatus();
-  const absl::Time give_up = Clock::Real().Now() + kEndTimeout;
+  const absl::Time give_up = base::Clock::Real().Now() + kTasksEndTimeout;
   for (;;) {
-    MUSTER_ASSIGN_OR_RETURN(const auto lock, FileLock::Try(JoinPath(folder, kAgentLock)));
+    MUSTER_ASSIGN_OR_RETURN(const auto lock,
+                            base::FileLock::Try(base::JoinPath(folder, kAgentLock)));
     if (lock.has_value()) break;
-    if (Clock::Real().Now() > give_up) {
+    if (base::Clock::Real().Now() > give_up) {
       return absl::UnavailableError(
-          absl::StrCat("the run before this one does not end; see ", folder, "/agent.log"));
+          absl::StrCat("the previous run does not end; see ", folder, "/agent.log"));
     }
-    const auto agent = ConnectTo(folder, kAgentSocket);
-    if (agent.ok()) WriteAll(agent->get(), Encode({{"op", "give_up"}})).IgnoreError();
+    const auto agent = process::ConnectTo(folder, kAgentSocket);
+    if (agent.ok()) base::WriteAll(agent->get(), Encode({{"op", "give_up"}})).IgnoreError();
     absl::SleepFor(absl::Milliseconds(50));
   }
   RemoveKeys(folder);
@@ -120,30 +122,30 @@ std::vector<std::string> WordsAt(const Json& json, absl::string_view key) {
   return words;
 }
 
-class HostSide {
+class SetupServer {
  public:
-  explicit HostSide(int out) : out_(out) {}
-  ~HostSide() {
+  explicit SetupServer(int out) : out_(out) {}
+  ~SetupServer() {
     DropIncoming();
     KeepArrived().IgnoreError();
   }
 
   // Returns false if the client is gone.
   bool Answer(const Message& message) {
-    const std::string op = TextAt(message.head, "op");
+    const std::string op = base::TextMember(message.head, "op");
     absl::StatusOr<Json> answer = Do(op, message);
     if (!answer.ok()) {
       answer = Json{{"error", std::string(answer.status().message())},
                     {"code", static_cast<int>(answer.status().code())}};
     }
-    return WriteAll(out_, Encode(*answer)).ok();
+    return base::WriteAll(out_, Encode(*answer)).ok();
   }
 
  private:
   absl::StatusOr<Json> Do(const std::string& op, const Message& message) {
     const auto handler = handlers_.find(op);
     if (handler == handlers_.end()) {
-      return absl::UnimplementedError(absl::StrCat("this agent knows no '", op, "'"));
+      return absl::UnimplementedError(absl::StrCat("unknown request '", op, "'"));
     }
     if (op != "put") MUSTER_RETURN_IF_ERROR(KeepArrived());
     return handler->second(message);
@@ -156,7 +158,7 @@ class HostSide {
     const int cpus =
         ::sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
     struct statvfs disk {};
-    MUSTER_RETURN_IF_ERROR(MakeTrustedFolder(Root()));
+    MUSTER_RETURN_IF_ERROR(base::MakeTrustedFolder(Root()));
     ::statvfs(Root().c_str(), &disk);
     return Json{
         {"hostname", name.nodename},
@@ -180,7 +182,7 @@ class HostSide {
     for (const auto& [hash, size] : files->items()) {
       struct stat info {};
       const bool here = IsHash(hash) && ::stat(BlobPath(hash).c_str(), &info) == 0;
-      if (!here || info.st_size != NumberAt(*files, hash)) missing.push_back(hash);
+      if (!here || info.st_size != base::IntMember(*files, hash)) missing.push_back(hash);
     }
     return Json{{"missing", missing}};
   }
@@ -188,33 +190,33 @@ class HostSide {
   // Receives one piece of a blob. The sender verifies the blob before it sends the last piece.
   // After a failed piece the following ones are still in flight; they fail at the check of `at`.
   absl::StatusOr<Json> Put(const Message& message) {
-    const std::string hash = TextAt(message.head, "sha256");
+    const std::string hash = base::TextMember(message.head, "sha256");
     if (!IsHash(hash)) return absl::InvalidArgumentError("no hash");
     const std::string path = BlobPath(hash);
-    const int64_t at = NumberAt(message.head, "at");
+    const int64_t at = base::IntMember(message.head, "at");
     if (at == 0) {
       DropIncoming();
-      MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(path)));
+      MUSTER_RETURN_IF_ERROR(base::MakeDirectories(base::FolderOf(path)));
       incoming_path_ = absl::StrCat(path, ".", NodeName(), ".", ::getpid());
-      incoming_ =
-          UniqueFd(::open(incoming_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700));
-      if (!incoming_.valid()) return DiskError(errno, incoming_path_);
+      incoming_ = base::UniqueFd(
+          ::open(incoming_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700));
+      if (!incoming_.valid()) return base::DiskError(errno, incoming_path_);
       incoming_bytes_ = 0;
     }
     if (!incoming_.valid() || at != incoming_bytes_) {
       DropIncoming();
       return absl::DataLossError("a file arrived incomplete");
     }
-    if (absl::Status written = WriteAll(incoming_.get(), message.body); !written.ok()) {
+    if (absl::Status written = base::WriteAll(incoming_.get(), message.body); !written.ok()) {
       DropIncoming();
       return written;
     }
     incoming_bytes_ += static_cast<int64_t>(message.body.size());
-    if (!IsSet(message.head, "last")) return Json::object();
+    if (!base::BoolMember(message.head, "last")) return Json::object();
     arrived_.emplace_back(incoming_path_, path);
     arrived_bytes_ += incoming_bytes_;
     incoming_.Reset();
-    if (arrived_bytes_ >= kKeepAt) MUSTER_RETURN_IF_ERROR(KeepArrived());
+    if (arrived_bytes_ >= kSyncBytes) MUSTER_RETURN_IF_ERROR(KeepArrived());
     return Json::object();
   }
 
@@ -223,10 +225,11 @@ class HostSide {
     if (arrived_.empty()) return absl::OkStatus();
     arrived_bytes_ = 0;
     const auto arrived = std::exchange(arrived_, {});
-    const UniqueFd disk(::open(Root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    absl::Status kept = ::syncfs(disk.get()) == 0 ? absl::OkStatus() : DiskError(errno, Root());
+    const base::UniqueFd disk(::open(Root().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    absl::Status kept =
+        ::syncfs(disk.get()) == 0 ? absl::OkStatus() : base::DiskError(errno, Root());
     for (const auto& [from, to] : arrived) {
-      if (kept.ok() && ::rename(from.c_str(), to.c_str()) != 0) kept = DiskError(errno, to);
+      if (kept.ok() && ::rename(from.c_str(), to.c_str()) != 0) kept = base::DiskError(errno, to);
       if (!kept.ok()) ::unlink(from.c_str());
     }
     return kept;
@@ -241,14 +244,14 @@ class HostSide {
   // The replaced run, if any, may still have tasks: its supervisor may be dead without its agent
   // having timed out.
   static absl::StatusOr<Json> CreateJob(const Message& message) {
-    const std::string id = TextAt(message.head, "job");
+    const std::string id = base::TextMember(message.head, "job");
     MUSTER_RETURN_IF_ERROR(CheckRelative(id));
-    if (const std::string former = TextAt(message.head, "former"); !former.empty()) {
+    if (const std::string former = base::TextMember(message.head, "former"); !former.empty()) {
       MUSTER_RETURN_IF_ERROR(CheckRelative(former));
       MUSTER_RETURN_IF_ERROR(EndAgent(JobFolder(former)));
     }
-    RemoveAbandonedKeys(JoinPath(Root(), "jobs"), NodeName(), absl::Now());
-    const JobDir dir(JobFolder(id));
+    RemoveAbandonedKeys(base::JoinPath(Root(), "jobs"), NodeName(), absl::Now());
+    const supervise::JobDir dir(JobFolder(id));
     if (absl::Status made = dir.Create(); !made.ok() && !absl::IsAlreadyExists(made)) return made;
     return Json{{"folder", dir.path()}};
   }
@@ -256,58 +259,85 @@ class HostSide {
   // Builds the working directory from blobs, over several messages if it has many files. The old
   // directory is replaced at the last message.
   static absl::StatusOr<Json> MakeWorkDir(const Message& message) {
-    const std::string folder = TextAt(message.head, "folder");
+    const std::string folder = base::TextMember(message.head, "folder");
     const std::string fresh = absl::StrCat(folder, ".new");
     std::error_code error;
-    if (IsSet(message.head, "first")) std::filesystem::remove_all(fresh, error);
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(fresh));
+    if (base::BoolMember(message.head, "first")) std::filesystem::remove_all(fresh, error);
+    MUSTER_RETURN_IF_ERROR(base::MakeDirectories(fresh));
     const auto files = message.head.find("files");
     if (files == message.head.end() || !files->is_array()) {
       return absl::InvalidArgumentError("no files");
     }
     for (const Json& file : *files) MUSTER_RETURN_IF_ERROR(PlaceFile(fresh, file));
-    if (!IsSet(message.head, "last")) return Json::object();
+    if (!base::BoolMember(message.head, "last")) return Json::object();
     std::filesystem::remove_all(folder, error);
-    if (::rename(fresh.c_str(), folder.c_str()) != 0) return DiskError(errno, folder);
+    if (::rename(fresh.c_str(), folder.c_str()) != 0) return base::DiskError(errno, folder);
+    return Json::object();
+  }
+
+  // Replaces, adds and removes files of the working directory of a running job. Files that tasks
+  // wrote stay. Tasks that have a replaced file open keep its old content.
+  static absl::StatusOr<Json> EditWorkDir(const Message& message) {
+    const std::string folder = base::TextMember(message.head, "folder");
+    const std::string staged = absl::StrCat(folder, ".new");
+    std::error_code error;
+    std::filesystem::remove_all(staged, error);
+    const Json files = ListAt(message.head, "files");
+    for (const Json& file : files) MUSTER_RETURN_IF_ERROR(PlaceFile(staged, file));
+    // Nothing can fail from here on for lack of space: all contents are on the disk.
+    for (const std::string& name : base::TextListMember(message.head, "removed")) {
+      MUSTER_RETURN_IF_ERROR(CheckRelative(name));
+      std::filesystem::remove(base::JoinPath(folder, name), error);
+    }
+    for (const Json& file : files) {
+      const std::string name = base::TextMember(file, "path");
+      const std::string path = base::JoinPath(folder, name);
+      MUSTER_RETURN_IF_ERROR(base::MakeDirectories(base::FolderOf(path)));
+      if (::rename(base::JoinPath(staged, name).c_str(), path.c_str()) != 0) {
+        return base::DiskError(errno, path);
+      }
+    }
+    std::filesystem::remove_all(staged, error);
     return Json::object();
   }
 
   static absl::Status PlaceFile(const std::string& folder, const Json& file) {
-    const std::string name = TextAt(file, "path");
+    const std::string name = base::TextMember(file, "path");
     MUSTER_RETURN_IF_ERROR(CheckRelative(name));
-    const std::string path = JoinPath(folder, name);
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(path)));
-    if (const std::string target = TextAt(file, "link"); !target.empty()) {
+    const std::string path = base::JoinPath(folder, name);
+    MUSTER_RETURN_IF_ERROR(base::MakeDirectories(base::FolderOf(path)));
+    if (const std::string target = base::TextMember(file, "link"); !target.empty()) {
       return ::symlink(target.c_str(), path.c_str()) == 0 ? absl::OkStatus()
-                                                          : DiskError(errno, path);
+                                                          : base::DiskError(errno, path);
     }
-    const std::string hash = TextAt(file, "sha256");
+    const std::string hash = base::TextMember(file, "sha256");
     if (!IsHash(hash)) return absl::InvalidArgumentError("no hash");
     std::error_code error;
     std::filesystem::copy_file(BlobPath(hash), path, error);
-    if (error) return DiskError(error.value(), path);
-    ::chmod(path.c_str(), static_cast<mode_t>(NumberAt(file, "mode")) & 0777);
+    if (error) return base::DiskError(error.value(), path);
+    ::chmod(path.c_str(), static_cast<mode_t>(base::IntMember(file, "mode")) & 0777);
     return absl::OkStatus();
   }
 
   static absl::StatusOr<Json> WriteSmallFile(const Message& message) {
-    const std::string path = TextAt(message.head, "path");
-    MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(path)));
-    MUSTER_RETURN_IF_ERROR(WriteFileAtomically(path, message.body));
+    const std::string path = base::TextMember(message.head, "path");
+    MUSTER_RETURN_IF_ERROR(base::MakeDirectories(base::FolderOf(path)));
+    MUSTER_RETURN_IF_ERROR(base::WriteFileAtomically(path, message.body));
     return Json::object();
   }
 
   // Returns the path of a blob that is a program.
   static absl::StatusOr<Json> ProgramPath(const Message& message) {
-    const std::string hash = TextAt(message.head, "sha256");
+    const std::string hash = base::TextMember(message.head, "sha256");
     if (!IsHash(hash) || !Exists(BlobPath(hash))) return absl::NotFoundError("not here");
     return Json{{"path", BlobPath(hash)}};
   }
 
   static absl::StatusOr<Json> RunProgram(const Message& message) {
     MUSTER_ASSIGN_OR_RETURN(
-        const RunResult result,
-        Run({.argv = WordsAt(message.head, "argv"), .env = CurrentEnvironment()}, kRunTimeout));
+        const process::RunResult result,
+        process::Run({.argv = WordsAt(message.head, "argv"), .env = process::CurrentEnvironment()},
+                     kRunTimeout));
     return Json{{"output", result.output}, {"exit_code", result.exit.code()}};
   }
 
@@ -328,7 +358,7 @@ class HostSide {
   // Tries to connect to each address. Returns for each "" or the reason for the failure.
   static absl::StatusOr<Json> Reach(const Message& message) {
     const absl::Duration timeout =
-        absl::Milliseconds(std::max<int64_t>(100, NumberAt(message.head, "timeout_ms")));
+        absl::Milliseconds(std::max<int64_t>(100, base::IntMember(message.head, "timeout_ms")));
     return Json{{"results", TryToReach(WordsAt(message.head, "addresses"), timeout)}};
   }
 
@@ -339,6 +369,7 @@ class HostSide {
       {"put", [this](const Message& m) { return Put(m); }},
       {"job", CreateJob},
       {"work", MakeWorkDir},
+      {"edit", EditWorkDir},
       {"file", WriteSmallFile},
       {"program", ProgramPath},
       {"run", RunProgram},
@@ -348,7 +379,7 @@ class HostSide {
   };
   const int out_;
   std::optional<Listener> listener_;
-  UniqueFd incoming_;
+  base::UniqueFd incoming_;
   int64_t incoming_bytes_ = 0;
   std::string incoming_path_;
   std::vector<std::pair<std::string, std::string>> arrived_;  // temporary path, final path
@@ -360,8 +391,8 @@ class HostSide {
 int ServeSetup(int in, int out) {
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(077);
-  if (!WriteAll(out, kPreface).ok()) return 1;
-  HostSide host(out);
+  if (!base::WriteAll(out, kPreface).ok()) return 1;
+  SetupServer host(out);
   Decoder decoder;
   std::vector<char> buffer(1 << 20);
   for (;;) {

@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/json.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "platform/ssh/protocol.h"
 
 namespace muster::ssh {
@@ -39,7 +40,7 @@ absl::StatusOr<Message> Decoder::Next() {
   if (!preface_.empty()) {
     const size_t at = input_.find(preface_);
     if (at == std::string::npos && input_.size() > kMaxNoise) {
-      return absl::DataLossError("the host's login shell does not stop talking");
+      return absl::DataLossError("the host's login shell prints too much before the agent starts");
     }
     if (at == std::string::npos) return absl::NotFoundError("not here yet");
     input_.erase(0, at + preface_.size());
@@ -48,7 +49,7 @@ absl::StatusOr<Message> Decoder::Next() {
   const absl::string_view rest = absl::string_view(input_).substr(taken_);
   uint32_t length = 0;
   if (rest.size() >= sizeof(length)) std::memcpy(&length, rest.data(), sizeof(length));
-  if (length > kMaxMessage) return absl::DataLossError("what comes from the host is no message");
+  if (length > kMaxMessage) return absl::DataLossError("invalid message from the host");
   if (rest.size() < sizeof(length) || rest.size() - sizeof(length) < length) {
     input_.erase(0, std::exchange(taken_, 0));
     return absl::NotFoundError("not here yet");
@@ -57,18 +58,19 @@ absl::StatusOr<Message> Decoder::Next() {
   const size_t end = text.find('\0');
   Message message;
   if (end != absl::string_view::npos) {
-    message.head = ParseJson(text.substr(0, end));
+    message.head = base::ParseJson(text.substr(0, end));
     message.body = std::string(text.substr(end + 1));
   }
   if (!message.head.is_object()) {
-    return absl::DataLossError("what comes from the host is no message");
+    return absl::DataLossError("invalid message from the host");
   }
   taken_ += sizeof(length) + length;
   return message;
 }
 
-absl::StatusOr<std::unique_ptr<Channel>> Channel::Open(EventLoop& loop, UniqueFd in, UniqueFd out,
-                                                       Handler handler, std::string preface) {
+absl::StatusOr<std::unique_ptr<Channel>> Channel::Open(process::EventLoop& loop, base::UniqueFd in,
+                                                       base::UniqueFd out, Handler handler,
+                                                       std::string preface) {
   for (const int fd : {in.get(), out.get()}) {
     if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
       return absl::ErrnoToStatus(errno, "fcntl");
@@ -131,6 +133,7 @@ void Channel::Flush() {
       break;
     }
     sent_ += static_cast<size_t>(n);
+    last_write_ = base::Clock::Real().Now();
   }
   if (sent_ == output_.size() || sent_ > kMaxPerTurn) output_.erase(0, std::exchange(sent_, 0));
   const bool waits = !output_.empty();
@@ -166,9 +169,9 @@ void ReliableOutbox::Attach(Channel* channel, int64_t seen) {
 }
 
 bool ReliableOutbox::Take(const Json& head) {
-  const int64_t taken = NumberAt(head, "taken");
+  const int64_t taken = base::IntMember(head, "taken");
   while (!kept_.empty() && kept_.front().first <= taken) kept_.pop_front();
-  const int64_t number = NumberAt(head, "n");
+  const int64_t number = base::IntMember(head, "n");
   if (number == 0) return true;  // unnumbered: may be lost
   if (number <= seen_) return false;
   seen_ = number;

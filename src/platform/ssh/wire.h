@@ -9,7 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/unique_fd.h"
+#include "absl/time/time.h"
+#include "base/files/unique_fd.h"
 #include "nlohmann/json.hpp"
 #include "process/event_loop.h"
 
@@ -56,17 +57,22 @@ class Channel {
   };
   // Sets the descriptors to non-blocking. `loop` must outlive the channel. A handler may destroy
   // the channel. See Decoder::Decoder for `preface`.
-  static absl::StatusOr<std::unique_ptr<Channel>> Open(EventLoop& loop, UniqueFd in, UniqueFd out,
-                                                       Handler handler, std::string preface = "");
+  static absl::StatusOr<std::unique_ptr<Channel>> Open(process::EventLoop& loop, base::UniqueFd in,
+                                                       base::UniqueFd out, Handler handler,
+                                                       std::string preface = "");
   ~Channel();
 
   // Queues a message. Drops it if the connection is broken; Handler::closed reports that.
   void Send(const Json& head, absl::string_view body = {});
   // Returns the number of bytes that are queued.
   size_t unsent() const { return output_.size() - sent_; }
+  // Returns the time of the last write to the connection, or InfinitePast if there was none. The
+  // peer has received nothing that was written later.
+  absl::Time last_write() const { return last_write_; }
 
  private:
-  Channel(EventLoop& loop, UniqueFd in, UniqueFd out, Handler handler, std::string preface)
+  Channel(process::EventLoop& loop, base::UniqueFd in, base::UniqueFd out, Handler handler,
+          std::string preface)
       : loop_(loop),
         in_(std::move(in)),
         out_(std::move(out)),
@@ -76,13 +82,14 @@ class Channel {
   void Flush();
   void Close();
 
-  EventLoop& loop_;
-  UniqueFd in_;
-  UniqueFd out_;
+  process::EventLoop& loop_;
+  base::UniqueFd in_;
+  base::UniqueFd out_;
   Handler handler_;
   Decoder decoder_;
   std::string output_;
   size_t sent_ = 0;
+  absl::Time last_write_ = absl::InfinitePast();
   bool waits_to_write_ = false;
   bool broken_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -107,7 +114,7 @@ class ReliableOutbox {
   // Returns the number of the last message received.
   int64_t seen() const { return seen_; }
   // Returns true if the peer has acknowledged all messages.
-  bool all_taken() const { return kept_.empty(); }
+  bool all_acknowledged() const { return kept_.empty(); }
 
  private:
   Channel* channel_ = nullptr;

@@ -22,7 +22,7 @@ std::string Text(const Message& message) {
   return absl::StrCat(message.head["op"].get<std::string>(), ":", message.body);
 }
 
-TEST(DecoderTest, MessagesWhereverThePiecesEnd) {
+TEST(DecoderTest, DecodesMessagesSplitAnywhere) {
   const std::string stream =
       absl::StrCat("Welcome!\nmuster-agent", kPreface,
                    Encode({{"op", "a"}}, std::string("x\0y", 3)), Encode({{"op", "b"}}));
@@ -43,7 +43,7 @@ TEST(DecoderTest, MessagesWhereverThePiecesEnd) {
   }
 }
 
-TEST(DecoderTest, WhatIsNoMessageIsSaidToBeNone) {
+TEST(DecoderTest, InvalidFramesAreDataLoss) {
   for (const std::string& bytes :
        {std::string("\xff\xff\xff\x7fxxxx"), std::string("\x04\0\0\0abcd", 8),
         std::string("\x04\0\0\0[1]\0", 8), std::string("\x05\0\0\0\"{}\"\0", 9),
@@ -54,14 +54,14 @@ TEST(DecoderTest, WhatIsNoMessageIsSaidToBeNone) {
   }
 }
 
-TEST(DecoderTest, AShellThatDoesNotStopTalking) {
+TEST(DecoderTest, EndlessShellOutputIsDataLoss) {
   Decoder decoder(kPreface);
   decoder.Add(std::string(2 << 20, 'x'));
   EXPECT_TRUE(absl::IsDataLoss(decoder.Next().status()));
 }
 
 // Two peers with an outbox each, over a connection that can be cut.
-class LedgerTest : public testing::Test {
+class ReliableOutboxTest : public testing::Test {
  protected:
   void Connect() {
     std::array<int, 2> fds;
@@ -89,7 +89,7 @@ class LedgerTest : public testing::Test {
 
   std::unique_ptr<Channel> Open(int fd, ReliableOutbox& ledger, std::vector<int>& taken) {
     auto channel =
-        Channel::Open(*loop_, UniqueFd(fd), UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)),
+        Channel::Open(*loop_, base::UniqueFd(fd), base::UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)),
                       {.received =
                            [&](const Message& message) {
                              if (ledger.Take(message.head) && message.head.contains("value")) {
@@ -101,61 +101,61 @@ class LedgerTest : public testing::Test {
     return *std::move(channel);
   }
 
-  std::unique_ptr<EventLoop> loop_ = *EventLoop::Create();
+  std::unique_ptr<process::EventLoop> loop_ = *process::EventLoop::Create();
   ReliableOutbox us_, them_;
   std::unique_ptr<Channel> ours_, theirs_;
   std::vector<int> at_us_, at_them_;
 };
 
-TEST_F(LedgerTest, EverythingArrivesOnceAndInOrderThoughConnectionsAreCut) {
+TEST_F(ReliableOutboxTest, DeliversOnceAndInOrderAcrossLostConnections) {
   us_.Send({{"value", 1}});  // before any connection
   Connect();
   us_.Send({{"value", 2}});
   them_.Send({{"value", 10}});
   Run();
   EXPECT_THAT(at_them_, ElementsAre(1, 2));
-  EXPECT_TRUE(us_.all_taken());
+  EXPECT_TRUE(us_.all_acknowledged());
   us_.Send({{"value", 3}});
   Cut();  // 3 may or may not have been sent
   us_.Send({{"value", 4}});
   them_.Send({{"value", 11}});
-  EXPECT_FALSE(us_.all_taken());
+  EXPECT_FALSE(us_.all_acknowledged());
   Connect();
   Run();
   EXPECT_THAT(at_them_, ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(at_us_, ElementsAre(10, 11));
-  EXPECT_TRUE(us_.all_taken());
-  EXPECT_TRUE(them_.all_taken());
+  EXPECT_TRUE(us_.all_acknowledged());
+  EXPECT_TRUE(them_.all_acknowledged());
 }
 
-TEST_F(LedgerTest, WhatArrivedButWasNotAcknowledgedIsNotTakenTwice) {
+TEST_F(ReliableOutboxTest, AnUnacknowledgedMessageIsNotDeliveredTwice) {
   Connect();
   us_.Send({{"value", 1}});
   ASSERT_TRUE(loop_->Wait(absl::Milliseconds(10)).ok());
   EXPECT_THAT(at_them_, ElementsAre(1));
   Cut();
-  EXPECT_FALSE(us_.all_taken());
+  EXPECT_FALSE(us_.all_acknowledged());
   Connect();
   Run();
   EXPECT_THAT(at_them_, ElementsAre(1));
-  EXPECT_TRUE(us_.all_taken());
+  EXPECT_TRUE(us_.all_acknowledged());
   EXPECT_THAT(at_us_, IsEmpty());
 }
 
-TEST(ChannelTest, LargeMessagesPassThroughASmallPipeAndTheEndIsTold) {
-  const auto loop = *EventLoop::Create();
+TEST(ChannelTest, LargeMessagesPassThroughASmallPipeAndTheEndIsReported) {
+  const auto loop = *process::EventLoop::Create();
   std::array<int, 2> fds;
   ASSERT_EQ(::pipe2(fds.data(), O_CLOEXEC), 0);
-  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   std::vector<size_t> sizes;
   bool closed = false;
   auto reader = *Channel::Open(
-      *loop, UniqueFd(fds[0]), UniqueFd(::dup(null.get())),
+      *loop, base::UniqueFd(fds[0]), base::UniqueFd(::dup(null.get())),
       {.received = [&](const Message& message) { sizes.push_back(message.body.size()); },
        .closed = [&] { closed = true; }});
   std::array<int, 2> unused;
   ASSERT_EQ(::pipe2(unused.data(), O_CLOEXEC), 0);
-  auto writer = *Channel::Open(*loop, UniqueFd(unused[0]), UniqueFd(fds[1]),
+  auto writer = *Channel::Open(*loop, base::UniqueFd(unused[0]), base::UniqueFd(fds[1]),
                                {.received = [](const Message&) {}, .closed = [] {}});
   for (const size_t size : {size_t{3} << 20, size_t{0}, size_t{1} << 20}) {
     writer->Send({{"op", "x"}}, std::string(size, 'b'));

@@ -14,16 +14,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 
 namespace muster::vertex {
 namespace {
 
 constexpr size_t kBlock = 512;
-constexpr size_t kPiece = 1 << 20;
+constexpr size_t kPieceBytes = 1 << 20;
 constexpr int kLevel = 1;  // higher levels are slower than the network
 constexpr int kGzipWindow = 15 + 16;
 constexpr int64_t kTime = 315532800;  // 1980: tar warns about older files
@@ -119,7 +119,7 @@ std::string ExtensionRecord(absl::string_view key, absl::string_view value) {
   return absl::StrCat(length, " ", key, "=", value, "\n");
 }
 
-absl::Status PutExtension(const WorkFile& file, const ByteSink& sink) {
+absl::Status PutExtension(const worktree::WorkFile& file, const ByteSink& sink) {
   const std::string& link = file.link_target;
   std::string records;
   if (file.path.size() > sizeof(Header::name)) records += ExtensionRecord("path", file.path);
@@ -136,16 +136,16 @@ absl::Status Changed(const std::string& path) {
       absl::StrCat(path, ": changed while it was packaged; run the command again"));
 }
 
-absl::Status PutContent(const std::string& path, const WorkFile& file, std::string& buffer,
-                        const ByteSink& sink) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return DiskError(errno, path);
-  Sha256 sum;
+absl::Status PutContent(const std::string& path, const worktree::WorkFile& file,
+                        std::string& buffer, const ByteSink& sink) {
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return base::DiskError(errno, path);
+  base::Sha256 sum;
   int64_t left = file.size;
   for (;;) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return DiskError(errno, path);
+    if (got < 0) return base::DiskError(errno, path);
     if (got == 0) break;
     left -= got;
     if (left < 0) return Changed(path);
@@ -163,10 +163,10 @@ absl::Status Damaged(absl::string_view why) {
 
 }  // namespace
 
-absl::Status WriteTar(const std::string& root, const std::vector<WorkFile>& files,
+absl::Status WriteTar(const std::string& root, const std::vector<worktree::WorkFile>& files,
                       const ByteSink& sink) {
-  std::string buffer(kPiece, '\0');
-  for (const WorkFile& file : files) {
+  std::string buffer(kPieceBytes, '\0');
+  for (const worktree::WorkFile& file : files) {
     MUSTER_RETURN_IF_ERROR(PutExtension(file, sink));
     if (file.is_link()) {
       MUSTER_RETURN_IF_ERROR(PutHeader(file.path, 0, '2', 0777, file.link_target, sink));
@@ -174,13 +174,13 @@ absl::Status WriteTar(const std::string& root, const std::vector<WorkFile>& file
     }
     MUSTER_RETURN_IF_ERROR(
         PutHeader(file.path, file.size, '0', static_cast<int>(file.mode), "", sink));
-    MUSTER_RETURN_IF_ERROR(PutContent(JoinPath(root, file.path), file, buffer, sink));
+    MUSTER_RETURN_IF_ERROR(PutContent(base::JoinPath(root, file.path), file, buffer, sink));
   }
   return sink({kZeros, sizeof(kZeros)});
 }
 
 Gzip::Gzip(ByteSink sink)
-    : sink_(std::move(sink)), stream_(std::make_unique<z_stream>()), buffer_(kPiece, '\0') {
+    : sink_(std::move(sink)), stream_(std::make_unique<z_stream>()), buffer_(kPieceBytes, '\0') {
   // Fails only if memory is exhausted, which ends the program anyway.
   ::deflateInit2(stream_.get(), kLevel, Z_DEFLATED, kGzipWindow, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY);
 }
@@ -204,7 +204,7 @@ absl::Status Gzip::Run(absl::string_view bytes, int flush) {
 
 absl::Status Gzip::Write(absl::string_view bytes) {
   while (!bytes.empty()) {
-    const absl::string_view piece = bytes.substr(0, kPiece);
+    const absl::string_view piece = bytes.substr(0, kPieceBytes);
     MUSTER_RETURN_IF_ERROR(Run(piece, Z_NO_FLUSH));
     bytes.remove_prefix(piece.size());
   }
@@ -215,7 +215,7 @@ absl::Status Gzip::Finish() { return Run("", Z_FINISH); }
 
 PackageDigest::PackageDigest() { sum_.Update(absl::string_view(kFormat)); }
 
-void PackageDigest::Add(const WorkFile& file) {
+void PackageDigest::Add(const worktree::WorkFile& file) {
   // The lengths keep a name or a link target from imitating further entries.
   sum_.Update(absl::StrCat(file.mode, " ", file.sha256, " ", file.path.size(), " ", file.path, " ",
                            file.link_target.size(), " ", file.link_target, "\n"));
@@ -224,7 +224,7 @@ void PackageDigest::Add(const WorkFile& file) {
 // Parses an archive block by block.
 class Unpacker::Tar {
  public:
-  explicit Tar(ConfinedFolder& folder) : folder_(folder) {}
+  explicit Tar(base::ConfinedFolder& folder) : folder_(folder) {}
 
   absl::Status Take(absl::string_view bytes) {
     while (!bytes.empty()) {
@@ -243,10 +243,10 @@ class Unpacker::Tar {
   }
 
   absl::StatusOr<std::string> Finish() {
-    if (!ended_) return Damaged("it has no end");
+    if (!ended_) return Damaged("unexpected end");
     // Links are created after all files, so that no entry is written through a link of this
     // archive.
-    for (const WorkFile& link : links_) {
+    for (const worktree::WorkFile& link : links_) {
       MUSTER_RETURN_IF_ERROR(Checked(folder_.CreateLink(link.path, link.link_target)));
     }
     return digest_.Finish();
@@ -260,11 +260,11 @@ class Unpacker::Tar {
       ended_ = true;
       return absl::OkStatus();
     }
-    if (ended_) return Damaged("there is something behind its end");
+    if (ended_) return Damaged("data after the end");
     MUSTER_ASSIGN_OR_RETURN(const int64_t sum, Number(header.checksum));
     MUSTER_ASSIGN_OR_RETURN(const int64_t bytes, Number(header.size));
     MUSTER_ASSIGN_OR_RETURN(const int64_t mode, Number(header.mode));
-    if (sum != Checksum(header)) return Damaged("a check sum is wrong");
+    if (sum != Checksum(header)) return Damaged("wrong checksum");
     const std::string name =
         extended_name_.empty() ? std::string(Text(header.name)) : std::exchange(extended_name_, "");
     left_ = bytes;
@@ -281,7 +281,7 @@ class Unpacker::Tar {
       digest_.Add(links_.back());
       return absl::OkStatus();
     }
-    if (header.type != '0') return Damaged("there is something that is no file");
+    if (header.type != '0') return Damaged("unsupported type of entry");
     return Open({.path = name, .mode = (mode & 0111) != 0 ? 0755U : 0644U});
   }
 
@@ -292,12 +292,12 @@ class Unpacker::Tar {
     return damaged ? Damaged(status.message()) : status;
   }
 
-  absl::Status Open(WorkFile entry) {
+  absl::Status Open(worktree::WorkFile entry) {
     auto file = folder_.CreateFile(entry.path, entry.mode);
     MUSTER_RETURN_IF_ERROR(Checked(file.status()));
     file_ = *std::move(file);
     entry_ = std::move(entry);
-    content_ = Sha256();
+    content_ = base::Sha256();
     if (left_ == 0) CloseFile();
     return absl::OkStatus();
   }
@@ -317,7 +317,7 @@ class Unpacker::Tar {
         extension_.append(content.data(), content.size());
       } else {
         content_.Update(content);
-        MUSTER_RETURN_IF_ERROR(WriteAll(file_.get(), content));
+        MUSTER_RETURN_IF_ERROR(base::WriteAll(file_.get(), content));
       }
       bytes.remove_prefix(piece);
       left_ -= static_cast<int64_t>(piece);
@@ -340,12 +340,12 @@ class Unpacker::Tar {
       size_t length = 0;
       if (space == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, space), &length) ||
           length <= space + 1 || length > rest.size()) {
-        return Damaged("a name is not readable");
+        return Damaged("unreadable name");
       }
       const absl::string_view record = rest.substr(space + 1, length - space - 2);
       rest.remove_prefix(length);
       const size_t sign = record.find('=');
-      if (sign == absl::string_view::npos) return Damaged("a name is not readable");
+      if (sign == absl::string_view::npos) return Damaged("unreadable name");
       if (record.substr(0, sign) == "path") extended_name_ = std::string(record.substr(sign + 1));
       if (record.substr(0, sign) == "linkpath") {
         extended_link_ = std::string(record.substr(sign + 1));
@@ -354,7 +354,7 @@ class Unpacker::Tar {
     return absl::OkStatus();
   }
 
-  ConfinedFolder& folder_;
+  base::ConfinedFolder& folder_;
   PackageDigest digest_;
   std::string block_;
   int64_t left_ = 0;
@@ -362,35 +362,35 @@ class Unpacker::Tar {
   bool in_extension_ = false;
   bool ended_ = false;
   std::string extension_, extended_name_, extended_link_;
-  UniqueFd file_;
-  WorkFile entry_;  // being written
-  Sha256 content_;
-  std::vector<WorkFile> links_;
+  base::UniqueFd file_;
+  worktree::WorkFile entry_;  // being written
+  base::Sha256 content_;
+  std::vector<worktree::WorkFile> links_;
 };
 
-Unpacker::Unpacker(ConfinedFolder& folder)
+Unpacker::Unpacker(base::ConfinedFolder& folder)
     : stream_(std::make_unique<z_stream>()),
       tar_(std::make_unique<Tar>(folder)),
-      buffer_(kPiece, '\0') {
+      buffer_(kPieceBytes, '\0') {
   ::inflateInit2(stream_.get(), kGzipWindow);
 }
 
 Unpacker::~Unpacker() { ::inflateEnd(stream_.get()); }
 
 absl::Status Unpacker::Write(absl::string_view bytes) {
-  if (bytes.size() > kPiece) {
-    MUSTER_RETURN_IF_ERROR(Write(bytes.substr(0, kPiece)));
-    return Write(bytes.substr(kPiece));
+  if (bytes.size() > kPieceBytes) {
+    MUSTER_RETURN_IF_ERROR(Write(bytes.substr(0, kPieceBytes)));
+    return Write(bytes.substr(kPieceBytes));
   }
   stream_->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream_->avail_in = static_cast<uInt>(bytes.size());
   do {
-    if (ended_) return stream_->avail_in == 0 ? absl::OkStatus() : Damaged("it goes on");
+    if (ended_) return stream_->avail_in == 0 ? absl::OkStatus() : Damaged("data after the end");
     stream_->next_out = reinterpret_cast<Bytef*>(buffer_.data());
     stream_->avail_out = static_cast<uInt>(buffer_.size());
     const int result = ::inflate(stream_.get(), Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-      return Damaged(stream_->msg == nullptr ? "it is not compressed" : stream_->msg);
+      return Damaged(stream_->msg == nullptr ? "not compressed" : stream_->msg);
     }
     ended_ = result == Z_STREAM_END;
     MUSTER_RETURN_IF_ERROR(tar_->Take({buffer_.data(), buffer_.size() - stream_->avail_out}));
@@ -399,7 +399,7 @@ absl::Status Unpacker::Write(absl::string_view bytes) {
 }
 
 absl::StatusOr<std::string> Unpacker::Finish() {
-  return ended_ ? tar_->Finish() : Damaged("it has no end");
+  return ended_ ? tar_->Finish() : Damaged("unexpected end");
 }
 
 }  // namespace muster::vertex

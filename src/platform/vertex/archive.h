@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/confined_folder.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
+#include "base/files/confined_folder.h"
 #include "worktree/worktree.h"
 
 struct z_stream_s;
@@ -22,7 +22,7 @@ using ByteSink = std::function<absl::Status(absl::string_view)>;
 
 // Writes an uncompressed tar of `files`, a listing of `root`, in that order and with the same owner
 // and time for all. Returns Aborted if a file has changed since it was hashed.
-absl::Status WriteTar(const std::string& root, const std::vector<WorkFile>& files,
+absl::Status WriteTar(const std::string& root, const std::vector<worktree::WorkFile>& files,
                       const ByteSink& sink);
 
 // Compresses a stream. Not thread-safe.
@@ -51,11 +51,11 @@ class PackageDigest {
  public:
   PackageDigest();
   // REQUIRES: `file` has its hash.
-  void Add(const WorkFile& file);
+  void Add(const worktree::WorkFile& file);
   std::string Finish() { return sum_.Finish(); }
 
  private:
-  Sha256 sum_;
+  base::Sha256 sum_;
 };
 
 // Unpacks a compressed archive below a folder. Never writes outside the folder and never replaces a
@@ -64,7 +64,7 @@ class PackageDigest {
 class Unpacker {
  public:
   // `folder` must outlive this.
-  explicit Unpacker(ConfinedFolder& folder);
+  explicit Unpacker(base::ConfinedFolder& folder);
   ~Unpacker();
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,19 +22,19 @@ using ::testing::HasSubstr;
 class VertexArchive : public ::testing::Test {
  protected:
   void Put(const std::string& name, const std::string& content, bool executable = false) {
-    const std::string path = JoinPath(from_.path(), name);
-    ASSERT_TRUE(MakeDirectories(FolderOf(path)).ok());
-    ASSERT_TRUE(ReplaceFile(path, content, executable ? 0700 : 0600).ok());
+    const std::string path = base::JoinPath(from_.path(), name);
+    ASSERT_TRUE(base::MakeDirectories(base::FolderOf(path)).ok());
+    ASSERT_TRUE(base::ReplaceFile(path, content, executable ? 0700 : 0600).ok());
   }
 
-  std::vector<WorkFile> Listing() const {
-    auto files = ListWorkDir(from_.path());
+  std::vector<worktree::WorkFile> Listing() const {
+    auto files = worktree::ListWorkDir(from_.path());
     EXPECT_TRUE(files.ok()) << files.status();
-    EXPECT_TRUE(HashFiles(from_.path(), *files, "").ok());
+    EXPECT_TRUE(worktree::HashFiles(from_.path(), *files, "").ok());
     return *std::move(files);
   }
 
-  absl::StatusOr<std::string> Pack(const std::vector<WorkFile>& files) const {
+  absl::StatusOr<std::string> Pack(const std::vector<worktree::WorkFile>& files) const {
     std::string packed;
     Gzip gzip([&packed](absl::string_view bytes) {
       packed.append(bytes.data(), bytes.size());
@@ -56,7 +56,7 @@ class VertexArchive : public ::testing::Test {
   }
 
   absl::StatusOr<std::string> UnpackMore(const std::string& packed, size_t piece = 1000) const {
-    auto folder = ConfinedFolder::Open(to_.path());
+    auto folder = base::ConfinedFolder::Open(to_.path());
     if (!folder.ok()) return folder.status();
     Unpacker unpacker(*folder);
     for (size_t at = 0; at < packed.size(); at += piece) {
@@ -66,40 +66,40 @@ class VertexArchive : public ::testing::Test {
     return unpacker.Finish();
   }
 
-  static std::string DigestOf(const std::vector<WorkFile>& files) {
+  static std::string DigestOf(const std::vector<worktree::WorkFile>& files) {
     PackageDigest digest;
-    for (const WorkFile& file : files) digest.Add(file);
+    for (const worktree::WorkFile& file : files) digest.Add(file);
     return digest.Finish();
   }
 
-  std::string There(const std::string& name) const {
-    return ReadFile(JoinPath(to_.path(), name)).value_or("(none)");
+  std::string RunLocation(const std::string& name) const {
+    return base::ReadFile(base::JoinPath(to_.path(), name)).value_or("(none)");
   }
 
-  const TempDir from_, to_;
+  const base::TempDir from_, to_;
 };
 
-TEST_F(VertexArchive, WhatIsPackedIsUnpackedWhateverThePieces) {
+TEST_F(VertexArchive, ArchivesAreUnpackedInPiecesOfAnySize) {
   const std::string long_name = std::string(90, 'a') + "/" + std::string(90, 'b') + "/ü.txt";
   Put("train.py", "print(1)\n");
   Put("run.sh", "#!/bin/sh\n", /*executable=*/true);
   Put("empty", "");
   Put(long_name, std::string(513, 'x'));
   Put("large", std::string(3 << 20, 'y'));
-  ASSERT_EQ(::symlink("train.py", JoinPath(from_.path(), "link").c_str()), 0);
+  ASSERT_EQ(::symlink("train.py", base::JoinPath(from_.path(), "link").c_str()), 0);
   const auto packed = Pack(Listing());
   ASSERT_TRUE(packed.ok()) << packed.status();
   for (const size_t piece : {size_t{1}, size_t{511}, size_t{4 << 20}}) {
     const auto digest = Unpack(*packed, piece);
     ASSERT_TRUE(digest.ok()) << piece << digest.status();
     EXPECT_EQ(*digest, DigestOf(Listing()));
-    EXPECT_EQ(There("train.py"), "print(1)\n");
-    EXPECT_EQ(There("link"), "print(1)\n");
-    EXPECT_EQ(There("empty"), "");
-    EXPECT_EQ(There(long_name), std::string(513, 'x'));
-    EXPECT_EQ(There("large"), std::string(3 << 20, 'y'));
+    EXPECT_EQ(RunLocation("train.py"), "print(1)\n");
+    EXPECT_EQ(RunLocation("link"), "print(1)\n");
+    EXPECT_EQ(RunLocation("empty"), "");
+    EXPECT_EQ(RunLocation(long_name), std::string(513, 'x'));
+    EXPECT_EQ(RunLocation("large"), std::string(3 << 20, 'y'));
     struct stat info {};
-    ASSERT_EQ(::stat(JoinPath(to_.path(), "run.sh").c_str(), &info), 0);
+    ASSERT_EQ(::stat(base::JoinPath(to_.path(), "run.sh").c_str(), &info), 0);
     EXPECT_NE(info.st_mode & 0100, 0U);
   }
 }
@@ -114,7 +114,7 @@ TEST_F(VertexArchive, TheSameFilesAreTheSameBytes) {
   EXPECT_EQ(*first, *second);
 }
 
-TEST_F(VertexArchive, AFileThatChangesMeanwhileIsNoticed) {
+TEST_F(VertexArchive, DetectsAFileThatChanges) {
   Put("a", "12345");
   auto files = Listing();
   for (const char* now : {"1234", "123456", "54321"}) {
@@ -123,7 +123,7 @@ TEST_F(VertexArchive, AFileThatChangesMeanwhileIsNoticed) {
   }
 }
 
-TEST_F(VertexArchive, DamageIsFound) {
+TEST_F(VertexArchive, DetectsDamage) {
   Put("a", std::string(2000, 'q'));
   const std::string packed = Pack(Listing()).value();
   EXPECT_EQ(Unpack("").status().code(), absl::StatusCode::kDataLoss);
@@ -139,7 +139,7 @@ TEST_F(VertexArchive, DamageIsFound) {
   }
 }
 
-TEST_F(VertexArchive, NamesThatLeadOutOfTheFolderAreRefused) {
+TEST_F(VertexArchive, RejectsNamesThatLeaveTheFolder) {
   Put("x", "evil");
   auto files = Listing();
   ASSERT_EQ(files.size(), 1U);
@@ -157,10 +157,10 @@ TEST_F(VertexArchive, NamesThatLeadOutOfTheFolderAreRefused) {
               HasSubstr("is not a path within a folder"));
 }
 
-TEST_F(VertexArchive, AnEarlierArchiveOpensNoWayOut) {
-  const TempDir elsewhere;
+TEST_F(VertexArchive, LinksOfAnEarlierArchiveCannotLeaveTheFolder) {
+  const base::TempDir elsewhere;
   Put("deep/x", "evil");
-  std::vector<WorkFile> files = Listing();
+  std::vector<worktree::WorkFile> files = Listing();
   const std::string second = Pack(files).value();
   std::string first;
   for (const std::string& target : {elsewhere.path(), std::string("../../") + elsewhere.path()}) {
@@ -177,39 +177,41 @@ TEST_F(VertexArchive, AnEarlierArchiveOpensNoWayOut) {
 
 TEST_F(VertexArchive, TheDigestCoversNameModeContentAndTarget) {
   Put("a", "1");
-  const std::vector<WorkFile> files = Listing();
+  const std::vector<worktree::WorkFile> files = Listing();
   const std::string digest = Unpack(Pack(files).value()).value();
   EXPECT_EQ(digest, DigestOf(files));
   Put("a", "2");
   EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
   Put("a", "1", /*executable=*/true);
   EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
-  std::filesystem::remove(JoinPath(from_.path(), "a"));
+  std::filesystem::remove(base::JoinPath(from_.path(), "a"));
   Put("b", "1");
   EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
-  const WorkFile link{.path = "l", .link_target = "b"}, other{.path = "l", .link_target = "c"};
+  const worktree::WorkFile link{.path = "l", .link_target = "b"},
+      other{.path = "l", .link_target = "c"};
   EXPECT_EQ(Unpack(Pack({link}).value()).value(), DigestOf({link}));
   EXPECT_NE(Unpack(Pack({other}).value()).value(), DigestOf({link}));
   // A link target that imitates the next entry does not give the same digest.
-  const WorkFile next{.path = "m", .link_target = "d"};
-  const WorkFile both{.path = "l", .link_target = absl::StrCat("b\n", next.mode, "  1 m d")};
+  const worktree::WorkFile next{.path = "m", .link_target = "d"};
+  const worktree::WorkFile both{.path = "l",
+                                .link_target = absl::StrCat("b\n", next.mode, "  1 m d")};
   EXPECT_NE(DigestOf({both}), DigestOf({link, next}));
 }
 
-TEST(VertexPaths, WhatIsInTheWorkingDirectoryMovesWithIt) {
-  JobSpec spec;
+TEST(VertexPaths, PathsInTheWorkingDirectoryMoveWithIt) {
+  job::JobSpec spec;
   spec.train = {
       {"data", {{"path", "/w/data/mnist"}}}, {"model", "/w/m.pt"}, {"steps", 3}, {"name", "/wide"}};
   spec.roles = {{.name = "worker", .working_dir = "/w/sub"}};
-  const JobSpec moved = MovePaths(spec, "/w", "/tmp/x");
+  const job::JobSpec moved = MovePaths(spec, "/w", "/tmp/x");
   EXPECT_EQ(moved.train["data"]["path"], "/tmp/x/data/mnist");
   EXPECT_EQ(moved.train["model"], "/tmp/x/m.pt");
   EXPECT_EQ(moved.train["name"], "/wide");
   EXPECT_EQ(moved.roles[0].working_dir, "/tmp/x/sub");
 }
 
-TEST(VertexPaths, PathsThatAreNotSentAreErrorsThatSayWhatToDo) {
-  JobSpec spec;
+TEST(VertexPaths, PathsThatAreNotSentAreErrorsWithARemedy) {
+  job::JobSpec spec;
   spec.train = {{"data", {{"path", "/w/data"}}}, {"model", "cnn"}};
   const auto all = [](absl::string_view path) { return path == "data"; };
   const auto none = [](absl::string_view) { return false; };

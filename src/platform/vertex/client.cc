@@ -8,14 +8,13 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "platform/vertex/errors.h"
-#include "storage/json.h"
 
 namespace muster::vertex {
 namespace {
 
 using Json = nlohmann::json;
-using storage::TextMember;
 
 constexpr int kJobsPerPage = 100;
 constexpr int kEntriesPerPage = 1000;
@@ -24,9 +23,10 @@ constexpr int64_t kMaxAnswer = 64 << 20;
 constexpr absl::Duration kTryTimeout = absl::Seconds(60);
 constexpr absl::Duration kCallTimeout = absl::Seconds(90);
 constexpr absl::Duration kTailTimeout = absl::Seconds(5);
-constexpr absl::Duration kBeforeSecondLook = absl::Seconds(1);
+constexpr absl::Duration kNotFoundRetryDelay = absl::Seconds(1);
 
-absl::Status ReadEndpoint(const Variables& variables, const char* name, std::string* endpoint) {
+absl::Status ReadEndpoint(const base::Variables& variables, const char* name,
+                          std::string* endpoint) {
   const std::string given = variables(name);
   if (given.empty()) return absl::OkStatus();
   absl::string_view address = given;
@@ -40,7 +40,7 @@ absl::Status ReadEndpoint(const Variables& variables, const char* name, std::str
   return absl::OkStatus();
 }
 
-// Returns R of "projects/P/locations/R/…".
+// Returns R of "projects/P/locations/R/…", or "" if the name has another form.
 std::string RegionOf(absl::string_view resource_name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(resource_name, '/');
   return parts.size() > 3 ? std::string(parts[3]) : "";
@@ -51,26 +51,21 @@ std::string ProjectOf(absl::string_view resource_name) {
   return parts.size() > 1 ? std::string(parts[1]) : "";
 }
 
-const Json& Member(const Json& json, const char* name) {
-  static const auto& kNone = *new Json();
-  const auto found = json.is_object() ? json.find(name) : json.end();
-  return json.is_object() && found != json.end() ? *found : kNone;
-}
-
 // Returns the text payload, the message of a structured payload, or else the whole payload as JSON.
 std::string MessageOf(const Json& entry) {
-  const Json& structured = Member(entry, "jsonPayload");
-  if (!structured.is_object()) return TextMember(entry, "textPayload");
-  const Json& message = Member(structured, "message");
+  const Json& structured = base::MemberOf(entry, "jsonPayload");
+  if (!structured.is_object()) return base::TextMember(entry, "textPayload");
+  const Json& message = base::MemberOf(structured, "message");
   return message.is_string() ? message.get<std::string>()
                              : structured.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 LogEntry EntryOf(const Json& json) {
-  return {.timestamp = TextMember(json, "timestamp"),
-          .insert_id = TextMember(json, "insertId"),
-          .severity = TextMember(json, "severity"),
-          .task = TextMember(Member(Member(json, "resource"), "labels"), "task_name"),
+  return {.timestamp = base::TextMember(json, "timestamp"),
+          .insert_id = base::TextMember(json, "insertId"),
+          .severity = base::TextMember(json, "severity"),
+          .task = base::TextMember(base::MemberOf(base::MemberOf(json, "resource"), "labels"),
+                                   "task_name"),
           .message = MessageOf(json)};
 }
 
@@ -96,7 +91,7 @@ struct Client::Call {
   absl::Duration timeout = kCallTimeout;
 };
 
-absl::StatusOr<ClientOptions> ClientOptions::FromVariables(const Variables& variables) {
+absl::StatusOr<ClientOptions> ClientOptions::FromVariables(const base::Variables& variables) {
   ClientOptions options;
   options.http = net::HttpOptions::FromEnvironment();
   MUSTER_RETURN_IF_ERROR(
@@ -127,13 +122,13 @@ absl::string_view JobNumber(absl::string_view resource_name) {
 }
 
 Client::Client(ClientOptions options, std::unique_ptr<net::HttpClient> http,
-               const Variables& variables)
+               const base::Variables& variables)
     : options_(std::move(options)),
       member_(storage::GoogleMember(variables)),
       http_(std::move(http)),
       credentials_(variables, *http_) {}
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Create(const Variables& variables) {
+absl::StatusOr<std::unique_ptr<Client>> Client::Create(const base::Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(ClientOptions options, ClientOptions::FromVariables(variables));
   MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
   return std::unique_ptr<Client>(new Client(std::move(options), std::move(http), variables));
@@ -160,7 +155,7 @@ absl::StatusOr<Json> Client::Send(const Call& call) {
                          .stop = call.stop};
     if (!call.body.empty()) request.headers.emplace_back("Content-Type", "application/json");
     const auto response = http_->Do(request);
-    if (!response.ok()) return Annotate(response.status(), call.attempt.service);
+    if (!response.ok()) return base::Annotate(response.status(), call.attempt.service);
     // The token may have been revoked before its expiry: retry once with a new one.
     if (response->status == 401 && !again) {
       credentials_.Forget(token);
@@ -171,10 +166,10 @@ absl::StatusOr<Json> Client::Send(const Call& call) {
       attempt.member = member_;
       return ErrorOf(attempt, *response);
     }
-    Json json = ParseJson(response->body);
+    Json json = base::ParseJson(response->body);
     if (json.is_object()) return json;
     return absl::DataLossError(
-        absl::StrCat(call.attempt.service, ": the answer is no JSON object"));
+        absl::StrCat(call.attempt.service, ": the response is not a JSON object"));
   }
 }
 
@@ -185,7 +180,7 @@ absl::StatusOr<Json> Client::CreateJob(const std::string& project, const std::st
        .url = absl::StrCat(AddressOf(region), "/v1/projects/", net::PercentEncode(project, false),
                            "/locations/", region, "/customJobs"),
        .body = job.dump(-1, ' ', false, Json::error_handler_t::replace),
-       .idempotent = false,
+       .idempotent = false,  // a repeated request would create a second job
        .attempt = {.service = kVertexService,
                    .project = project,
                    .region = region,
@@ -203,8 +198,9 @@ absl::StatusOr<Json> Client::GetJob(const std::string& resource_name, std::stop_
                   .job = std::string(JobNumber(resource_name))},
       .stop = std::move(stop)};
   auto job = Send(call);
+  // A NotFound ends the job in the history, so a single one does not count.
   if (!absl::IsNotFound(job.status())) return job;
-  absl::SleepFor(kBeforeSecondLook);
+  absl::SleepFor(kNotFoundRetryDelay);
   return Send(call);
 }
 
@@ -226,11 +222,11 @@ absl::StatusOr<std::vector<Json>> Client::ListJobs(const std::string& project,
                                               .region = region,
                                               .permission = "aiplatform.customJobs.list"}}));
     // The member is absent if the project has no jobs.
-    for (const Json& job : Member(answer, "customJobs")) jobs.push_back(job);
-    token = TextMember(answer, "nextPageToken");
+    for (const Json& job : base::MemberOf(answer, "customJobs")) jobs.push_back(job);
+    token = base::TextMember(answer, "nextPageToken");
     if (token.empty()) return jobs;
   }
-  return absl::OutOfRangeError("Vertex AI's list of jobs has no end");
+  return absl::OutOfRangeError("too many pages in Vertex AI's list of jobs");
 }
 
 absl::Status Client::CancelJob(const std::string& resource_name) {
@@ -254,8 +250,9 @@ absl::StatusOr<LogPage> Client::SendLog(const std::string& project, const Json& 
   call.attempt = {
       .service = kLoggingService, .project = project, .permission = "logging.logEntries.list"};
   MUSTER_ASSIGN_OR_RETURN(const Json answer, Send(call));
-  LogPage result{.next = TextMember(answer, "nextPageToken")};
-  for (const Json& entry : Member(answer, "entries")) result.entries.push_back(EntryOf(entry));
+  LogPage result{.next = base::TextMember(answer, "nextPageToken")};
+  for (const Json& entry : base::MemberOf(answer, "entries"))
+    result.entries.push_back(EntryOf(entry));
   return result;
 }
 

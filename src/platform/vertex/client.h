@@ -23,7 +23,7 @@ struct ClientOptions {
 
   // Reads CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM and …_LOGGING, as gcloud does. Returns
   // InvalidArgument if an endpoint is not over TLS, because credentials are sent to it.
-  static absl::StatusOr<ClientOptions> FromVariables(const Variables& variables);
+  static absl::StatusOr<ClientOptions> FromVariables(const base::Variables& variables);
 };
 
 // One log entry of a job; may have several lines.
@@ -63,7 +63,7 @@ absl::string_view JobNumber(absl::string_view resource_name);
 // Thread-safe.
 class Client {
  public:
-  static absl::StatusOr<std::unique_ptr<Client>> Create(const Variables& variables);
+  static absl::StatusOr<std::unique_ptr<Client>> Create(const base::Variables& variables);
 
   // Returns OK if credentials exist and Google issues a token for them.
   absl::Status SignIn() { return credentials_.Get().status(); }
@@ -90,7 +90,8 @@ class Client {
 
  private:
   struct Call;
-  Client(ClientOptions options, std::unique_ptr<net::HttpClient> http, const Variables& variables);
+  Client(ClientOptions options, std::unique_ptr<net::HttpClient> http,
+         const base::Variables& variables);
   absl::StatusOr<nlohmann::json> Send(const Call& call);
   absl::StatusOr<LogPage> SendLog(const std::string& project, const nlohmann::json& body,
                                   Call call);

@@ -33,11 +33,11 @@ inline constexpr char kTaskCommand[] = "vertex-task";
 
 // Returns the machine of each pool; that of an empty pool is unspecified. Returns InvalidArgument
 // if an option does not apply or the job does not fit the tier.
-absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const VertexTarget& target,
+absl::StatusOr<std::array<Machine, kPools>> MachinesFor(const job::VertexTarget& target,
                                                         const Pools& pools);
 
 // Returns true if the built-in trainer, which uses CPUs only, is given machines with GPUs.
-bool LeavesGpusIdle(const JobSpec& spec, const Pools& pools,
+bool LeavesGpusIdle(const job::JobSpec& spec, const Pools& pools,
                     const std::array<Machine, kPools>& machines);
 
 // Returns InvalidArgument if the id is not a valid label: a-z, 0-9, - and _, at most 63 characters,
@@ -46,15 +46,15 @@ absl::Status CheckJobId(absl::string_view id);
 
 // Returns the image of a role: its own, else the target's, else for the built-in trainer the one in
 // the project's registry. Returns InvalidArgument for a user command without an image.
-absl::StatusOr<std::string> ImageOf(const RoleSpec& role, const VertexTarget& target,
+absl::StatusOr<std::string> ImageOf(const job::RoleSpec& role, const job::VertexTarget& target,
                                     absl::string_view version);
 
 // Returns the request body. `version` is Muster's and selects the image. REQUIRES: the submission
 // is prepared.
-absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const Submission& submission,
+absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const job::Submission& submission,
                                                    absl::string_view version);
 
 // Returns the fields of the job that Vertex AI ignores.
-std::vector<Limit> LimitsOf(const JobSpec& spec);
+std::vector<platform::Limit> LimitsOf(const job::JobSpec& spec);
 
 }  // namespace muster::vertex

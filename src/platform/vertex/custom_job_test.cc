@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "job/parse.h"
+#include "job/format/parse.h"
 
 namespace muster::vertex {
 namespace {
@@ -15,38 +15,39 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::ordered_json;
 
-JobSpec Job(const std::string& roles, const std::string& rest = "") {
-  const auto spec = ParseJob("name: j\ncommand: [python3, train.py]\nroles: " + roles + "\n" + rest,
-                             {.file_name = "job.yaml", .working_dir = "/w"});
+job::JobSpec Job(const std::string& roles, const std::string& rest = "") {
+  const auto spec =
+      job::ParseJob("name: j\ncommand: [python3, train.py]\nroles: " + roles + "\n" + rest,
+                    {.file_name = "job.yaml", .working_dir = "/w"});
   EXPECT_TRUE(spec.ok()) << spec.status();
-  return spec.value_or(JobSpec());
+  return spec.value_or(job::JobSpec());
 }
 
-Submission Placed(JobSpec spec, VertexTarget target) {
+job::Submission Placed(job::JobSpec spec, job::VertexTarget target) {
   target.project = "test-proj";
   if (target.image.empty()) target.image = "i:1";
   target.region = "us-central1";
   target.bucket = "b";
   target.run.folder = "gs://b/muster_job1";
-  Submission submission{.id = "job1", .spec = std::move(spec)};
+  job::Submission submission{.id = "job1", .spec = std::move(spec)};
   submission.target = target;
   return submission;
 }
 
 // Returns the worker pools of the request body.
-Json PoolsIn(const Submission& submission) {
+Json PoolsIn(const job::Submission& submission) {
   const auto body = CustomJobOf(submission, "1.0");
   EXPECT_TRUE(body.ok()) << body.status();
   return body.ok() ? (*body)["jobSpec"]["workerPoolSpecs"] : Json();
 }
 
-std::string Refusal(const Submission& submission) {
+std::string Rejection(const job::Submission& submission) {
   const auto body = CustomJobOf(submission, "1.0");
   EXPECT_EQ(body.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(body.status().message());
 }
 
-TEST(VertexCustomJob, AJobOfOneTaskIsWhatTheOfficialClientSends) {
+TEST(VertexCustomJob, ASingleTaskJobMatchesTheOfficialClient) {
   const auto body = CustomJobOf(
       Placed(Job("{worker: {}}"), {.tier = "BASIC",
                                    .image = "gcr.io/test-proj/img:1",
@@ -72,9 +73,9 @@ TEST(VertexCustomJob, AJobOfOneTaskIsWhatTheOfficialClientSends) {
   })"));
 }
 
-TEST(VertexCustomJob, OtherStorageIsNotNamedToVertexAi) {
-  Submission submission = Placed(Job("{worker: {}}"), {.tier = "BASIC"});
-  MutableTargetOf<VertexTarget>(submission).run.folder = "s3://other/run";
+TEST(VertexCustomJob, OtherStorageIsNotPassedToVertexAi) {
+  job::Submission submission = Placed(Job("{worker: {}}"), {.tier = "BASIC"});
+  job::MutableTargetOf<job::VertexTarget>(submission).run.folder = "s3://other/run";
   const auto body = CustomJobOf(submission, "1.0");
   ASSERT_TRUE(body.ok()) << body.status();
   EXPECT_EQ((*body)["jobSpec"]["baseOutputDirectory"]["outputUriPrefix"], "gs://b/muster_job1");
@@ -86,7 +87,7 @@ TEST(VertexCustomJob, OtherStorageIsNotNamedToVertexAi) {
   EXPECT_FALSE((*measuring)["labels"].contains(kFolderLabel));
 }
 
-TEST(VertexCustomJob, APoolWithoutTasksKeepsItsPlace) {
+TEST(VertexCustomJob, AnEmptyPoolKeepsItsIndex) {
   const Json pools = PoolsIn(Placed(Job("{chief: {}, ps: {replicas: 2}}"), {.tier = "STANDARD_1"}));
   ASSERT_EQ(pools.size(), 3U);
   EXPECT_EQ(pools[1], Json::object());
@@ -95,7 +96,7 @@ TEST(VertexCustomJob, APoolWithoutTasksKeepsItsPlace) {
   EXPECT_EQ(pools[2]["machineSpec"], Json({{"machineType", "n1-standard-4"}}));
 }
 
-TEST(VertexCustomJob, TheFirstWorkerLeadsWhereThereIsNoChief) {
+TEST(VertexCustomJob, TheFirstWorkerLeadsWithoutAChief) {
   const Json pools = PoolsIn(
       Placed(Job("{worker: {replicas: 3}}"), {.tier = "CUSTOM", .master_type = "standard_v100"}));
   ASSERT_EQ(pools.size(), 2U);
@@ -106,7 +107,7 @@ TEST(VertexCustomJob, TheFirstWorkerLeadsWhereThereIsNoChief) {
   EXPECT_EQ(pools[1]["machineSpec"]["acceleratorType"], "NVIDIA_TESLA_T4");
 }
 
-TEST(VertexCustomJob, CustomMachinesAreThoseOfTheOptions) {
+TEST(VertexCustomJob, OptionsSetCustomMachines) {
   const Json pools =
       PoolsIn(Placed(Job("{chief: {}, worker: {replicas: 2}, ps: {}, evaluator: {}}"),
                      {.tier = "CUSTOM",
@@ -120,7 +121,15 @@ TEST(VertexCustomJob, CustomMachinesAreThoseOfTheOptions) {
   EXPECT_EQ(pools[3]["machineSpec"]["machineType"], "n1-highcpu-16");
 }
 
-TEST(VertexCustomJob, DeadlineAndRestartsOfTheWholeJobAreVertexs) {
+TEST(VertexCustomJob, CustomMachinesHaveDefaults) {
+  const Json pools = PoolsIn(Placed(Job("{chief: {}, worker: {}, ps: {}}"), {.tier = "CUSTOM"}));
+  ASSERT_EQ(pools.size(), 3U);
+  EXPECT_EQ(pools[0]["machineSpec"]["acceleratorType"], "NVIDIA_TESLA_T4");
+  EXPECT_EQ(pools[1]["machineSpec"]["acceleratorType"], "NVIDIA_TESLA_T4");
+  EXPECT_EQ(pools[2]["machineSpec"], Json({{"machineType", "n1-highmem-8"}}));
+}
+
+TEST(VertexCustomJob, PassesDeadlineAndRestartScopeToVertexAi) {
   const auto body =
       CustomJobOf(Placed(Job("{worker: {}}", "policies: {deadline: 90m, restart_scope: job}\n"),
                          {.tier = "BASIC"}),
@@ -130,8 +139,8 @@ TEST(VertexCustomJob, DeadlineAndRestartsOfTheWholeJobAreVertexs) {
             Json::parse(R"({"timeout": "5400s", "restartJobOnWorkerRestart": true})"));
 }
 
-TEST(VertexCustomJob, TheImageIsTheRolesElseTheOptionsElseTheProjects) {
-  const VertexTarget target{.project = "test-proj", .region = "us-central1"};
+TEST(VertexCustomJob, TheImageIsThatOfTheRoleElseTheOptionElseTheProject) {
+  const job::VertexTarget target{.project = "test-proj", .region = "us-central1"};
   EXPECT_EQ(ImageOf({.name = "worker"}, target, "1.0").value(),
             "us-central1-docker.pkg.dev/test-proj/muster/muster-vertex:1.0");
   EXPECT_THAT(
@@ -144,22 +153,21 @@ TEST(VertexCustomJob, TheImageIsTheRolesElseTheOptionsElseTheProjects) {
 }
 
 TEST(VertexCustomJob, OptionsThatDoNotApplyAreErrors) {
-  const JobSpec spec = Job("{chief: {}, worker: {}}");
-  EXPECT_THAT(Refusal(Placed(spec, {.tier = "STANDARD_1", .worker_type = "standard"})),
-              HasSubstr("--worker-type is for --scale-tier CUSTOM"));
-  EXPECT_THAT(Refusal(Placed(spec, {.tier = "STANDARD_1", .workers = 1})),
-              HasSubstr("--worker-count is for --scale-tier CUSTOM"));
-  EXPECT_THAT(Refusal(Placed(spec, {.tier = "CUSTOM"})), HasSubstr("needs --master-type"));
-  EXPECT_THAT(Refusal(Placed(spec, {.tier = "CUSTOM",
-                                    .master_type = "standard",
-                                    .parameter_server_type = "standard"})),
+  const job::JobSpec spec = Job("{chief: {}, worker: {}}");
+  EXPECT_THAT(Rejection(Placed(spec, {.tier = "STANDARD_1", .worker_type = "standard"})),
+              HasSubstr("--worker-type requires --scale-tier CUSTOM"));
+  EXPECT_THAT(Rejection(Placed(spec, {.tier = "STANDARD_1", .workers = 1})),
+              HasSubstr("--worker-count requires --scale-tier CUSTOM"));
+  EXPECT_THAT(Rejection(Placed(spec, {.tier = "CUSTOM",
+                                      .master_type = "standard",
+                                      .parameter_server_type = "standard"})),
               HasSubstr("--parameter-server-type: the job has no ps"));
-  EXPECT_THAT(Refusal(Placed(spec, {.tier = "BASIC_GPU"})), HasSubstr("has one machine"));
-  EXPECT_THAT(Refusal(Placed(Job("{worker: {replicas: 6}}"), {.tier = "STANDARD_1"})),
+  EXPECT_THAT(Rejection(Placed(spec, {.tier = "BASIC_GPU"})), HasSubstr("has one machine"));
+  EXPECT_THAT(Rejection(Placed(Job("{worker: {replicas: 6}}"), {.tier = "STANDARD_1"})),
               HasSubstr("at most 4 workers"));
 }
 
-TEST(VertexCustomJob, IdsAreLabels) {
+TEST(VertexCustomJob, IdsMustBeValidLabels) {
   EXPECT_TRUE(CheckJobId("train_20260102_030405").ok());
   for (const char* wrong : {"", "1x", "Train", "a b", "a/b", "ä"}) {
     EXPECT_FALSE(CheckJobId(wrong).ok()) << wrong;
@@ -167,7 +175,7 @@ TEST(VertexCustomJob, IdsAreLabels) {
   EXPECT_FALSE(CheckJobId(std::string(64, 'a')).ok());
 }
 
-TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
+TEST(VertexCustomJob, UnsupportedFieldsAreListed) {
   EXPECT_THAT(LimitsOf(Job("{chief: {}, worker: {replicas: 2}, ps: {}, evaluator: {}}")),
               IsEmpty());
   const auto limits =
@@ -175,7 +183,7 @@ TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
                    "policies: {success: all_workers, max_restarts: 5, stop_grace: 1m}\n"));
   std::string all;
   int fatal = 0;
-  for (const Limit& limit : limits) {
+  for (const platform::Limit& limit : limits) {
     all += limit.what + "\n";
     fatal += limit.fatal ? 1 : 0;
   }
@@ -188,19 +196,19 @@ TEST(VertexCustomJob, WhatVertexDoesNotDoIsListed) {
   EXPECT_THAT(all, HasSubstr("policies: stop_grace"));
 }
 
-TEST(VertexPools, CLUSTER_SPECTellsATaskWhoItIs) {
-  const JobSpec spec = Job("{worker: {replicas: 3}, ps: {}}");
+TEST(VertexPools, CLUSTER_SPECIdentifiesTheTask) {
+  const job::JobSpec spec = Job("{worker: {replicas: 3}, ps: {}}");
   const auto member = ReadClusterSpec(spec, R"({"cluster": {"workerpool0": ["a:2222"],
       "workerpool1": ["b:2222", "c:2222"], "workerpool2": ["d:2222"]}, "environment": "cloud",
       "task": {"type": "workerpool1", "index": 1}})");
   ASSERT_TRUE(member.ok()) << member.status();
-  EXPECT_EQ(member->self, (TaskId{"worker", 2}));
+  EXPECT_EQ(member->self, (cluster::TaskId{"worker", 2}));
   EXPECT_EQ(member->cluster.Hosts("worker"), "a:2222,b:2222,c:2222");
   EXPECT_EQ(member->cluster.Hosts("ps"), "d:2222");
 }
 
-TEST(VertexPools, ACLUSTER_SPECOfAnotherJobIsRefused) {
-  const JobSpec spec = Job("{worker: {replicas: 2}}");
+TEST(VertexPools, RejectsTheCLUSTER_SPECOfAnotherJob) {
+  const job::JobSpec spec = Job("{worker: {replicas: 2}}");
   for (const char* wrong :
        {"", "x", "[]", "{}", R"({"cluster": [], "task": {}})",
         R"({"cluster": {"workerpool0": ["a:1"]}, "task": {"type": "workerpool0", "index": 0}})",

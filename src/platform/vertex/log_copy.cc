@@ -12,11 +12,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
-#include "base/files.h"
-#include "base/json.h"
+#include "base/bytes/digest.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
+#include "base/text/json.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::vertex {
@@ -34,7 +34,7 @@ constexpr char kServiceMark[] = "[Vertex AI] ";
 
 // Entries of the same time differ in their insert id.
 uint64_t FingerprintOf(const LogEntry& entry) {
-  return Fingerprint(absl::StrCat(entry.timestamp, " ", entry.insert_id));
+  return base::Fingerprint(absl::StrCat(entry.timestamp, " ", entry.insert_id));
 }
 
 absl::string_view BytesOf(const std::vector<uint64_t>& numbers) {
@@ -43,17 +43,18 @@ absl::string_view BytesOf(const std::vector<uint64_t>& numbers) {
 
 }  // namespace
 
-LogCopy::LogCopy(std::string directory, Pools pools, LogWriter::Options options)
+LogCopy::LogCopy(std::string directory, Pools pools, supervise::LogWriter::Options options)
     : directory_(std::move(directory)), pools_(std::move(pools)), options_(options) {}
 
 // A damaged state is ignored: the output is copied again.
 void LogCopy::Load() {
-  const auto text = ReadFile(JoinPath(directory_, kStateFile), kMaxState);
-  const Json json = text.ok() ? ParseJson(*text) : Json();
+  const auto text = base::ReadFile(base::JoinPath(directory_, kStateFile), kMaxState);
+  const Json json = text.ok() ? base::ParseJson(*text) : Json();
   if (!json.is_object()) return;
   try {
     const auto count = json.at("taken").get<size_t>();
-    std::string bytes = ReadFile(JoinPath(directory_, kTakenFile), kMaxTaken).value_or("");
+    std::string bytes =
+        base::ReadFile(base::JoinPath(directory_, kTakenFile), kMaxTaken).value_or("");
     if (bytes.size() / sizeof(uint64_t) < count) return;
     std::vector<uint64_t> numbers(count);
     std::memcpy(numbers.data(), bytes.data(), count * sizeof(uint64_t));
@@ -67,33 +68,34 @@ void LogCopy::Load() {
   }
 }
 
-absl::Status LogCopy::CutBack() const {
+absl::Status LogCopy::TruncateToSaved() const {
   for (const auto& [name, mark] : marks_) {
-    const auto task = TaskId::Parse(name);
+    const auto task = cluster::TaskId::Parse(name);
     if (!task.ok()) continue;
-    MUSTER_RETURN_IF_ERROR(LogWriter::CutBack(directory_, *task, mark.segment, mark.offset));
+    MUSTER_RETURN_IF_ERROR(
+        supervise::LogWriter::Truncate(directory_, *task, mark.segment, mark.offset));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<LogCopy>> LogCopy::Open(const std::string& directory,
                                                        const Pools& pools,
-                                                       LogWriter::Options options) {
+                                                       supervise::LogWriter::Options options) {
   std::unique_ptr<LogCopy> copy(new LogCopy(directory, pools, options));
   copy->Load();
   // Entries written after the last save will be received again, so the logs are cut back to it. A
   // log that was never saved is cut back to its start.
   for (const auto& pool : pools) {
-    for (const TaskId& task : pool) copy->marks_.try_emplace(task.ToString());
+    for (const cluster::TaskId& task : pool) copy->marks_.try_emplace(task.ToString());
   }
-  MUSTER_RETURN_IF_ERROR(copy->CutBack());
+  MUSTER_RETURN_IF_ERROR(copy->TruncateToSaved());
   return copy;
 }
 
-absl::StatusOr<LogWriter*> LogCopy::WriterFor(const TaskId& task) {
-  std::unique_ptr<LogWriter>& writer = writers_[task];
+absl::StatusOr<supervise::LogWriter*> LogCopy::WriterFor(const cluster::TaskId& task) {
+  std::unique_ptr<supervise::LogWriter>& writer = writers_[task];
   if (writer == nullptr) {
-    MUSTER_ASSIGN_OR_RETURN(writer, LogWriter::Open(directory_, task, options_));
+    MUSTER_ASSIGN_OR_RETURN(writer, supervise::LogWriter::Open(directory_, task, options_));
     writer->BeginAttempt(0);
   }
   return writer.get();
@@ -113,7 +115,8 @@ absl::Status LogCopy::Take(const LogEntry& entry) {
   const uint64_t fingerprint = FingerprintOf(entry);
   if (taken_.contains(fingerprint)) return absl::OkStatus();
   const auto known = FindTask(pools_, entry.task);
-  MUSTER_ASSIGN_OR_RETURN(LogWriter * writer, WriterFor(known.value_or(pools_.front().front())));
+  MUSTER_ASSIGN_OR_RETURN(supervise::LogWriter * writer,
+                          WriterFor(known.value_or(pools_.front().front())));
   absl::Time time;
   if (!absl::ParseTime(absl::RFC3339_full, entry.timestamp, &time, nullptr)) time = absl::Now();
   const std::vector<std::string> lines = LinesOf(entry, known ? "" : kServiceMark);
@@ -125,12 +128,12 @@ absl::Status LogCopy::Take(const LogEntry& entry) {
 }
 
 absl::Status LogCopy::SaveTaken() {
-  const std::string path = JoinPath(directory_, kTakenFile);
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd.valid()) return DiskError(errno, path);
+  const std::string path = base::JoinPath(directory_, kTakenFile);
+  const base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd.valid()) return base::DiskError(errno, path);
   const auto begin = static_cast<off_t>((taken_.size() - unsaved_.size()) * sizeof(uint64_t));
-  if (::lseek(fd.get(), begin, SEEK_SET) != begin) return DiskError(errno, path);
-  MUSTER_RETURN_IF_ERROR(WriteAll(fd.get(), BytesOf(unsaved_)));
+  if (::lseek(fd.get(), begin, SEEK_SET) != begin) return base::DiskError(errno, path);
+  MUSTER_RETURN_IF_ERROR(base::WriteAll(fd.get(), BytesOf(unsaved_)));
   unsaved_.clear();
   return absl::OkStatus();
 }
@@ -148,7 +151,7 @@ absl::Status LogCopy::Save() {
   const Json json = {{"taken", taken_.size()},
                      {"latest_us", absl::ToUnixMicros(latest_.value_or(absl::UnixEpoch()))},
                      {"tasks", tasks}};
-  return ReplaceFile(JoinPath(directory_, kStateFile), json.dump());
+  return base::ReplaceFile(base::JoinPath(directory_, kStateFile), json.dump());
 }
 
 }  // namespace muster::vertex

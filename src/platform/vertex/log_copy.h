@@ -12,7 +12,7 @@
 #include "cluster/task_id.h"
 #include "platform/vertex/client.h"
 #include "platform/vertex/pools.h"
-#include "supervise/log_writer.h"
+#include "supervise/log/log_writer.h"
 
 namespace muster::vertex {
 
@@ -24,7 +24,7 @@ class LogCopy {
  public:
   static absl::StatusOr<std::unique_ptr<LogCopy>> Open(const std::string& directory,
                                                        const Pools& pools,
-                                                       LogWriter::Options options);
+                                                       supervise::LogWriter::Options options);
 
   // Returns the time of the youngest entry written, or nullopt if there is none.
   std::optional<absl::Time> latest() const { return latest_; }
@@ -43,20 +43,20 @@ class LogCopy {
     int64_t offset = 0;
   };
 
-  LogCopy(std::string directory, Pools pools, LogWriter::Options options);
+  LogCopy(std::string directory, Pools pools, supervise::LogWriter::Options options);
   void Load();
-  absl::Status CutBack() const;
+  absl::Status TruncateToSaved() const;
   absl::Status SaveTaken();
-  absl::StatusOr<LogWriter*> WriterFor(const TaskId& task);
+  absl::StatusOr<supervise::LogWriter*> WriterFor(const cluster::TaskId& task);
 
   const std::string directory_;
   const Pools pools_;
-  const LogWriter::Options options_;
+  const supervise::LogWriter::Options options_;
   std::optional<absl::Time> latest_;
   std::unordered_set<uint64_t> taken_;  // fingerprints of entries
   std::vector<uint64_t> unsaved_;
   std::map<std::string, Mark> marks_;  // by task
-  std::map<TaskId, std::unique_ptr<LogWriter>> writers_;
+  std::map<cluster::TaskId, std::unique_ptr<supervise::LogWriter>> writers_;
 };
 
 // Returns the lines of an entry, each as "SEVERITY :: `mark` text".

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gtest/gtest.h"
 
@@ -23,7 +23,7 @@ class VertexLogCopy : public ::testing::Test {
     return *std::move(copy);
   }
   std::string Log(const std::string& stem) const {
-    return ReadFile(absl::StrCat(temp_.path(), "/", stem, ".log")).value_or("");
+    return base::ReadFile(absl::StrCat(temp_.path(), "/", stem, ".log")).value_or("");
   }
   static LogEntry Entry(const std::string& id, const std::string& message,
                         const std::string& task = "workerpool1-1") {
@@ -35,7 +35,7 @@ class VertexLogCopy : public ::testing::Test {
   }
 
   Pools pools_;
-  const TempDir temp_;
+  const base::TempDir temp_;
 };
 
 TEST_F(VertexLogCopy, LinesGoToTheirTasksWithTheirSeverity) {
@@ -50,7 +50,7 @@ TEST_F(VertexLogCopy, LinesGoToTheirTasksWithTheirSeverity) {
   EXPECT_EQ(Log("chief-0"), "INFO :: [Vertex AI] Job is running.\nERROR :: bad\n");
 }
 
-TEST_F(VertexLogCopy, WhatWasNotSavedComesAgainAndStandsThereOnce) {
+TEST_F(VertexLogCopy, UnsavedEntriesAreCopiedAgainOnce) {
   {
     auto copy = Open();
     ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
@@ -68,25 +68,25 @@ TEST_F(VertexLogCopy, WhatWasNotSavedComesAgainAndStandsThereOnce) {
   EXPECT_EQ(Log("worker-0"), "INFO :: first of this task\n");
 }
 
-TEST_F(VertexLogCopy, ADamagedStateBeginsAnew) {
-  ASSERT_TRUE(ReplaceFile(temp_.path() + "/vertex.copy", R"({"timestamp": 5})").ok());
+TEST_F(VertexLogCopy, ADamagedStateStartsOver) {
+  ASSERT_TRUE(base::ReplaceFile(temp_.path() + "/vertex.copy", R"({"timestamp": 5})").ok());
   EXPECT_EQ(Open()->latest(), std::nullopt);
 }
 
-TEST_F(VertexLogCopy, WhatWasTakenIsForgottenWithItsLog) {
+TEST_F(VertexLogCopy, FingerprintsAreDroppedWithTheirLog) {
   {
     auto copy = Open();
     ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
     ASSERT_TRUE(copy->Save().ok());
   }
-  ASSERT_TRUE(ReplaceFile(temp_.path() + "/vertex.taken", "cut").ok());
+  ASSERT_TRUE(base::ReplaceFile(temp_.path() + "/vertex.taken", "cut").ok());
   auto copy = Open();
   EXPECT_EQ(copy->taken(), 0U);
   ASSERT_TRUE(copy->Take(Entry("a", "one")).ok());
   EXPECT_EQ(Log("worker-1"), "INFO :: one\n");
 }
 
-TEST_F(VertexLogCopy, WhatComesLateIsTakenOnce) {
+TEST_F(VertexLogCopy, LateEntriesAreCopiedOnce) {
   LogEntry late = Entry("late", "late");
   late.timestamp = "2026-01-01T00:00:01Z";
   for (int i = 0; i < 2; ++i) {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 namespace muster::vertex {
 namespace {
@@ -80,7 +80,7 @@ constexpr std::array kTiers = {
 };
 
 constexpr absl::string_view kTpuAdvice =
-    "Muster's tasks do not run on TPUs; take BASIC_GPU, or CUSTOM with a machine that has GPUs";
+    "Muster's tasks do not run on TPUs; use BASIC_GPU, or CUSTOM with a machine that has GPUs";
 
 const std::vector<std::string>& Regions() {
   static const auto& kRegions = *new std::vector<std::string>{"africa-south1",
@@ -151,9 +151,9 @@ absl::Status UnknownMachine(absl::string_view name) {
   std::vector<std::string> known = OldMachineNames();
   for (const Row& row : kAccelerated) known.emplace_back(row.type);
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown machine type '", name, "'", DidYouMean(name, known), "; there are ",
-                   absl::StrJoin(OldMachineNames(), ", "),
-                   ", and those of Vertex AI: n1-standard-8, n1-standard-8+NVIDIA_TESLA_T4:1, "
+      absl::StrCat("unknown machine type '", name, "'", base::DidYouMean(name, known),
+                   "; available: ", absl::StrJoin(OldMachineNames(), ", "),
+                   ", or a Vertex AI machine type: n1-standard-8, n1-standard-8+NVIDIA_TESLA_T4:1, "
                    "g2-standard-8, …"));
 }
 
@@ -171,8 +171,7 @@ absl::Status AddAccelerators(absl::string_view text, Machine& machine) {
                                              machine.count >= 1 && machine.count <= 16);
   if (named && counted) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", text, "' must be an accelerator of Vertex AI and how many of them, such as ",
-      "NVIDIA_TESLA_T4:2"));
+      "'", text, "' must be a Vertex AI accelerator and a count, such as ", "NVIDIA_TESLA_T4:2"));
 }
 
 }  // namespace
@@ -182,6 +181,11 @@ std::vector<std::string> OldMachineNames() {
   names.reserve(kOldNames.size());
   for (const Row& row : kOldNames) names.emplace_back(row.name);
   return names;
+}
+
+std::string ToString(const Machine& machine) {
+  if (machine.accelerator.empty()) return machine.type;
+  return absl::StrCat(machine.type, "+", machine.accelerator, ":", machine.count);
 }
 
 absl::StatusOr<Machine> ParseMachine(absl::string_view name) {
@@ -220,8 +224,8 @@ absl::StatusOr<ScaleTier> FindTier(absl::string_view name) {
   for (const TierRow& row : kTiers) names.emplace_back(row.name);
   names.emplace_back(kCustomTier);
   return absl::InvalidArgumentError(absl::StrCat("unknown scale tier '", name, "'",
-                                                 DidYouMean(name, names), "; there are ",
-                                                 absl::StrJoin(names, ", ")));
+                                                 base::DidYouMean(name, names),
+                                                 "; available: ", absl::StrJoin(names, ", ")));
 }
 
 absl::Status CheckRegion(absl::string_view region) {
@@ -230,15 +234,14 @@ absl::Status CheckRegion(absl::string_view region) {
                       std::all_of(words.begin(), words.end(), IsWord);
   if (formed) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown region '", region, "'", DidYouMean(region, Regions()),
+      absl::StrCat("unknown region '", region, "'", base::DidYouMean(region, Regions()),
                    "; Vertex AI is in ", absl::StrJoin(Regions(), ", ")));
 }
 
-std::optional<std::string> DoubtsAbout(absl::string_view region) {
+std::optional<std::string> RegionWarning(absl::string_view region) {
   const std::vector<std::string>& known = Regions();
   if (std::find(known.begin(), known.end(), region) != known.end()) return std::nullopt;
-  return absl::StrCat("this version does not know the region '", region, "'",
-                      DidYouMean(region, known));
+  return absl::StrCat("unknown region '", region, "'", base::DidYouMean(region, known));
 }
 
 }  // namespace muster::vertex

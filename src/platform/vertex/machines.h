@@ -23,6 +23,9 @@ struct Machine {
 // malformed. Vertex AI itself checks that the type exists.
 absl::StatusOr<Machine> ParseMachine(absl::string_view name);
 
+// The inverse: returns "n1-standard-8", "n1-standard-8+NVIDIA_TESLA_T4:2".
+std::string ToString(const Machine& machine);
+
 // A predefined cluster shape.
 struct ScaleTier {
   std::string name;
@@ -34,6 +37,7 @@ struct ScaleTier {
 inline constexpr char kCustomTier[] = "CUSTOM";
 inline constexpr absl::string_view kDefaultTier = "BASIC_GPU";
 // Machines of tier CUSTOM that the user leaves unspecified.
+inline constexpr char kDefaultMaster[] = "standard_gpu";
 inline constexpr char kDefaultWorker[] = "standard_gpu";
 inline constexpr char kDefaultParameterServer[] = "large_model";
 
@@ -44,7 +48,7 @@ inline constexpr char kDefaultRegion[] = "us-central1";
 // Returns InvalidArgument with the known regions if `region` is malformed.
 absl::Status CheckRegion(absl::string_view region);
 // Returns a warning if `region` is not a known one; Vertex AI may offer it nevertheless.
-std::optional<std::string> DoubtsAbout(absl::string_view region);
+std::optional<std::string> RegionWarning(absl::string_view region);
 
 // Returns the legacy names in the order of the table.
 std::vector<std::string> OldMachineNames();

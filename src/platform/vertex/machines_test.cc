@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(VertexMachines, OldNamesAreMachinesOfVertex) {
+TEST(VertexMachines, OldNamesMapToVertexAiMachines) {
   const std::vector<std::pair<std::string, Machine>> expected = {
       {"standard", {"n1-standard-4", "", 0}},
       {"large_model", {"n1-highmem-8", "", 0}},
@@ -41,8 +41,8 @@ TEST(VertexMachines, OldNamesAreMachinesOfVertex) {
   EXPECT_EQ(OldMachineNames(), names);
 }
 
-TEST(VertexMachines, TheTableInTheManualIsThisOne) {
-  const std::string manual = ReadFile(MUSTER_DOCS "/vertex.md").value();
+TEST(VertexMachines, MatchesTheDocumentedTable) {
+  const std::string manual = base::ReadFile(MUSTER_DOCS "/vertex.md").value();
   for (const std::string& name : OldMachineNames()) {
     const Machine machine = ParseMachine(name).value();
     const std::string accelerators =
@@ -62,7 +62,7 @@ TEST(VertexMachines, TheTableInTheManualIsThisOne) {
   }
 }
 
-TEST(VertexMachines, TypesOfVertexAreTakenWithTheirAccelerators) {
+TEST(VertexMachines, AcceptsVertexAiTypesWithAccelerators) {
   EXPECT_EQ(*ParseMachine("n1-standard-16"), (Machine{"n1-standard-16", "", 0}));
   EXPECT_EQ(*ParseMachine("n1-standard-8+NVIDIA_TESLA_T4:2"),
             (Machine{"n1-standard-8", "NVIDIA_TESLA_T4", 2}));
@@ -76,7 +76,7 @@ TEST(VertexMachines, TypesOfVertexAreTakenWithTheirAccelerators) {
   EXPECT_EQ(*ParseMachine("a2-highgpu-8g"), (Machine{"a2-highgpu-8g", "NVIDIA_TESLA_A100", 8}));
 }
 
-TEST(VertexMachines, WhatThereIsNotIsExplained) {
+TEST(VertexMachines, RejectsUnknownMachines) {
   EXPECT_THAT(std::string(ParseMachine("standart_gpu").status().message()),
               HasSubstr("did you mean 'standard_gpu'?"));
   EXPECT_THAT(std::string(ParseMachine("cloud_tpu").status().message()), HasSubstr("TPU"));
@@ -101,7 +101,7 @@ TEST(VertexMachines, TiersHaveTheMachinesOfTheirNames) {
               HasSubstr("did you mean 'BASIC_GPU'?"));
 }
 
-TEST(VertexMachines, ARegionThatDoesNotExistIsToldWithThoseThatDo) {
+TEST(VertexMachines, AnUnknownRegionIsReportedWithTheKnownOnes) {
   EXPECT_TRUE(CheckRegion("europe-west4").ok());
   const std::string said(CheckRegion("us-central").message());
   EXPECT_THAT(said, HasSubstr("did you mean 'us-central1'?"));
@@ -110,8 +110,14 @@ TEST(VertexMachines, ARegionThatDoesNotExistIsToldWithThoseThatDo) {
     EXPECT_FALSE(CheckRegion(wrong).ok()) << wrong;
   }
   EXPECT_TRUE(CheckRegion("northamerica-south1").ok());
-  EXPECT_EQ(DoubtsAbout("europe-west4"), std::nullopt);
-  EXPECT_THAT(*DoubtsAbout("us-centrall1"), HasSubstr("did you mean 'us-central1'?"));
+  EXPECT_EQ(RegionWarning("europe-west4"), std::nullopt);
+  EXPECT_THAT(*RegionWarning("us-centrall1"), HasSubstr("did you mean 'us-central1'?"));
+}
+
+TEST(MachinesTest, AMachineIsPrintedAsItIsParsed) {
+  for (const char* name : {"n1-standard-8", "n1-standard-8+NVIDIA_TESLA_T4:2"}) {
+    EXPECT_EQ(ToString(ParseMachine(name).value()), name);
+  }
 }
 
 }  // namespace

@@ -8,27 +8,26 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/terminal_text.h"
+#include "base/text/json.h"
+#include "base/text/terminal_text.h"
 #include "job/failure.h"
-#include "job/parse.h"
+#include "job/format/parse.h"
 #include "platform/vertex/client.h"
 #include "platform/vertex/custom_job.h"
 #include "platform/vertex/pools.h"
 #include "process/exit_status.h"
-#include "storage/json.h"
 #include "supervise/exit_cause.h"
 
 namespace muster::vertex {
 namespace {
 
 using Json = nlohmann::json;
-using storage::TextMember;
 
 constexpr std::array<const char*, kPools> kRoles = {"chief", "worker", "ps", "evaluator"};
 
 std::optional<absl::Time> TimeOf(const Json& job, const char* name) {
   absl::Time time;
-  const std::string text = TextMember(job, name);
+  const std::string text = base::TextMember(job, name);
   if (text.empty() || !absl::ParseTime(absl::RFC3339_full, text, &time, nullptr)) {
     return std::nullopt;
   }
@@ -37,26 +36,26 @@ std::optional<absl::Time> TimeOf(const Json& job, const char* name) {
 
 struct State {
   absl::string_view name;
-  JobState ours;
+  job::JobState ours;
   absl::string_view reason;  // additional explanation, or ""
 };
 
 // States that are not listed here lead to no conclusion.
 constexpr std::array kStates = {
-    State{"JOB_STATE_QUEUED", JobState::kPending, "it waits in Vertex AI's queue"},
-    State{"JOB_STATE_PENDING", JobState::kStarting, "Vertex AI prepares its machines"},
-    State{"JOB_STATE_RUNNING", JobState::kRunning, ""},
-    State{"JOB_STATE_UPDATING", JobState::kRunning, "Vertex AI changes it"},
-    State{"JOB_STATE_PAUSED", JobState::kSuspended, ""},
-    State{"JOB_STATE_SUCCEEDED", JobState::kSucceeded, ""},
-    State{"JOB_STATE_PARTIALLY_SUCCEEDED", JobState::kSucceeded, "only a part of it succeeded"},
-    State{"JOB_STATE_FAILED", JobState::kFailed, ""},
-    State{"JOB_STATE_EXPIRED", JobState::kFailed, "it ran longer than its deadline"},
-    State{"JOB_STATE_CANCELLED", JobState::kStopped, "it was cancelled"},
+    State{"JOB_STATE_QUEUED", job::JobState::kPending, "waiting in Vertex AI's queue"},
+    State{"JOB_STATE_PENDING", job::JobState::kStarting, "Vertex AI is preparing its machines"},
+    State{"JOB_STATE_RUNNING", job::JobState::kRunning, ""},
+    State{"JOB_STATE_UPDATING", job::JobState::kRunning, "Vertex AI is updating it"},
+    State{"JOB_STATE_PAUSED", job::JobState::kSuspended, ""},
+    State{"JOB_STATE_SUCCEEDED", job::JobState::kSucceeded, ""},
+    State{"JOB_STATE_PARTIALLY_SUCCEEDED", job::JobState::kSucceeded, "only part of it succeeded"},
+    State{"JOB_STATE_FAILED", job::JobState::kFailed, ""},
+    State{"JOB_STATE_EXPIRED", job::JobState::kFailed, "deadline exceeded"},
+    State{"JOB_STATE_CANCELLED", job::JobState::kStopped, "it was cancelled"},
 };
 
 const State* StateOf(const Json& job) {
-  const std::string name = TextMember(job, "state");
+  const std::string name = base::TextMember(job, "state");
   const auto* found = std::find_if(kStates.begin(), kStates.end(),
                                    [&name](const State& state) { return state.name == name; });
   return found == kStates.end() ? nullptr : found;
@@ -65,7 +64,7 @@ const State* StateOf(const Json& job) {
 // Returns the service's message about a failure.
 std::string ErrorText(const Json& job) {
   const auto error = job.find("error");
-  return error == job.end() ? "" : Printable(TextMember(*error, "message"));
+  return error == job.end() ? "" : base::Printable(base::TextMember(*error, "message"));
 }
 
 // Replica and exit code from "The replica workerpool0-0 exited with a non-zero status of 1. …".
@@ -91,119 +90,115 @@ std::optional<Culprit> CulpritOf(absl::string_view text) {
   return culprit.name.empty() ? std::nullopt : std::optional<Culprit>(std::move(culprit));
 }
 
-class JobObserver : private Observer {
+class JobObserver final : public platform::Observer {
  public:
-  JobObserver(const KnownJob& known, const Sight& sight)
-      : Observer(known, sight.now), sight_(sight) {}
-
-  std::optional<StateChange> Run() {
-    if (sight_.job) {
-      ReadJob(*sight_.job);
-    } else {
-      Vanished("it was deleted from Vertex AI");
-    }
-    ReadTasks();
-    if (change_.job.state == JobState::kFailed) {
-      change_.job.failure = Failure([this](const TaskRecord& task) { return FailureOf(task); });
-    }
-    return Finish();
-  }
+  JobObserver(const platform::KnownJob& known, const Observation& observation)
+      : Observer(known, observation.now), observation_(observation) {}
 
  private:
-  void ReadJob(const Json& json) {
-    JobRecord& job = change_.job;
+  bool ReadJob() override {
+    if (!observation_.job) return false;
+    ReadState(*observation_.job);
+    return true;
+  }
+
+  void ReadState(const Json& json) {
+    job::JobRecord& job = change_.job;
     job.started = TimeOf(json, "startTime");
     const State* state = StateOf(json);
-    const std::string name = TextMember(json, "state");
+    const std::string name = base::TextMember(json, "state");
     if (state == nullptr) {
-      job.reason = name == "JOB_STATE_CANCELLING" ? "it is being cancelled"
-                                                  : absl::StrCat("Vertex AI calls it ", name);
+      job.reason = name == "JOB_STATE_CANCELLING"
+                       ? "it is being cancelled"
+                       : absl::StrCat("Vertex AI reports the state ", name);
       return;
     }
     job.reason = std::string(state->reason);
-    if (state->ours == JobState::kRunning && job.state != JobState::kRunning) {
-      Tell("job", "", "Running");
+    if (state->ours == job::JobState::kRunning && job.state != job::JobState::kRunning) {
+      RecordEvent("job", "", "Running");
     }
     job.state = state->ours;
-    if (!IsFinal(job.state)) return;
-    job.finished = TimeOf(json, "endTime").value_or(sight_.now);
-    if (job.state != JobState::kFailed) return;
+    if (!job::IsFinal(job.state)) return;
+    job.finished = TimeOf(json, "endTime").value_or(observation_.now);
+    if (job.state != job::JobState::kFailed) return;
     if (const std::string error = ErrorText(json); !error.empty()) job.reason = error;
     culprit_ = CulpritOf(job.reason);
   }
 
-  void ReadTasks() {
+  void ReadTasks() override {
     const auto pools = PoolsOf(known_.submission.spec);
     if (pools.ok()) {
       leading_ = pools->front().front();
       if (culprit_) failed_ = FindTask(*pools, culprit_->name);
     }
-    for (const TaskId& id : known_.submission.spec.Tasks()) {
-      const TaskRecord before = Before(id);
-      TaskRecord after = before;
-      const RoleSpec& role = *known_.submission.spec.FindRole(id.role);
-      after.command = role.command.empty() ? "muster-trainer" : ShellJoin(role.command);
+    for (const cluster::TaskId& id : known_.submission.spec.Tasks()) {
+      const job::TaskRecord before = KnownTask(id);
+      job::TaskRecord after = before;
+      const job::RoleSpec& role = *known_.submission.spec.FindRole(id.role);
+      after.command = role.command.empty() ? "muster-trainer" : base::ShellJoin(role.command);
+      if (pools.ok()) after.host = ReplicaName(*pools, id);
       ReadTask(after);
-      if (after.state == TaskState::kFailed && before.state != after.state) {
-        Tell("task", id.ToString(), absl::StrCat("failed: ", after.reason));
+      if (after.state == job::TaskState::kFailed && before.state != after.state) {
+        RecordEvent("task", id.ToString(), absl::StrCat("failed: ", after.reason));
       }
-      After(after);
+      SetTask(after);
     }
   }
 
   // Vertex AI reports the state of jobs but not of tasks, so a task has the state of its job.
-  void ReadTask(TaskRecord& task) const {
-    const JobRecord& job = change_.job;
-    if (IsFinal(task.state)) return;
+  void ReadTask(job::TaskRecord& task) const {
+    const job::JobRecord& job = change_.job;
+    if (job::IsFinal(task.state)) return;
     task.started = job.started;
     task.reason.clear();
     switch (job.state) {
-      case JobState::kRunning:
-        task.state = TaskState::kRunning;
+      case job::JobState::kRunning:
+        task.state = job::TaskState::kRunning;
         return;
-      case JobState::kStarting:
-        task.state = TaskState::kStarting;
+      case job::JobState::kStarting:
+        task.state = job::TaskState::kStarting;
         return;
-      case JobState::kSucceeded:
-      case JobState::kFailed:
-      case JobState::kStopped:
+      case job::JobState::kSucceeded:
+      case job::JobState::kFailed:
+      case job::JobState::kStopped:
         break;
       default:
         return;
     }
     task.finished = job.finished;
-    if (job.state == JobState::kSucceeded && task.id == leading_) {
-      task.state = TaskState::kSucceeded;
+    if (job.state == job::JobState::kSucceeded && task.id == leading_) {
+      task.state = job::TaskState::kSucceeded;
       task.exit_code = 0;
-    } else if (job.state == JobState::kFailed && task.id == failed_) {
-      task.state = TaskState::kFailed;
+    } else if (job.state == job::JobState::kFailed && task.id == failed_) {
+      task.state = job::TaskState::kFailed;
       task.exit_code = culprit_->exit_code;
-      task.reason = task.exit_code ? ExitStatus::Exited(*task.exit_code).Describe() : job.reason;
+      task.reason =
+          task.exit_code ? process::ExitStatus::Exited(*task.exit_code).Describe() : job.reason;
     } else {
-      task.state = TaskState::kStopped;
+      task.state = job::TaskState::kStopped;
       task.reason = "ended with the job";
     }
   }
 
-  TaskFailure FailureOf(const TaskRecord& task) const {
-    TaskFailure failure{.task = task.id,
-                        .time = task.finished.value_or(sight_.now),
-                        .exit_code = task.exit_code,
-                        .cause = task.reason,
-                        .last_lines = known_.last_lines(task.id)};
+  job::TaskFailure FailureOf(const job::TaskRecord& task) const override {
+    job::TaskFailure failure{.task = task.id,
+                             .time = task.finished.value_or(observation_.now),
+                             .exit_code = task.exit_code,
+                             .cause = task.reason,
+                             .last_lines = known_.last_lines(task.id)};
     if (task.exit_code) {
-      const AttemptEnd end =
-          ExplainExit(ExitStatus::Exited(*task.exit_code), {.last_lines = failure.last_lines});
+      const supervise::AttemptEnd end = supervise::ExplainExit(
+          process::ExitStatus::Exited(*task.exit_code), {.last_lines = failure.last_lines});
       failure.cause = end.reason;
       failure.advice = end.advice;
     }
     return failure;
   }
 
-  const Sight& sight_;
-  std::optional<TaskId> leading_;
+  const Observation& observation_;
+  std::optional<cluster::TaskId> leading_;
   std::optional<Culprit> culprit_;
-  std::optional<TaskId> failed_;
+  std::optional<cluster::TaskId> failed_;
 };
 
 // Parses a count, which may be a JSON string.
@@ -213,40 +208,32 @@ int ReplicasOf(const Json& pool) {
   if (count == pool.end()) return replicas;
   if (count->is_string() && !absl::SimpleAtoi(count->get<std::string>(), &replicas)) return 1;
   if (count->is_number_integer()) replicas = count->get<int>();
-  return std::clamp(replicas, 1, kMaxReplicas);
-}
-
-std::vector<std::string> TextsOf(const Json& container, const char* name) {
-  std::vector<std::string> texts;
-  const auto found = container.find(name);
-  if (found == container.end() || !found->is_array()) return texts;
-  for (const Json& text : *found) {
-    if (text.is_string()) texts.push_back(text.get<std::string>());
-  }
-  return texts;
+  return std::clamp(replicas, 1, job::kMaxReplicas);
 }
 
 }  // namespace
 
 std::optional<absl::Time> EndOf(const Json& job, absl::Time now) {
   const State* state = StateOf(job);
-  if (state == nullptr || !IsFinal(state->ours)) return std::nullopt;
+  if (state == nullptr || !job::IsFinal(state->ours)) return std::nullopt;
   return TimeOf(job, "endTime").value_or(now);
 }
 
-JobSpec SpecOf(const Json& job) {
-  JobSpec spec{.name = TextMember(job, "displayName")};
+job::JobSpec SpecOf(const Json& job) {
+  job::JobSpec spec{.name = base::TextMember(job, "displayName")};
   const auto pools = job.find("jobSpec");
   if (pools == job.end() || !pools->is_object() || !pools->contains("workerPoolSpecs")) return spec;
   const Json& list = (*pools)["workerPoolSpecs"];
   for (size_t i = 0; list.is_array() && i < std::min<size_t>(list.size(), kPools); ++i) {
     if (!list[i].is_object() || list[i].empty()) continue;
-    RoleSpec role{.name = kRoles.at(i), .replicas = i == 0 ? 1 : ReplicasOf(list[i])};
+    job::RoleSpec role{.name = kRoles.at(i), .replicas = i == 0 ? 1 : ReplicasOf(list[i])};
     const auto container = list[i].find("containerSpec");
     if (container != list[i].end() && container->is_object()) {
-      role.image = TextMember(*container, "imageUri");
-      role.command = TextsOf(*container, "command");
-      for (std::string& word : TextsOf(*container, "args")) role.command.push_back(std::move(word));
+      role.image = base::TextMember(*container, "imageUri");
+      role.command = base::TextListMember(*container, "command");
+      for (std::string& word : base::TextListMember(*container, "args")) {
+        role.command.push_back(std::move(word));
+      }
     }
     if (role.command.empty()) role.command = {"(the image's own)"};
     spec.roles.push_back(std::move(role));
@@ -254,23 +241,25 @@ JobSpec SpecOf(const Json& job) {
   return spec;
 }
 
-JobRecord RecordOf(const Json& job, absl::Time now) {
+job::JobRecord RecordOf(const Json& job, absl::Time now) {
   std::string id = LabelOf(job, kJobLabel);
-  if (id.empty()) id = std::string(JobNumber(TextMember(job, "name")));
-  JobRecord record{.id = id, .name = TextMember(job, "displayName"), .platform = "vertex"};
+  if (id.empty()) id = std::string(JobNumber(base::TextMember(job, "name")));
+  job::JobRecord record{
+      .id = id, .name = base::TextMember(job, "displayName"), .platform = "vertex"};
   record.created = TimeOf(job, "createTime").value_or(now);
-  const Submission submission{.id = id, .spec = SpecOf(job)};
-  const std::vector<TaskRecord> tasks;
-  const auto none = [](const TaskId&) { return std::vector<std::string>(); };
+  const job::Submission submission{.id = id, .spec = SpecOf(job)};
+  const std::vector<job::TaskRecord> tasks;
+  const auto none = [](const cluster::TaskId&) { return std::vector<std::string>(); };
   const auto change = Compare({record, tasks, submission, none}, {.job = job, .now = now});
   if (change) record = change->job;
   record.failure.clear();
   return record;
 }
 
-std::optional<StateChange> Compare(const KnownJob& known, const Sight& sight) {
-  if (IsFinal(known.job.state)) return std::nullopt;
-  return JobObserver(known, sight).Run();
+std::optional<job::StateChange> Compare(const platform::KnownJob& known,
+                                        const Observation& observation) {
+  if (job::IsFinal(known.job.state)) return std::nullopt;
+  return JobObserver(known, observation).Run("it was deleted from Vertex AI");
 }
 
 }  // namespace muster::vertex

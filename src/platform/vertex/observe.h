@@ -12,7 +12,7 @@
 namespace muster::vertex {
 
 // One observation of a job.
-struct Sight {
+struct Observation {
   std::optional<nlohmann::json> job;  // nullopt: the job does not exist
   absl::Time now;
 };
@@ -22,12 +22,13 @@ std::optional<absl::Time> EndOf(const nlohmann::json& job, absl::Time now);
 
 // Returns the record of a job that is not in the history. Its id is Muster's if it has one, else
 // its number.
-JobRecord RecordOf(const nlohmann::json& job, absl::Time now);
+job::JobRecord RecordOf(const nlohmann::json& job, absl::Time now);
 
 // Returns the worker pools of a job that others submitted, as a JobSpec.
-JobSpec SpecOf(const nlohmann::json& job);
+job::JobSpec SpecOf(const nlohmann::json& job);
 
 // Returns the changes to the records, or nullopt if there are none. A final record never changes.
-std::optional<StateChange> Compare(const KnownJob& known, const Sight& sight);
+std::optional<job::StateChange> Compare(const platform::KnownJob& known,
+                                        const Observation& observation);
 
 }  // namespace muster::vertex

@@ -6,30 +6,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "base/confined_folder.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
+#include "base/files/confined_folder.h"
 #include "base/status_macros.h"
 #include "storage/read_ahead.h"
 
 namespace muster::vertex {
 namespace {
 
-constexpr int64_t kLarge = 4 << 20;
-constexpr int64_t kShare = 8 << 20;  // approximate size of an archive of small files
-constexpr size_t kSenders = 4;       // concurrent uploads
+constexpr int64_t kLargeFileBytes = 4 << 20;
+constexpr int64_t kArchiveTargetBytes = 8 << 20;  // approximate size of an archive of small files
+constexpr size_t kMaxUploads = 4;                 // concurrent uploads
 constexpr char kFolder[] = "muster_packages";
 constexpr char kSuffix[] = ".tar.gz";
 
 // The archive of a small file depends on its path and on the rounded total size, so that added,
 // removed and changed files leave most other archives as they are.
-std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
+std::vector<std::vector<worktree::WorkFile>> Split(const std::vector<worktree::WorkFile>& files) {
   int64_t small = 0;
-  for (const WorkFile& file : files) small += file.size < kLarge ? file.size : 0;
-  const size_t shares = std::bit_ceil(static_cast<size_t>(small / kShare + 1));
-  std::vector<std::vector<WorkFile>> parts(shares);
-  for (const WorkFile& file : files) {
-    if (file.size < kLarge) {
-      parts[Fingerprint(file.path) % shares].push_back(file);
+  for (const worktree::WorkFile& file : files) small += file.size < kLargeFileBytes ? file.size : 0;
+  const size_t shares = std::bit_ceil(static_cast<size_t>(small / kArchiveTargetBytes + 1));
+  std::vector<std::vector<worktree::WorkFile>> parts(shares);
+  for (const worktree::WorkFile& file : files) {
+    if (file.size < kLargeFileBytes) {
+      parts[base::Fingerprint(file.path) % shares].push_back(file);
     } else {
       parts.push_back({file});
     }
@@ -37,14 +37,14 @@ std::vector<std::vector<WorkFile>> Split(const std::vector<WorkFile>& files) {
   return parts;
 }
 
-std::string NameOf(const std::vector<WorkFile>& files) {
+std::string NameOf(const std::vector<worktree::WorkFile>& files) {
   PackageDigest digest;
-  for (const WorkFile& file : files) digest.Add(file);
+  for (const worktree::WorkFile& file : files) digest.Add(file);
   return absl::StrCat(digest.Finish(), kSuffix);
 }
 
 absl::Status Write(storage::FileSystem& there, const storage::Url& url, const std::string& root,
-                   const std::vector<WorkFile>& files, storage::IfExists if_exists) {
+                   const std::vector<worktree::WorkFile>& files, storage::IfExists if_exists) {
   MUSTER_ASSIGN_OR_RETURN(const auto writer, there.OpenForWriting(url, if_exists));
   Gzip gzip([&writer](absl::string_view bytes) { return writer->Append(bytes); });
   MUSTER_RETURN_IF_ERROR(
@@ -55,7 +55,8 @@ absl::Status Write(storage::FileSystem& there, const storage::Url& url, const st
 
 // Returns the size of the files sent, or 0 if the package exists.
 absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url& url,
-                                 const PackageOptions& options, const std::vector<WorkFile>& part) {
+                                 const PackageOptions& options,
+                                 const std::vector<worktree::WorkFile>& part) {
   if (!options.again) {
     const absl::Status known = there.Stat(url).status();
     if (known.ok()) return 0;
@@ -67,12 +68,12 @@ absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url&
   // AlreadyExists: another process has sent the same package meanwhile.
   if (!absl::IsAlreadyExists(sent)) MUSTER_RETURN_IF_ERROR(sent);
   int64_t bytes = 0;
-  for (const WorkFile& file : part) bytes += file.size;
+  for (const worktree::WorkFile& file : part) bytes += file.size;
   return bytes;
 }
 
 absl::Status UnpackOne(storage::Storage& storage, const std::string& package,
-                       ConfinedFolder& folder) {
+                       base::ConfinedFolder& folder) {
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(url));
   MUSTER_ASSIGN_OR_RETURN(const auto reader, there->OpenForReading(url));
@@ -90,19 +91,19 @@ absl::Status UnpackOne(storage::Storage& storage, const std::string& package,
 
 // The package was damaged or overwritten by others; only its sender can replace it.
 absl::Status NotAsSent(const std::string& package, absl::string_view why) {
-  return absl::DataLossError(absl::StrCat(
-      package, " is not what was sent under this name: ", why,
-      "; nothing of it is run. Submit the job again with --rebuild, which replaces the package"));
+  return absl::DataLossError(
+      absl::StrCat(package, " does not match its name: ", why,
+                   "; it is not used. Submit the job again with --rebuild to replace it"));
 }
 
 }  // namespace
 
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
-                                  const std::vector<WorkFile>& files) {
+                                  const std::vector<worktree::WorkFile>& files) {
   const storage::Url folder{.scheme = "gs", .place = options.bucket, .name = kFolder};
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(folder));
-  std::vector<std::vector<WorkFile>> parts = Split(files);
-  std::erase_if(parts, [](const std::vector<WorkFile>& part) { return part.empty(); });
+  std::vector<std::vector<worktree::WorkFile>> parts = Split(files);
+  std::erase_if(parts, [](const std::vector<worktree::WorkFile>& part) { return part.empty(); });
   Sent sent;
   for (const auto& part : parts) sent.packages.push_back(folder.Child(NameOf(part)).ToString());
   absl::Mutex mutex;
@@ -123,7 +124,7 @@ absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOption
     }
   };
   std::vector<std::jthread> threads;
-  for (size_t i = 1; i < std::min(kSenders, parts.size()); ++i) threads.emplace_back(work);
+  for (size_t i = 1; i < std::min(kMaxUploads, parts.size()); ++i) threads.emplace_back(work);
   work();
   threads.clear();
   MUSTER_RETURN_IF_ERROR(first);
@@ -132,11 +133,11 @@ absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOption
 
 absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
                     const std::string& folder) {
-  MUSTER_ASSIGN_OR_RETURN(ConfinedFolder below, ConfinedFolder::Open(folder));
+  MUSTER_ASSIGN_OR_RETURN(base::ConfinedFolder below, base::ConfinedFolder::Open(folder));
   for (const std::string& package : packages) {
     const absl::Status unpacked = UnpackOne(storage, package, below);
     if (absl::IsDataLoss(unpacked)) return NotAsSent(package, unpacked.message());
-    MUSTER_RETURN_IF_ERROR(Annotate(unpacked, package));
+    MUSTER_RETURN_IF_ERROR(base::Annotate(unpacked, package));
   }
   return absl::OkStatus();
 }

@@ -27,7 +27,7 @@ struct PackageOptions {
 
 // Sends `files`, a listing of options.root with hashes. A failure leaves no partial package.
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
-                                  const std::vector<WorkFile>& files);
+                                  const std::vector<worktree::WorkFile>& files);
 
 // Unpacks packages below `folder`, which must exist. Returns DataLoss if a package does not match
 // the hash in its name.

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "storage/url.h"
 
 namespace muster::vertex {
@@ -38,14 +38,14 @@ absl::Status CheckPath(absl::string_view what, const std::string& path, absl::st
   }
   return absl::InvalidArgumentError(
       absl::StrCat(what, " is ", path, ", which ",
-                   below ? "is not sent with the job: it is not there, or .gitignore names it"
+                   below ? "is not sent with the job: it does not exist, or .gitignore lists it"
                          : "only this machine has",
                    "; ", advice));
 }
 
 }  // namespace
 
-absl::Status CheckPaths(const JobSpec& spec, const std::string& working_dir,
+absl::Status CheckPaths(const job::JobSpec& spec, const std::string& working_dir,
                         const IsSent& is_sent) {
   if (!spec.train.is_object()) return absl::OkStatus();
   const auto text = [](const nlohmann::json& json, const char* key) {
@@ -56,7 +56,7 @@ absl::Status CheckPaths(const JobSpec& spec, const std::string& working_dir,
   const nlohmann::json data = spec.train.value("data", nlohmann::json::object());
   const absl::Status status = CheckPath(
       "'path' of data", text(data, "path"),
-      "copy it to the bucket (muster storage cp -r DIR gs://BUCKET/data) and say so: --dataset "
+      "copy it to the bucket (muster storage cp -r DIR gs://BUCKET/data) and pass --dataset "
       "gs://BUCKET/data",
       working_dir, is_sent);
   if (!status.ok()) return status;
@@ -64,9 +64,9 @@ absl::Status CheckPaths(const JobSpec& spec, const std::string& working_dir,
                    "put it into the working directory, or at a URL", working_dir, is_sent);
 }
 
-JobSpec MovePaths(JobSpec spec, absl::string_view from, absl::string_view to) {
+job::JobSpec MovePaths(job::JobSpec spec, absl::string_view from, absl::string_view to) {
   MoveTexts(spec.train, from, to);
-  for (RoleSpec& role : spec.roles) role.working_dir = Moved(role.working_dir, from, to);
+  for (job::RoleSpec& role : spec.roles) role.working_dir = Moved(role.working_dir, from, to);
   return spec;
 }
 

@@ -16,9 +16,10 @@ using IsSent = std::function<bool(absl::string_view path)>;
 
 // Returns InvalidArgument, with the remedy, if the built-in trainer would read files that exist on
 // this machine only: a path must be in the working directory and satisfy `is_sent`, or be a URL.
-absl::Status CheckPaths(const JobSpec& spec, const std::string& working_dir, const IsSent& is_sent);
+absl::Status CheckPaths(const job::JobSpec& spec, const std::string& working_dir,
+                        const IsSent& is_sent);
 
 // Returns the job with all paths below `from` moved below `to`.
-JobSpec MovePaths(JobSpec spec, absl::string_view from, absl::string_view to);
+job::JobSpec MovePaths(job::JobSpec spec, absl::string_view from, absl::string_view to);
 
 }  // namespace muster::vertex

@@ -1,13 +1,14 @@
 // Runs jobs as CustomJobs of Vertex AI, Google's training service.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "platform/platform.h"
+#include "platform/capabilities.h"
+#include "platform/registration.h"
 #include "platform/vertex/client.h"
 #include "platform/vertex/follower.h"
 #include "storage/storage.h"
@@ -16,78 +17,80 @@
 
 namespace muster::vertex {
 
-struct PlatformOptions {
-  std::string version;  // of Muster and of its image
-  std::string home;     // Muster's home on this machine, which is never sent
-  std::function<void(const std::string&)> note;  // receives messages for the user
-};
-
 // Vertex AI holds the state of a job; Observe() brings the records up to date. Output is copied
 // from Cloud Logging to this machine whenever it is viewed, and is kept.
-class VertexPlatform final : public Platform {
+class VertexPlatform final : public platform::Platform,
+                             public platform::StateSource,
+                             public platform::JobCatalog,
+                             public platform::PollingControl,
+                             public platform::ChosenIds,
+                             public platform::RemoteEvaluation,
+                             public platform::MachineInventory {
  public:
-  explicit VertexPlatform(PlatformOptions options) : options_(std::move(options)) {}
+  VertexPlatform(platform::Traits traits, platform::Environment environment);
 
-  absl::string_view name() const override { return "vertex"; }
-  std::vector<Limit> Unsupported(const Submission& submission) const override;
-  absl::Status Prepare(Submission& submission) override;
-  std::string Describe(const Submission& submission) const override;
-  absl::StatusOr<ClusterSpec> Addresses(const Submission& submission) const override;
-  absl::StatusOr<TaskLaunch> LaunchOf(const Submission& submission, const ClusterSpec& cluster,
-                                      const TaskId& task) const override;
+  std::vector<platform::Limit> Unsupported(const job::Submission& submission) const override;
+  absl::Status Prepare(job::Submission& submission) override;
+  absl::StatusOr<cluster::ClusterSpec> Addresses(const job::Submission& submission) const override;
+  absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
+                                           const cluster::ClusterSpec& cluster,
+                                           const cluster::TaskId& task) const override;
   // Errors name the step that failed. Returns Unknown if the job may have been created.
-  absl::Status Submit(const Submission& submission, const JobRecord& record) override;
-  Liveness Check(const JobRecord&) override { return Liveness::kUnknown; }
-  bool is_observed() const override { return true; }
-  absl::StatusOr<std::optional<StateChange>> Observe(const JobRecord& job,
-                                                     const std::vector<TaskRecord>& tasks) override;
-  absl::StatusOr<std::vector<JobRecord>> List(const Target& where) override;
-  absl::StatusOr<Submission> Import(const std::string& id, const Target& where) override;
-  absl::Status Stop(const JobRecord& job, bool immediately) override;
-  absl::StatusOr<UpdatePlan> PlanUpdate(const JobRecord& job, const std::vector<TaskRecord>& tasks,
-                                        const Submission& next) override;
-  absl::Status Update(const JobRecord& job, const Submission& next) override;
-  absl::StatusOr<std::unique_ptr<JobWatch>> Watch(const JobRecord& job) override;
-  absl::StatusOr<std::unique_ptr<LogStream>> Logs(const JobRecord& job,
-                                                  const std::vector<TaskId>& tasks) override;
+  absl::Status Submit(const job::Submission& submission, const job::JobRecord& record) override;
+  absl::StatusOr<std::optional<job::StateChange>> Observe(
+      const job::JobRecord& job, const std::vector<job::TaskRecord>& tasks) override;
+  absl::StatusOr<std::vector<job::JobRecord>> List(const job::Target& where) override;
+  absl::StatusOr<job::Submission> Import(const std::string& id, const job::Target& where) override;
+  absl::Status Stop(const job::JobRecord& job, bool immediately) override;
+  absl::StatusOr<std::unique_ptr<platform::JobWatch>> Watch(const job::JobRecord& job) override;
+  absl::StatusOr<std::unique_ptr<supervise::LogStream>> Logs(
+      const job::JobRecord& job, const std::vector<cluster::TaskId>& tasks) override;
   absl::Status SetPollingInterval(absl::Duration interval) override;
-
-  // Returns the run that owns `folder`, as submitted. An evaluation reads its model.
-  absl::StatusOr<Submission> ReadTraining(const std::string& folder);
+  absl::Status CheckId(const std::string& id) const override;
+  bool IsUnmade(const job::Submission& submission) const override;
+  void ReuseId(const job::Submission* unmade, job::Submission& next) const override;
+  absl::StatusOr<job::Submission> EvaluationOf(const platform::EvaluationRequest& request) override;
+  std::string SetResultFile(job::Submission& submission) const override;
+  // A machine has the name of its replica: "workerpool1-0".
+  std::vector<platform::Machine> Machines(const job::JobRecord& job,
+                                          const std::vector<job::TaskRecord>& tasks) override;
 
  private:
   // Returns the client, or Unavailable for a while after `region`, if given, did not answer.
   absl::StatusOr<Client*> ClientNow(const std::string& region = "");
   // Returns `target` with defaults for all fields that the user left empty.
-  absl::StatusOr<VertexTarget> Resolve(VertexTarget target);
+  absl::StatusOr<job::VertexTarget> Resolve(job::VertexTarget target);
   // Sets the folder of the run: its own, or that of the first run of the chain that it resumes.
-  absl::Status FollowChain(Submission& submission, VertexTarget& target);
+  absl::Status FollowChain(job::Submission& submission, job::VertexTarget& target);
   // Returns FailedPrecondition while another job writes to the folder of the resumed run.
-  absl::Status CheckUnused(const Submission& submission, const VertexTarget& target);
+  absl::Status CheckUnused(const job::Submission& submission, const job::VertexTarget& target);
   // Returns the files of the working directory that are sent. `notice` reports those left out.
-  absl::StatusOr<std::vector<WorkFile>> FilesOf(const Submission& submission, bool notice) const;
+  absl::StatusOr<std::vector<worktree::WorkFile>> FilesOf(const job::Submission& submission,
+                                                          bool notice) const;
   // Checks that all files that the job needs can be sent. Sends nothing.
-  absl::Status CheckFiles(const Submission& submission, const VertexTarget& target) const;
+  absl::Status CheckFiles(const job::Submission& submission, const job::VertexTarget& target) const;
   // Sends the working directory. Returns a summary for the user.
-  absl::StatusOr<std::string> SendFiles(Submission& submission, const VertexTarget& target);
+  absl::StatusOr<std::string> SendFiles(job::Submission& submission,
+                                        const job::VertexTarget& target);
   // Creates the bucket if necessary and sends the working directory.
-  absl::Status SendAll(Submission& run);
+  absl::Status SendAll(job::Submission& run);
   // Removes the folder of an earlier submission with the same id. Returns Unknown if that
   // submission has a CustomJob after all.
-  absl::Status MakeRoom(Submission& run, const JobDir& dir);
+  absl::Status MakeRoom(job::Submission& run, const supervise::JobDir& dir);
   // Creates the CustomJob and returns its resource name.
-  absl::StatusOr<std::string> Create(const Submission& submission);
+  absl::StatusOr<std::string> Create(const job::Submission& submission);
   // Returns the CustomJob with Muster's id and, if the target has one, its nonce; or NotFound.
-  absl::StatusOr<nlohmann::json> FindOurs(const VertexTarget& target, const std::string& id);
+  absl::StatusOr<nlohmann::json> FindOurs(const job::VertexTarget& target, const std::string& id);
   // Returns the CustomJob of a job in the history, and records its name if it was not known.
   // Returns Unknown while the job may still appear.
-  absl::StatusOr<nlohmann::json> Find(const JobRecord& job, Submission& submission);
-  absl::StatusOr<FollowOptions> FollowOptionsOf(const JobRecord& job, const Submission& submission);
+  absl::StatusOr<nlohmann::json> Find(const job::JobRecord& job, job::Submission& submission);
+  absl::StatusOr<FollowOptions> FollowOptionsOf(const job::JobRecord& job,
+                                                const job::Submission& submission);
   // Returns the last lines of a task's output from Cloud Logging, or else from the local log.
-  std::vector<std::string> LastWords(const FollowOptions& options, const TaskId& task);
+  std::vector<std::string> LastWords(const FollowOptions& options, const cluster::TaskId& task);
   void Note(const std::string& text) const;
 
-  const PlatformOptions options_;
+  const platform::Environment environment_;
   storage::Storage storage_;
   std::unique_ptr<Client> client_;
   absl::Duration interval_ = kDefaultInterval;

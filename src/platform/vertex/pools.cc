@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/json.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/json.h"
+#include "base/text/units.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::vertex {
@@ -21,25 +21,25 @@ constexpr absl::string_view kPoolName = "workerpool";
 constexpr char kLoneAddress[] = "localhost:2222";
 
 // Returns the role whose first task leads.
-const RoleSpec* LeadingRole(const JobSpec& spec) {
-  for (const RoleSpec& role : spec.roles) {
-    if (IsChiefRole(role.name)) return &role;
+const job::RoleSpec* LeadingRole(const job::JobSpec& spec) {
+  for (const job::RoleSpec& role : spec.roles) {
+    if (job::IsChiefRole(role.name)) return &role;
   }
-  if (const RoleSpec* worker = spec.FindRole("worker")) return worker;
-  for (const RoleSpec& role : spec.roles) {
-    if (!IsServiceRole(role.name)) return &role;
+  if (const job::RoleSpec* worker = spec.FindRole("worker")) return worker;
+  for (const job::RoleSpec& role : spec.roles) {
+    if (!job::IsServiceRole(role.name)) return &role;
   }
   return spec.roles.empty() ? nullptr : &spec.roles.front();
 }
 
-absl::StatusOr<Kind> KindOf(const RoleSpec& role, const RoleSpec& leading) {
+absl::StatusOr<Kind> KindOf(const job::RoleSpec& role, const job::RoleSpec& leading) {
   if (role.name == "ps") return kServers;
   if (role.name == "evaluator") return kEvaluators;
   if (role.name == "worker" || role.name == leading.name) return kWorkers;
   return absl::InvalidArgumentError(absl::StrCat(
       "role '", role.name,
-      "': a job on Vertex AI has at most a chief, workers, ps and evaluators, ", "and '",
-      leading.name, "' leads it; give the role one of these names, or leave it out"));
+      "': a job on Vertex AI consists of a chief, workers, ps and evaluators, ", "and '",
+      leading.name, "' leads it; give the role one of these names, or remove it"));
 }
 
 std::optional<int> PoolNumber(absl::string_view text) {
@@ -56,15 +56,15 @@ absl::Status Unfit(absl::string_view why) {
 }
 
 // Adds the host:port of each replica of a pool.
-absl::Status AddPool(const nlohmann::json& addresses, const std::vector<TaskId>& tasks,
-                     ClusterSpec& cluster) {
+absl::Status AddPool(const nlohmann::json& addresses, const std::vector<cluster::TaskId>& tasks,
+                     cluster::ClusterSpec& cluster) {
   const size_t count = addresses.is_array() ? addresses.size() : 0;
   if (count != tasks.size()) {
-    return Unfit(absl::StrCat(Plural(static_cast<int64_t>(count), "address"), " for ",
-                              Plural(static_cast<int64_t>(tasks.size()), "task")));
+    return Unfit(absl::StrCat(base::Plural(static_cast<int64_t>(count), "address"), " for ",
+                              base::Plural(static_cast<int64_t>(tasks.size()), "task")));
   }
   for (size_t i = 0; i < count; ++i) {
-    if (!addresses[i].is_string()) return Unfit("an address is no text");
+    if (!addresses[i].is_string()) return Unfit("an address is not a string");
     cluster.Set(tasks[i], addresses[i].get<std::string>());
   }
   return absl::OkStatus();
@@ -72,18 +72,18 @@ absl::Status AddPool(const nlohmann::json& addresses, const std::vector<TaskId>&
 
 }  // namespace
 
-absl::StatusOr<Pools> PoolsOf(const JobSpec& spec) {
-  const RoleSpec* leading = LeadingRole(spec);
+absl::StatusOr<Pools> PoolsOf(const job::JobSpec& spec) {
+  const job::RoleSpec* leading = LeadingRole(spec);
   if (leading == nullptr) return absl::InvalidArgumentError("the job has no roles");
   Pools pools;
-  for (const RoleSpec& role : spec.roles) {
+  for (const job::RoleSpec& role : spec.roles) {
     MUSTER_ASSIGN_OR_RETURN(const Kind kind, KindOf(role, *leading));
     for (int i = 0; i < role.replicas; ++i) {
       const bool leads = &role == leading && i == 0;
       pools.at(leads ? kLeading : kind).push_back({role.name, i});
     }
   }
-  if (IsChiefRole(leading->name) && leading->replicas > 1) {
+  if (job::IsChiefRole(leading->name) && leading->replicas > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("role '", leading->name, "' has ", leading->replicas,
                      " replicas; on Vertex AI one task leads: make the others workers"));
@@ -91,17 +91,17 @@ absl::StatusOr<Pools> PoolsOf(const JobSpec& spec) {
   return pools;
 }
 
-std::optional<TaskId> FindTask(const Pools& pools, absl::string_view name) {
+std::optional<cluster::TaskId> FindTask(const Pools& pools, absl::string_view name) {
   const size_t dash = name.rfind('-');
   if (dash == absl::string_view::npos) return std::nullopt;
   const auto pool = PoolNumber(name.substr(0, dash));
   size_t replica = 0;
   if (!pool || !absl::SimpleAtoi(name.substr(dash + 1), &replica)) return std::nullopt;
-  const std::vector<TaskId>& tasks = pools.at(static_cast<size_t>(*pool));
-  return replica < tasks.size() ? std::optional<TaskId>(tasks[replica]) : std::nullopt;
+  const std::vector<cluster::TaskId>& tasks = pools.at(static_cast<size_t>(*pool));
+  return replica < tasks.size() ? std::optional<cluster::TaskId>(tasks[replica]) : std::nullopt;
 }
 
-std::string ReplicaName(const Pools& pools, const TaskId& task) {
+std::string ReplicaName(const Pools& pools, const cluster::TaskId& task) {
   for (size_t i = 0; i < pools.size(); ++i) {
     const auto found = std::find(pools.at(i).begin(), pools.at(i).end(), task);
     if (found == pools.at(i).end()) continue;
@@ -110,7 +110,7 @@ std::string ReplicaName(const Pools& pools, const TaskId& task) {
   return "";
 }
 
-absl::StatusOr<Membership> ReadClusterSpec(const JobSpec& spec, absl::string_view text) {
+absl::StatusOr<Membership> ReadClusterSpec(const job::JobSpec& spec, absl::string_view text) {
   MUSTER_ASSIGN_OR_RETURN(const Pools pools, PoolsOf(spec));
   Membership membership{.self = pools[kLeading].front()};
   if (text.empty()) {
@@ -118,10 +118,10 @@ absl::StatusOr<Membership> ReadClusterSpec(const JobSpec& spec, absl::string_vie
     membership.cluster.Set(membership.self, kLoneAddress);
     return membership;
   }
-  const auto json = ParseJson(text);
+  const auto json = base::ParseJson(text);
   if (!json.is_object() || !json.contains("cluster") || !json["cluster"].is_object() ||
       !json.contains("task") || !json["task"].is_object()) {
-    return Unfit("it is no JSON object with a cluster and a task");
+    return Unfit("it is not a JSON object with a cluster and a task");
   }
   for (size_t i = 0; i < pools.size(); ++i) {
     const auto found = json["cluster"].find(absl::StrCat(kPoolName, i));

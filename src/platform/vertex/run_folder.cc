@@ -1,9 +1,13 @@
 #include "platform/vertex/run_folder.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/status_macros.h"
-#include "storage/json.h"
+#include "base/text/json.h"
 
 namespace muster::vertex {
 namespace {
@@ -11,29 +15,34 @@ namespace {
 constexpr char kJobFile[] = "job.json";
 constexpr char kConfigFile[] = "config.yml";
 constexpr char kTlsFile[] = "tls.json";
+constexpr char kNewestFile[] = "newest";
 constexpr int64_t kMaxFile = 64 << 20;
+constexpr int64_t kMaxUrlBytes = 4096;
+constexpr size_t kMaxPrefix = 40;
+// The prefix of a tool for Cloud ML Engine whose runs can be continued.
+constexpr char kLuminothPrefix[] = "lumi_";
 
 std::string Dump(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-struct There {
+struct RunLocation {
   storage::FileSystem* files;
   storage::Url folder;
 };
 
-absl::StatusOr<There> Find(storage::Storage& storage, const std::string& folder) {
+absl::StatusOr<RunLocation> Find(storage::Storage& storage, const std::string& folder) {
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(folder));
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(url));
-  return There{files, url};
+  return RunLocation{files, url};
 }
 
-std::string TlsText(const JobTls& tls) {
+std::string TlsText(const job::JobTls& tls) {
   return Dump({{"authority", tls.authority}, {"certificate", tls.certificate}, {"key", tls.key}});
 }
 
-absl::Status WriteRest(const There& there, const Submission& submission,
-                       const std::optional<JobTls>& tls) {
+absl::Status WriteRest(const RunLocation& there, const job::Submission& submission,
+                       const std::optional<job::JobTls>& tls) {
   MUSTER_RETURN_IF_ERROR(
       WriteWhole(*there.files, there.folder.Child(kConfigFile), submission.source));
   if (!tls) return absl::OkStatus();
@@ -42,14 +51,14 @@ absl::Status WriteRest(const There& there, const Submission& submission,
 
 struct JobText {
   std::string text;
-  Submission submission;
+  job::Submission submission;
 };
 
-absl::StatusOr<JobText> ReadJobFile(const There& there) {
+absl::StatusOr<JobText> ReadJobFile(const RunLocation& there) {
   const storage::Url url = there.folder.Child(kJobFile);
   MUSTER_ASSIGN_OR_RETURN(std::string text, ReadWhole(*there.files, url, kMaxFile));
-  auto submission = SubmissionFromJson(ParseJson(text));
-  if (!submission.ok()) return Annotate(submission.status(), url.ToString());
+  auto submission = job::SubmissionFromJson(base::ParseJson(text));
+  if (!submission.ok()) return base::Annotate(submission.status(), url.ToString());
   return JobText{std::move(text), *std::move(submission)};
 }
 
@@ -61,19 +70,32 @@ absl::Status Altered(const storage::Url& url) {
 
 }  // namespace
 
-bool NeedsTls(const JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
+absl::Status CheckFolderPrefix(absl::string_view prefix) {
+  const bool good =
+      prefix.size() <= kMaxPrefix && std::all_of(prefix.begin(), prefix.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+      });
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("folder prefix '", prefix, "': expected at most ", kMaxPrefix,
+                   " letters, digits, - and _ (--folder-prefix, MUSTER_VERTEX_FOLDER_PREFIX)"));
+}
+
+bool NeedsTls(const job::JobSpec& spec) { return !spec.train.is_null() && spec.Tasks().size() > 1; }
 
 absl::StatusOr<std::string> WriteRun(storage::Storage& storage, const std::string& folder,
-                                     Submission submission, const std::optional<JobTls>& tls) {
-  MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
-  MutableTargetOf<VertexTarget>(submission).run.tls_sha256 = tls ? Sha256Hex(TlsText(*tls)) : "";
-  const std::string text = Dump(SubmissionToJson(submission));
+                                     job::Submission submission,
+                                     const std::optional<job::JobTls>& tls) {
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, folder));
+  job::MutableTargetOf<job::VertexTarget>(submission).run.tls_sha256 =
+      tls ? base::Sha256Hex(TlsText(*tls)) : "";
+  const std::string text = Dump(job::SubmissionToJson(submission));
   // Creating job.json claims the id; the other files are written by the owner only.
   const absl::Status claimed =
       WriteWhole(*there.files, there.folder.Child(kJobFile), text, storage::IfExists::kFail);
   if (absl::IsAlreadyExists(claimed)) {
     return absl::AlreadyExistsError(absl::StrCat(
-        "the job id '", submission.id, "' is taken: there is ", folder,
+        "the job id '", submission.id, "' is taken by ", folder,
         "; choose another with --job-id, or remove the folder with `muster storage rm -r ", folder,
         "`"));
   }
@@ -82,55 +104,100 @@ absl::StatusOr<std::string> WriteRun(storage::Storage& storage, const std::strin
     RemoveRun(storage, folder).IgnoreError();
     return written;
   }
-  return Sha256Hex(text);
+  return base::Sha256Hex(text);
 }
 
-absl::StatusOr<Submission> ReadRun(storage::Storage& storage, const std::string& folder) {
-  MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
+absl::StatusOr<job::Submission> ReadRun(storage::Storage& storage, const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, folder));
   MUSTER_ASSIGN_OR_RETURN(const JobText job, ReadJobFile(there));
   return job.submission;
 }
 
-absl::StatusOr<Submission> ReadOwnRun(storage::Storage& storage, const TaskRun& run) {
-  MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, run.folder));
+absl::StatusOr<job::Submission> ReadOwnRun(storage::Storage& storage, const TaskRun& run) {
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, run.folder));
   MUSTER_ASSIGN_OR_RETURN(const JobText job, ReadJobFile(there));
-  // The nonce is checked before the hash: a replaced submission is no tampering.
-  if (TargetOf<VertexTarget>(job.submission).run.nonce() != run.nonce) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        run.folder, " belongs to another submission of this job id, which took the place of ",
-        "this one; this job ends here"));
+  // The nonce is checked before the hash: a replaced submission is not tampering.
+  if (job::TargetOf<job::VertexTarget>(job.submission).run.nonce() != run.nonce) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(run.folder, " belongs to another submission of this job id, which replaced ",
+                     "this one; this task exits"));
   }
-  if (Sha256Hex(job.text) != run.sha256) return Altered(there.folder.Child(kJobFile));
+  if (base::Sha256Hex(job.text) != run.sha256) return Altered(there.folder.Child(kJobFile));
   return job.submission;
 }
 
-absl::StatusOr<std::optional<JobTls>> ReadTls(storage::Storage& storage, const std::string& folder,
-                                              const Submission& submission) {
-  const std::string& sha256 = TargetOf<VertexTarget>(submission).run.tls_sha256;
+absl::StatusOr<std::optional<job::JobTls>> ReadTls(storage::Storage& storage,
+                                                   const std::string& folder,
+                                                   const job::Submission& submission) {
+  const std::string& sha256 = job::TargetOf<job::VertexTarget>(submission).run.tls_sha256;
   if (sha256.empty() && !NeedsTls(submission.spec)) return std::nullopt;
-  MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, folder));
   const storage::Url url = there.folder.Child(kTlsFile);
   const auto text = ReadWhole(*there.files, url, kMaxFile);
   if (sha256.empty() || absl::IsNotFound(text.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat(url.ToString(), " is missing, and the tasks of this job talk over TLS alone; ",
+        absl::StrCat(url.ToString(), " is missing, but the tasks of this job require TLS; ",
                      "submit the job again"));
   }
   MUSTER_RETURN_IF_ERROR(text.status());
-  if (Sha256Hex(*text) != sha256) return Altered(url);
-  const nlohmann::json json = ParseJson(*text);
-  return JobTls{storage::TextMember(json, "authority"), storage::TextMember(json, "certificate"),
-                storage::TextMember(json, "key")};
+  if (base::Sha256Hex(*text) != sha256) return Altered(url);
+  const nlohmann::json json = base::ParseJson(*text);
+  return job::JobTls{base::TextMember(json, "authority"), base::TextMember(json, "certificate"),
+                     base::TextMember(json, "key")};
 }
 
 absl::Status RemoveRun(storage::Storage& storage, const std::string& folder) {
-  MUSTER_ASSIGN_OR_RETURN(const There there, Find(storage, folder));
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, folder));
   absl::Status first;
   // job.json is deleted last, because it holds the claim on the id.
   for (const char* name : {kTlsFile, kConfigFile, kJobFile}) {
     first.Update(there.files->Delete(there.folder.Child(name)));
   }
   return first;
+}
+
+absl::StatusOr<EarlierRun> FindRun(storage::Storage& storage, const job::VertexTarget& target,
+                                   const std::string& id) {
+  std::vector<std::string> folders;
+  for (const std::string& prefix :
+       {target.folder_prefix, std::string(), std::string(kLuminothPrefix)}) {
+    job::VertexTarget other = target;
+    other.folder_prefix = prefix;
+    folders.push_back(other.FolderOf(id));
+  }
+  for (const std::string& folder : folders) {
+    auto run = ReadRun(storage, folder);
+    if (run.ok()) return EarlierRun{folder, *std::move(run)};
+    if (!absl::IsNotFound(run.status())) return run.status();
+  }
+  for (const std::string& folder : folders) {
+    MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, folder));
+    const auto config = there.files->Stat(there.folder.Child(kConfigFile));
+    if (config.ok()) return EarlierRun{folder, std::nullopt};
+    if (!absl::IsNotFound(config.status())) return config.status();
+  }
+  return absl::NotFoundError(absl::StrCat("gs://", target.bucket, " has no folder of a run ", id,
+                                          ", such as ", folders[0]));
+}
+
+absl::Status WriteNewest(storage::Storage& storage, const std::string& first,
+                         const std::string& folder) {
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, first));
+  return WriteWhole(*there.files, there.folder.Child(kNewestFile), folder);
+}
+
+absl::StatusOr<job::Submission> ReadNewest(storage::Storage& storage, const std::string& first) {
+  MUSTER_ASSIGN_OR_RETURN(job::Submission run, ReadRun(storage, first));
+  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, first));
+  const auto newest = ReadWhole(*there.files, there.folder.Child(kNewestFile), kMaxUrlBytes);
+  if (absl::IsNotFound(newest.status())) return run;
+  MUSTER_RETURN_IF_ERROR(newest.status());
+  auto latest = ReadRun(storage, *newest);
+  // The folder of the newest run may have been deleted: its checkpoints are in `first`.
+  if (absl::IsNotFound(latest.status())) return run;
+  MUSTER_RETURN_IF_ERROR(latest.status());
+  // Anybody who may write to the bucket may have written the URL.
+  return latest->spec.model_dir == run.spec.model_dir ? *std::move(latest) : std::move(run);
 }
 
 }  // namespace muster::vertex

@@ -15,7 +15,8 @@ namespace muster::vertex {
 // `scratch`, and returns its launch parameters. CLUSTER_SPEC in `variables` identifies the task.
 // Returns FailedPrecondition if the folder belongs to another submission, which has replaced this
 // one, or DataLoss if the folder or a package was altered.
-absl::StatusOr<TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
-                                       const Variables& variables, const std::string& scratch);
+absl::StatusOr<job::TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
+                                            const base::Variables& variables,
+                                            const std::string& scratch);
 
 }  // namespace muster::vertex

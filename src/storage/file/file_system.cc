@@ -11,9 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 #include "storage/file/writer.h"
 #include "storage/file_errors.h"
 #include "storage/temporary_name.h"
@@ -23,7 +23,7 @@ namespace {
 
 class LocalReader final : public Reader {
  public:
-  LocalReader(Url url, UniqueFd fd, int64_t size)
+  LocalReader(Url url, base::UniqueFd fd, int64_t size)
       : url_(std::move(url)), fd_(std::move(fd)), size_(size) {}
 
   int64_t size() const override { return size_; }
@@ -35,7 +35,7 @@ class LocalReader final : public Reader {
       const ssize_t n = ::pread(fd_.get(), buffer.data() + done, buffer.size() - done,
                                 offset + static_cast<int64_t>(done));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return DiskError(errno, url_.ToString());
+      if (n < 0) return base::DiskError(errno, url_.ToString());
       if (n == 0) break;
       done += static_cast<size_t>(n);
     }
@@ -44,7 +44,7 @@ class LocalReader final : public Reader {
 
  private:
   const Url url_;
-  const UniqueFd fd_;
+  const base::UniqueFd fd_;
   const int64_t size_;
 };
 
@@ -63,7 +63,7 @@ class Walk {
     DIR* folder = ::opendir(path.c_str());
     if (folder == nullptr) {
       if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
-      return DiskError(errno, path);
+      return base::DiskError(errno, path);
     }
     std::vector<std::string> names;
     for (;;) {
@@ -76,7 +76,7 @@ class Walk {
     }
     const int error = errno;
     ::closedir(folder);
-    if (error != 0) return DiskError(error, path);
+    if (error != 0) return base::DiskError(error, path);
     for (const std::string& name : names) MUSTER_RETURN_IF_ERROR(Entry(name));
     return absl::OkStatus();
   }
@@ -94,7 +94,7 @@ class Walk {
     if (::stat(name.c_str(), &info) != 0) {
       // Removed since, a dangling link, or a link loop.
       if (errno == ENOENT || errno == ELOOP) return absl::OkStatus();
-      return DiskError(errno, name);
+      return base::DiskError(errno, name);
     }
     if (S_ISREG(info.st_mode)) {
       found_.push_back(InfoOf(prefix_.WithName(name), info));
@@ -126,10 +126,10 @@ class Walk {
 
 absl::StatusOr<std::unique_ptr<Reader>> LocalFileSystem::OpenForReading(const Url& url) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
-  UniqueFd fd(::open(url.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  base::UniqueFd fd(::open(url.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return Absent(url);
   struct stat info {};
-  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return DiskError(errno, url.ToString());
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return base::DiskError(errno, url.ToString());
   if (S_ISDIR(info.st_mode)) return NotAFileName(url);
   if (!S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(url.ToString(), ": is not a file"));
@@ -146,7 +146,8 @@ absl::StatusOr<std::unique_ptr<Writer>> LocalFileSystem::OpenForWriting(const Ur
 absl::StatusOr<FileInfo> LocalFileSystem::Stat(const Url& url) {
   struct stat info {};
   if (::stat(url.name.c_str(), &info) != 0) {
-    return errno == ENOENT || errno == ENOTDIR ? Absent(url) : DiskError(errno, url.ToString());
+    return errno == ENOENT || errno == ENOTDIR ? Absent(url)
+                                               : base::DiskError(errno, url.ToString());
   }
   if (!S_ISREG(info.st_mode)) return Absent(url);
   return InfoOf(url, info);
@@ -166,23 +167,23 @@ absl::Status LocalFileSystem::Delete(const Url& url) {
   if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
   if (folder && (errno == ENOTEMPTY || errno == EEXIST)) return NotEmpty(url);
   if (errno == EISDIR) return NotAFileName(url);
-  return DiskError(errno, url.ToString());
+  return base::DiskError(errno, url.ToString());
 }
 
 absl::Status LocalFileSystem::Rename(const Url& from, const Url& to) {
   MUSTER_RETURN_IF_ERROR(Stat(from).status());
   if (to.NamesFolder()) return NotAFileName(to);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(to.name), 0777));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(base::FolderOf(to.name), 0777));
   if (::rename(from.name.c_str(), to.name.c_str()) != 0) {
     if (errno == EXDEV) {
       return absl::UnimplementedError(absl::StrCat(to.ToString(), ": is on another disk than ",
                                                    from.ToString(),
                                                    "; copy it and delete the original"));
     }
-    return errno == EISDIR ? NotAFileName(to) : DiskError(errno, to.ToString());
+    return errno == EISDIR ? NotAFileName(to) : base::DiskError(errno, to.ToString());
   }
-  MUSTER_RETURN_IF_ERROR(SyncFolder(FolderOf(to.name)));
-  return SyncFolder(FolderOf(from.name));
+  MUSTER_RETURN_IF_ERROR(base::SyncFolder(base::FolderOf(to.name)));
+  return base::SyncFolder(base::FolderOf(from.name));
 }
 
 }  // namespace muster::storage

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,7 +31,7 @@ class LocalPlace final : public Place {
   Url root() override { return *ParseUrl(dir_.path()); }
 
  private:
-  const TempDir dir_;
+  const base::TempDir dir_;
   LocalFileSystem files_;
 };
 
@@ -41,24 +41,15 @@ INSTANTIATE_TEST_SUITE_P(File, ConformanceTest,
                              .make = [](std::string*) { return std::make_unique<LocalPlace>(); },
                          }));
 
-// Runs `body` in a process of its own; its exit code, or -1 when a signal ended it.
-int InChild(const std::function<int()>& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 class LocalFileSystemTest : public testing::Test {
  protected:
-  Url At(const std::string& name) { return {.name = JoinPath(dir_.path(), name)}; }
+  Url At(const std::string& name) { return {.name = base::JoinPath(dir_.path(), name)}; }
   // Returns the real content of the folder, including temporary files.
   size_t Entries() {
     return static_cast<size_t>(std::distance(fs::directory_iterator(dir_.path()), {}));
   }
 
-  const TempDir dir_;
+  const base::TempDir dir_;
   LocalFileSystem files_;
 };
 
@@ -85,8 +76,8 @@ TEST_F(LocalFileSystemTest, ModesFollowTheUmask) {
   EXPECT_EQ(info.st_mode & 0777, 0750);
 }
 
-TEST_F(LocalFileSystemTest, AFolderThatMayNotBeWrittenIsNamed) {
-  const int code = InChild([&] {
+TEST_F(LocalFileSystemTest, AReadOnlyFolderIsNamed) {
+  const int code = base::InChild([&] {
     fs::create_directory(At("locked").name);
     ::chmod(At("locked").name.c_str(), 0555);
     ::chmod(dir_.path().c_str(), 0755);
@@ -108,14 +99,14 @@ TEST_F(LocalFileSystemTest, AFileInTheWayOfAFolderIsNamed) {
   EXPECT_TRUE(absl::IsFailedPrecondition(files_.Delete(At("d"))));
 }
 
-// 4 MiB where there is no room for them; 0 when that went as it should.
+// Writes 4 MiB to a full disk. Returns 0 if the error is the expected one.
 int WriteWithoutRoom(LocalFileSystem& files, const Url& url, const std::string& folder) {
   if (!absl::IsResourceExhausted(WriteWhole(files, url, std::string(4 << 20, 'x')))) return 2;
   return std::distance(fs::directory_iterator(folder), {}) == 0 ? 0 : 3;
 }
 
-TEST_F(LocalFileSystemTest, AFileSizeLimitIsTold) {
-  EXPECT_EQ(InChild([&] {
+TEST_F(LocalFileSystemTest, AFileSizeLimitIsReported) {
+  EXPECT_EQ(base::InChild([&] {
               ::signal(SIGXFSZ, SIG_IGN);
               const rlimit limit{1 << 20, 1 << 20};
               ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -124,8 +115,8 @@ TEST_F(LocalFileSystemTest, AFileSizeLimitIsTold) {
             0);
 }
 
-TEST_F(LocalFileSystemTest, AFullDiskIsTold) {
-  const int code = InChild([&] {
+TEST_F(LocalFileSystemTest, AFullDiskIsReported) {
+  const int code = base::InChild([&] {
     if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
       return kSkipped;
     }
@@ -154,7 +145,7 @@ TEST_F(LocalFileSystemTest, LinksAreFollowedAndALoopEnds) {
 
 TEST_F(LocalFileSystemTest, RelativeNamesStayRelative) {
   ASSERT_TRUE(WriteWhole(files_, At("d/a"), "x").ok());
-  EXPECT_EQ(InChild([&] {
+  EXPECT_EQ(base::InChild([&] {
               if (::chdir(dir_.path().c_str()) != 0) return 1;
               const auto here = files_.List({.name = ""}, Depth::kHere);
               if (!here.ok() || here->size() != 1 || here->at(0).url.name != "d/") return 2;

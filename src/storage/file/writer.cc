@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "storage/file_errors.h"
 #include "storage/temporary_name.h"
@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<Writer>> LocalWriter::Create(const Url& url, IfEx
     if (S_ISDIR(info.st_mode)) return NotAFileName(url);
     if (if_exists == IfExists::kFail) return storage::Exists(url);
   }
-  std::unique_ptr<LocalWriter> writer(new LocalWriter(url, if_exists, FolderOf(url.name)));
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(writer->folder_, 0777));
+  std::unique_ptr<LocalWriter> writer(new LocalWriter(url, if_exists, base::FolderOf(url.name)));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(writer->folder_, 0777));
   MUSTER_RETURN_IF_ERROR(writer->Open());
   return writer;
 }
@@ -29,13 +29,13 @@ absl::StatusOr<std::unique_ptr<Writer>> LocalWriter::Create(const Url& url, IfEx
 absl::Status LocalWriter::Open() {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && !fd_.valid(); ++i) {
-    temporary_ = JoinPath(folder_, TemporaryName());
-    fd_ = UniqueFd(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    temporary_ = base::JoinPath(folder_, TemporaryName());
+    fd_ = base::UniqueFd(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!fd_.valid() && errno != EEXIST) break;
   }
   if (fd_.valid()) return absl::OkStatus();
   temporary_.clear();
-  return DiskError(errno, url_.ToString());
+  return base::DiskError(errno, url_.ToString());
 }
 
 LocalWriter::~LocalWriter() {
@@ -43,7 +43,7 @@ LocalWriter::~LocalWriter() {
 }
 
 absl::Status LocalWriter::Append(absl::string_view bytes) {
-  if (status_.ok()) status_ = Annotate(WriteAll(fd_.get(), bytes), url_.ToString());
+  if (status_.ok()) status_ = base::Annotate(base::WriteAll(fd_.get(), bytes), url_.ToString());
   return status_;
 }
 
@@ -51,7 +51,7 @@ absl::Status LocalWriter::MoveIntoPlace() {
   const char* from = temporary_.c_str();
   const char* to = url_.name.c_str();
   if (if_exists_ == IfExists::kReplace) {
-    if (::rename(from, to) != 0) return DiskError(errno, url_.ToString());
+    if (::rename(from, to) != 0) return base::DiskError(errno, url_.ToString());
     temporary_.clear();
     return absl::OkStatus();
   }
@@ -63,13 +63,13 @@ absl::Status LocalWriter::MoveIntoPlace() {
   if (errno == EINVAL || errno == ENOSYS) {
     if (::link(from, to) == 0) return absl::OkStatus();
   }
-  return errno == EEXIST ? storage::Exists(url_) : DiskError(errno, url_.ToString());
+  return errno == EEXIST ? storage::Exists(url_) : base::DiskError(errno, url_.ToString());
 }
 
 absl::Status LocalWriter::Commit() {
-  if (::fsync(fd_.get()) != 0) return DiskError(errno, url_.ToString());
+  if (::fsync(fd_.get()) != 0) return base::DiskError(errno, url_.ToString());
   MUSTER_RETURN_IF_ERROR(MoveIntoPlace());
-  return SyncFolder(folder_);
+  return base::SyncFolder(folder_);
 }
 
 absl::Status LocalWriter::Close() {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "storage/file_system.h"
 
 namespace muster::storage {
@@ -31,7 +31,7 @@ class LocalWriter final : public Writer {
   const IfExists if_exists_;
   const std::string folder_;
   std::string temporary_;  // "" after it was renamed
-  UniqueFd fd_;
+  base::UniqueFd fd_;
   absl::Status status_;
 };
 

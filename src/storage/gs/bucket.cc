@@ -25,22 +25,25 @@ absl::Status MayNotCreate(const NewBucket& bucket, absl::string_view why) {
       "roles/storage.admin (", why, ")"));
 }
 
-// An account may have access to the objects of a bucket without access to the bucket's metadata.
-absl::Status CheckUsable(GsClient& client, const NewBucket& bucket) {
+// Returns false, as EnsureBucket() does for a bucket that exists, if its objects can be listed. An
+// account may have access to the objects of a bucket without access to the bucket's metadata.
+absl::StatusOr<bool> CheckUsable(GsClient& client, const NewBucket& bucket) {
   const GsRequest list{.to = To::kList,
                        .url = {.scheme = "gs", .place = bucket.name},
                        .query = {{"maxResults", "1"}, {"fields", "nextPageToken"}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response listed, client.Send(list));
-  return listed.ok() ? absl::OkStatus() : NotOurs(bucket);
+  if (!listed.ok()) return NotOurs(bucket);
+  return false;
 }
 
 }  // namespace
 
-absl::Status EnsureBucket(GsClient& client, const NewBucket& bucket) {
+absl::StatusOr<bool> EnsureBucket(GsClient& client, const NewBucket& bucket) {
   const Url url{.scheme = "gs", .place = bucket.name};
   const GsRequest lookup{.to = To::kBucket, .url = url, .query = {{"fields", "name"}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response found, client.Send(lookup));
   if (found.status == 403) return CheckUsable(client, bucket);
+  if (found.ok()) return false;
   if (found.status != 404) return GsClient::ErrorOf(lookup, found);
   const std::string body =
       nlohmann::json{{"name", bucket.name},
@@ -59,7 +62,9 @@ absl::Status EnsureBucket(GsClient& client, const NewBucket& bucket) {
     return CheckUsable(client, bucket);
   }
   const absl::Status error = GsClient::ErrorOf(create, created);
-  return absl::IsPermissionDenied(error) ? MayNotCreate(bucket, error.message()) : error;
+  if (absl::IsPermissionDenied(error)) return MayNotCreate(bucket, error.message());
+  MUSTER_RETURN_IF_ERROR(error);
+  return true;
 }
 
 }  // namespace muster::storage

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "storage/gs/client.h"
 
 namespace muster::storage {
@@ -14,8 +14,9 @@ struct NewBucket {
   std::string location;  // "us-central1"
 };
 
-// Creates the bucket if it does not exist. Returns PermissionDenied, with the remedy, if it belongs
-// to somebody else or the credentials may not create buckets.
-absl::Status EnsureBucket(GsClient& client, const NewBucket& bucket);
+// Creates the bucket if it does not exist, and returns whether it did not. Returns
+// PermissionDenied, with the remedy, if it belongs to another project or the credentials may not
+// create buckets.
+absl::StatusOr<bool> EnsureBucket(GsClient& client, const NewBucket& bucket);
 
 }  // namespace muster::storage

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "storage/file_errors.h"
-#include "storage/json.h"
 #include "storage/objects.h"
 
 namespace muster::storage {
@@ -34,13 +34,13 @@ struct Refusal {
 };
 
 Refusal ParseRefusal(absl::string_view body) {
-  const nlohmann::json json = ParseJson(body);
+  const nlohmann::json json = base::ParseJson(body);
   if (!json.is_object() || !json.contains("error")) return {};
   const nlohmann::json& error = json["error"];
-  Refusal refusal{.message = TextMember(error, "message")};
+  Refusal refusal{.message = base::TextMember(error, "message")};
   const auto errors = error.is_object() ? error.find("errors") : error.end();
   if (errors != error.end() && errors->is_array() && !errors->empty()) {
-    refusal.reason = TextMember(errors->front(), "reason");
+    refusal.reason = base::TextMember(errors->front(), "reason");
   }
   return refusal;
 }
@@ -53,7 +53,7 @@ bool IsQuota(absl::string_view reason) {
 
 }  // namespace
 
-absl::StatusOr<GsOptions> GsOptions::FromVariables(const Variables& variables) {
+absl::StatusOr<GsOptions> GsOptions::FromVariables(const base::Variables& variables) {
   GsOptions options;
   options.http = net::HttpOptions::FromEnvironment();
   const std::string emulator = variables("STORAGE_EMULATOR_HOST");
@@ -82,7 +82,8 @@ absl::StatusOr<GsOptions> GsOptions::FromVariables(const Variables& variables) {
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<GsClient>> GsClient::FromVariables(const Variables& variables) {
+absl::StatusOr<std::unique_ptr<GsClient>> GsClient::FromVariables(
+    const base::Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(GsOptions options, GsOptions::FromVariables(variables));
   MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
   std::unique_ptr<GoogleCredentialChain> credentials;
@@ -126,7 +127,7 @@ absl::StatusOr<net::Response> GsClient::Send(const GsRequest& request) {
       http.headers.emplace_back("Authorization", absl::StrCat("Bearer ", token.value));
     }
     auto response = http_->Do(http);
-    if (!response.ok()) return Annotate(response.status(), request.url.ToString());
+    if (!response.ok()) return base::Annotate(response.status(), request.url.ToString());
     if (again || !authenticated || response->status != 401) return response;
     credentials_->Forget(token);
   }
@@ -149,7 +150,8 @@ absl::Status GsClient::ErrorOf(const GsRequest& request, const net::Response& re
                    "application-default login`");
     case 403:
       if (IsQuota(refusal.reason)) break;
-      return error(status.code(), "these credentials may not do that; ask the bucket's owner");
+      return error(status.code(),
+                   "these credentials lack the permission; ask the bucket's owner for it");
     case 404:
       // A missing bucket and a missing object differ only in the message.
       if (request.to != To::kObject || absl::StrContains(refusal.message, "bucket does not exist"))

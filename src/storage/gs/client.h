@@ -21,7 +21,7 @@ struct GsOptions {
   net::HttpOptions http;
 
   // Reads STORAGE_EMULATOR_HOST (host:port or a URL), else CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE.
-  static absl::StatusOr<GsOptions> FromVariables(const Variables& variables);
+  static absl::StatusOr<GsOptions> FromVariables(const base::Variables& variables);
 };
 
 struct GsRequest {
@@ -48,7 +48,7 @@ struct GsRequest {
 class GsClient {
  public:
   // Uses the settings and credentials of Google's tools (docs/storage.md).
-  static absl::StatusOr<std::unique_ptr<GsClient>> FromVariables(const Variables& variables);
+  static absl::StatusOr<std::unique_ptr<GsClient>> FromVariables(const base::Variables& variables);
   // Requests are anonymous if `credentials` is null.
   GsClient(GsOptions options, std::unique_ptr<net::HttpClient> http,
            std::unique_ptr<GoogleCredentialChain> credentials)

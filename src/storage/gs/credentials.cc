@@ -4,16 +4,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "storage/gs/jwt.h"
-#include "storage/json.h"
 
 namespace muster::storage {
 namespace {
 
-constexpr absl::Duration kBeforeExpiry = absl::Minutes(4);
-constexpr int64_t kMaxFile = 1 << 20;
+constexpr absl::Duration kTokenMargin = absl::Minutes(4);
+constexpr int64_t kMaxCredentialBytes = 1 << 20;
 constexpr int64_t kMaxTokenSeconds = 24 * 3600;  // Google's tokens are valid for an hour
 constexpr char kTokenServer[] = "https://oauth2.googleapis.com/token";
 constexpr char kScope[] = "https://www.googleapis.com/auth/cloud-platform";
@@ -21,20 +21,21 @@ constexpr char kMetadataHost[] = "169.254.169.254";
 constexpr char kVariable[] = "GOOGLE_APPLICATION_CREDENTIALS";
 
 // Returns the file of `gcloud auth application-default login`; "" if HOME is not set.
-std::string GcloudFile(const Variables& variables) {
+std::string GcloudFile(const base::Variables& variables) {
   std::string folder = variables("CLOUDSDK_CONFIG");
   if (folder.empty() && !variables("HOME").empty()) {
-    folder = JoinPath(variables("HOME"), ".config/gcloud");
+    folder = base::JoinPath(variables("HOME"), ".config/gcloud");
   }
-  return folder.empty() ? "" : JoinPath(folder, "application_default_credentials.json");
+  return folder.empty() ? "" : base::JoinPath(folder, "application_default_credentials.json");
 }
 
 // Returns the content of the credentials file; null if there is none.
-nlohmann::json FileOf(const Variables& variables) {
+nlohmann::json FileOf(const base::Variables& variables) {
   std::string path = variables(kVariable);
   if (path.empty()) path = GcloudFile(variables);
-  const auto text = path.empty() ? absl::NotFoundError("") : ReadFile(path, kMaxFile);
-  return text.ok() ? ParseJson(*text) : nlohmann::json();
+  const auto text =
+      path.empty() ? absl::NotFoundError("") : base::ReadFile(path, kMaxCredentialBytes);
+  return text.ok() ? base::ParseJson(*text) : nlohmann::json();
 }
 
 absl::Status Unusable(const std::string& path, absl::string_view why) {
@@ -44,13 +45,13 @@ absl::Status Unusable(const std::string& path, absl::string_view why) {
 // Returns the error for a file whose credentials Google rejected.
 absl::Status Refusal(const nlohmann::json& file, const std::string& path,
                      const net::Response& response) {
-  const nlohmann::json answer = ParseJson(response.body);
-  const std::string error = TextMember(answer, "error");
-  const std::string words = TextMember(answer, "error_description");
+  const nlohmann::json answer = base::ParseJson(response.body);
+  const std::string error = base::TextMember(answer, "error");
+  const std::string words = base::TextMember(answer, "error_description");
   if (error.empty() && net::IsRetryableStatus(response.status)) {
-    return Annotate(net::StatusOf(response), "Google's token server");
+    return base::Annotate(net::StatusOf(response), "Google's token server");
   }
-  const bool user = TextMember(file, "type") == "authorized_user";
+  const bool user = base::TextMember(file, "type") == "authorized_user";
   absl::string_view advice = "create a new key for the service account";
   if (user) advice = "sign in with `gcloud auth application-default login`";
   if (absl::StrContains(words, "iat")) advice = "check this machine's clock";
@@ -62,34 +63,45 @@ absl::Status Refusal(const nlohmann::json& file, const std::string& path,
 
 }  // namespace
 
-std::string GoogleProject(const Variables& variables) {
+std::string GoogleProject(const base::Variables& variables) {
   for (const char* name : {"GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"}) {
     if (std::string project = variables(name); !project.empty()) return project;
   }
   const nlohmann::json file = FileOf(variables);
-  const std::string project = TextMember(file, "project_id");
-  return project.empty() ? TextMember(file, "quota_project_id") : project;
+  const std::string project = base::TextMember(file, "project_id");
+  return project.empty() ? base::TextMember(file, "quota_project_id") : project;
 }
 
-std::string GoogleMember(const Variables& variables) {
+std::string GoogleMember(const base::Variables& variables) {
   const nlohmann::json file = FileOf(variables);
-  const bool user = TextMember(file, "type") == "authorized_user";
-  const std::string email = TextMember(file, user ? "account" : "client_email");
+  const bool user = base::TextMember(file, "type") == "authorized_user";
+  const std::string email = base::TextMember(file, user ? "account" : "client_email");
   return absl::StrCat(user ? "user:" : "serviceAccount:", email.empty() ? "EMAIL" : email);
 }
 
-std::vector<std::string> GoogleCredentialFiles(const Variables& variables) {
+std::string GoogleAccount(const base::Variables& variables) {
+  if (const std::string emulator = variables("STORAGE_EMULATOR_HOST"); !emulator.empty()) {
+    return absl::StrCat("no account: STORAGE_EMULATOR_HOST names the emulator ", emulator);
+  }
+  for (const std::string& path : GoogleCredentialFiles(variables)) {
+    if (!base::ReadFile(path, kMaxCredentialBytes).ok()) continue;
+    return absl::StrCat(GoogleMember(variables), " of ", path);
+  }
+  return "the service account of this machine";
+}
+
+std::vector<std::string> GoogleCredentialFiles(const base::Variables& variables) {
   std::vector<std::string> files = {variables(kVariable), GcloudFile(variables)};
   std::erase(files, "");
   return files;
 }
 
-GoogleCredentialChain::GoogleCredentialChain(Variables variables, net::HttpClient& http,
-                                             const Clock& clock)
+GoogleCredentialChain::GoogleCredentialChain(base::Variables variables, net::HttpClient& http,
+                                             const base::Clock& clock)
     : variables_(std::move(variables)),
       http_(http),
       clock_(clock),
-      cache_([this] { return FindToken(); }, kBeforeExpiry, clock) {}
+      cache_([this] { return FindToken(); }, kTokenMargin, clock) {}
 
 absl::StatusOr<GoogleToken> GoogleCredentialChain::FindToken() {
   if (const std::string path = variables_(kVariable); !path.empty()) {
@@ -111,10 +123,10 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::FindToken() {
 }
 
 absl::StatusOr<GoogleToken> GoogleCredentialChain::FromFile(const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFile));
-  const nlohmann::json file = ParseJson(text);
+  MUSTER_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxCredentialBytes));
+  const nlohmann::json file = base::ParseJson(text);
   if (!file.is_object()) return Unusable(path, "is not a JSON file with credentials");
-  const std::string type = TextMember(file, "type");
+  const std::string type = base::TextMember(file, "type");
   if (type == "service_account") return ForServiceAccount(file, path);
   if (type == "authorized_user") return ForUser(file, path);
   return Unusable(path, absl::StrCat("contains credentials of type '", net::ServerMessage(type),
@@ -123,12 +135,12 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::FromFile(const std::string& p
 
 absl::StatusOr<GoogleToken> GoogleCredentialChain::ForServiceAccount(const nlohmann::json& file,
                                                                      const std::string& path) {
-  const std::string email = TextMember(file, "client_email");
-  const std::string key = TextMember(file, "private_key");
+  const std::string email = base::TextMember(file, "client_email");
+  const std::string key = base::TextMember(file, "private_key");
   if (email.empty() || key.empty()) return Unusable(path, "has no client_email or private_key");
   const int64_t now = absl::ToUnixSeconds(clock_.Now());
   const nlohmann::json header = {
-      {"alg", "RS256"}, {"typ", "JWT"}, {"kid", TextMember(file, "private_key_id")}};
+      {"alg", "RS256"}, {"typ", "JWT"}, {"kid", base::TextMember(file, "private_key_id")}};
   const nlohmann::json claims = {
       {"iss", email}, {"aud", kTokenServer}, {"scope", kScope}, {"iat", now}, {"exp", now + 3600}};
   const auto assertion = SignJwt(header.dump(), claims.dump(), key);
@@ -142,7 +154,7 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::ForUser(const nlohmann::json&
                                                            const std::string& path) {
   Form form = {{"grant_type", "refresh_token"}};
   for (const char* name : {"client_id", "client_secret", "refresh_token"}) {
-    const std::string value = TextMember(file, name);
+    const std::string value = base::TextMember(file, name);
     if (value.empty()) return Unusable(path, absl::StrCat("has no ", name));
     form.emplace_back(name, value);
   }
@@ -152,7 +164,7 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::ForUser(const nlohmann::json&
 absl::StatusOr<GoogleToken> GoogleCredentialChain::Exchange(const nlohmann::json& file,
                                                             const std::string& path,
                                                             const Form& form) {
-  std::string address = TextMember(file, "token_uri");
+  std::string address = base::TextMember(file, "token_uri");
   if (address.empty()) address = kTokenServer;
   if (!net::IsSafeForSecrets(address)) {
     return Unusable(path, "its token_uri does not begin with https://, so no secret is sent there");
@@ -166,9 +178,9 @@ absl::StatusOr<GoogleToken> GoogleCredentialChain::Exchange(const nlohmann::json
                 .url = address,
                 .headers = {{"Content-Type", "application/x-www-form-urlencoded"}},
                 .body = body,
-                .max_response_bytes = kMaxFile,
+                .max_response_bytes = kMaxCredentialBytes,
                 .timeout = absl::Seconds(30)});
-  if (!response.ok()) return Annotate(response.status(), "Google's token server");
+  if (!response.ok()) return base::Annotate(response.status(), "Google's token server");
   if (!response->ok()) return Refusal(file, path, *response);
   return ParseToken(response->body, "Google's token server");
 }
@@ -185,7 +197,8 @@ absl::StatusOr<std::optional<GoogleToken>> GoogleCredentialChain::FromMetadata()
   const bool google = answer.ok() && answer->Header("Metadata-Flavor") == "Google";
   // Most machines have no metadata server: only one that was configured must respond.
   if (!google && named.empty()) return std::nullopt;
-  if (!answer.ok()) return Annotate(answer.status(), "the metadata server at GCE_METADATA_HOST");
+  if (!answer.ok())
+    return base::Annotate(answer.status(), "the metadata server at GCE_METADATA_HOST");
   if (!google) {
     return absl::UnauthenticatedError("the service at GCE_METADATA_HOST is not a metadata server");
   }
@@ -194,8 +207,8 @@ absl::StatusOr<std::optional<GoogleToken>> GoogleCredentialChain::FromMetadata()
 
 absl::StatusOr<GoogleToken> GoogleCredentialChain::ParseToken(absl::string_view text,
                                                               absl::string_view origin) const {
-  const nlohmann::json json = ParseJson(text);
-  GoogleToken token{.value = TextMember(json, "access_token")};
+  const nlohmann::json json = base::ParseJson(text);
+  GoogleToken token{.value = base::TextMember(json, "access_token")};
   const bool timed =
       json.is_object() && json.contains("expires_in") && json["expires_in"].is_number_integer();
   if (token.value.empty() || !timed || !net::FitsHeader(token.value)) {

@@ -27,13 +27,16 @@ struct GoogleToken {
 
 // Returns the project of Google's tools: GOOGLE_CLOUD_PROJECT, CLOUDSDK_CORE_PROJECT, else that of
 // the credentials file; "" if none is set.
-std::string GoogleProject(const Variables& variables);
+std::string GoogleProject(const base::Variables& variables);
 
 // Returns the account of the credentials as an IAM member: "serviceAccount:EMAIL" or "user:EMAIL".
-std::string GoogleMember(const Variables& variables);
+std::string GoogleMember(const base::Variables& variables);
+
+// Returns whose credentials are used, and where they are from: "serviceAccount:EMAIL of FILE".
+std::string GoogleAccount(const base::Variables& variables);
 
 // Returns the paths where credentials are searched, whether or not the files exist.
-std::vector<std::string> GoogleCredentialFiles(const Variables& variables);
+std::vector<std::string> GoogleCredentialFiles(const base::Variables& variables);
 
 // Finds credentials where Google's tools do and exchanges them for access tokens: the file that
 // GOOGLE_APPLICATION_CREDENTIALS names, that of `gcloud auth application-default login`, then the
@@ -41,8 +44,8 @@ std::vector<std::string> GoogleCredentialFiles(const Variables& variables);
 class GoogleCredentialChain {
  public:
   // REQUIRES: `http` outlives this object.
-  GoogleCredentialChain(Variables variables, net::HttpClient& http,
-                        const Clock& clock = Clock::Real());
+  GoogleCredentialChain(base::Variables variables, net::HttpClient& http,
+                        const base::Clock& clock = base::Clock::Real());
 
   // Returns Unauthenticated, with the remedy, if there are no credentials or Google rejects them.
   absl::StatusOr<GoogleToken> Get() { return cache_.Get(); }
@@ -63,11 +66,11 @@ class GoogleCredentialChain {
   absl::StatusOr<std::optional<GoogleToken>> FromMetadata();
   absl::StatusOr<GoogleToken> ParseToken(absl::string_view text, absl::string_view origin) const;
 
-  const Variables variables_;
+  const base::Variables variables_;
   net::HttpClient& http_;
-  const Clock& clock_;
+  const base::Clock& clock_;
   LocalService service_;
-  ExpiringCache<GoogleToken> cache_;
+  base::ExpiringCache<GoogleToken> cache_;
 };
 
 }  // namespace muster::storage

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,9 +44,9 @@ class GoogleCredentialsTest : public testing::Test {
            std::filesystem::exists(absl::StrCat(MUSTER_NPM, "/node_modules/jose"));
   }
   std::string PutFile(const std::string& name, const std::string& text) {
-    const std::string path = JoinPath(home_.path(), name);
-    EXPECT_TRUE(MakeDirectories(std::filesystem::path(path).parent_path()).ok());
-    EXPECT_TRUE(ReplaceFile(path, text).ok());
+    const std::string path = base::JoinPath(home_.path(), name);
+    EXPECT_TRUE(base::MakeDirectories(std::filesystem::path(path).parent_path()).ok());
+    EXPECT_TRUE(base::ReplaceFile(path, text).ok());
     return path;
   }
   // Uses credentials from the file that the variable names.
@@ -74,8 +74,8 @@ class GoogleCredentialsTest : public testing::Test {
     return *std::move(files);
   }
 
-  const TempDir home_;
-  FakeClock clock_{absl::Now()};
+  const base::TempDir home_;
+  base::FakeClock clock_{absl::Now()};
   std::map<std::string, std::string> variables_;
   std::unique_ptr<net::HttpClient> http_;
   std::unique_ptr<GsServer> server_;
@@ -84,7 +84,7 @@ class GoogleCredentialsTest : public testing::Test {
 #define START_OR_SKIP(...) \
   if (!Start(__VA_ARGS__)) GTEST_SKIP() << "no node, or no jose in " << MUSTER_NPM
 
-TEST_F(GoogleCredentialsTest, AServiceAccountSignsWhatJoseAccepts) {
+TEST_F(GoogleCredentialsTest, JoseAcceptsTheServiceAccountsSignature) {
   START_OR_SKIP();
   Name(server_->Test("service_account"));
   const auto token = Get();
@@ -115,9 +115,9 @@ TEST_F(GoogleCredentialsTest, AUsersRefreshToken) {
   }
 }
 
-TEST_F(GoogleCredentialsTest, TheVariableIsFirstThenGcloudsFile) {
+TEST_F(GoogleCredentialsTest, TheVariableTakesPrecedenceOverGcloudsFile) {
   START_OR_SKIP();
-  const std::string folder = JoinPath(home_.path(), "elsewhere");
+  const std::string folder = base::JoinPath(home_.path(), "elsewhere");
   PutFile("elsewhere/application_default_credentials.json", "{}");
   variables_["CLOUDSDK_CONFIG"] = folder;
   EXPECT_THAT(Refused(), AllOf(HasSubstr(folder), HasSubstr("service_account")));
@@ -127,7 +127,7 @@ TEST_F(GoogleCredentialsTest, TheVariableIsFirstThenGcloudsFile) {
   EXPECT_THAT(Refused(), AllOf(HasSubstr(kVariable), HasSubstr("/no/such/file")));
 }
 
-TEST_F(GoogleCredentialsTest, TheProjectIsTheVariablesElseTheFiles) {
+TEST_F(GoogleCredentialsTest, TheProjectOfTheVariableElseOfTheFile) {
   EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "");
   PutFile(".config/gcloud/application_default_credentials.json", R"({"quota_project_id": "q"})");
   EXPECT_EQ(GoogleProject(VariablesOf(variables_)), "q");
@@ -151,7 +151,7 @@ TEST_F(GoogleCredentialsTest, TheMetadataServer) {
   EXPECT_THAT(Refused(), HasSubstr("is not a metadata server"));
 }
 
-TEST_F(GoogleCredentialsTest, NoneAtAllIsExplained) {
+TEST_F(GoogleCredentialsTest, MissingCredentialsAreExplained) {
   EXPECT_THAT(Refused(), AllOf(HasSubstr(kVariable), HasSubstr("gcloud auth"),
                                HasSubstr("STORAGE_EMULATOR_HOST")));
 }
@@ -171,7 +171,7 @@ TEST_F(GoogleCredentialsTest, ATokenIsReplacedBeforeItExpires) {
   EXPECT_TRUE(absl::IsUnavailable(chain.Get().status())) << chain.Get().status();
 }
 
-TEST_F(GoogleCredentialsTest, ATokenThatIsRefusedIsReplacedOnce) {
+TEST_F(GoogleCredentialsTest, ARejectedTokenIsReplacedOnce) {
   START_OR_SKIP();
   Name(server_->Test("authorized_user"));
   const auto files = Files();
@@ -188,7 +188,7 @@ TEST_F(GoogleCredentialsTest, ATokenThatIsRefusedIsReplacedOnce) {
   EXPECT_EQ(server_->Test("state")["tokens"], 3);
 }
 
-TEST_F(GoogleCredentialsTest, KeysOfAnotherAccountAndClocksThatAreWrong) {
+TEST_F(GoogleCredentialsTest, RejectsKeysOfAnotherAccountAndWrongClocks) {
   START_OR_SKIP();
   const Json right = server_->Test("service_account");
   const auto other = GsServer::Start(Json::object());
@@ -203,7 +203,7 @@ TEST_F(GoogleCredentialsTest, KeysOfAnotherAccountAndClocksThatAreWrong) {
   }
 }
 
-TEST_F(GoogleCredentialsTest, FilesThatMakeNoSense) {
+TEST_F(GoogleCredentialsTest, InvalidFilesAreRejected) {
   const Json account = {{"type", "service_account"},
                         {"client_email", "a@b"},
                         {"private_key", "-----BEGIN PRIVATE KEY-----\nhunter2\n"},
@@ -224,7 +224,7 @@ TEST_F(GoogleCredentialsTest, FilesThatMakeNoSense) {
   }
 }
 
-TEST_F(GoogleCredentialsTest, AnswersThatMakeNoSense) {
+TEST_F(GoogleCredentialsTest, InvalidResponsesAreRejected) {
   for (const char* text :
        {"", "{}", R"({"access_token":"hunter2"})", R"({"access_token":1,"expires_in":1})",
         R"({"access_token":"hunter2\r\nX-Evil: 1","expires_in":3600})",

@@ -5,10 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "storage/file_errors.h"
 #include "storage/gs/reader.h"
 #include "storage/gs/writer.h"
-#include "storage/json.h"
 #include "storage/objects.h"
 
 namespace muster::storage {
@@ -17,12 +17,12 @@ namespace {
 using To = GsRequest::To;
 
 absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text) {
-  const nlohmann::json json = ParseJson(text);
+  const nlohmann::json json = base::ParseJson(text);
   if (!json.is_object()) {
     return absl::DataLossError(
         absl::StrCat(prefix.ToString(), ": the server's listing is not a JSON object"));
   }
-  ListingPage page{.next = TextMember(json, "nextPageToken")};
+  ListingPage page{.next = base::TextMember(json, "nextPageToken")};
   const nlohmann::json none = nlohmann::json::array();
   const auto elements = [&](const char* name) -> const nlohmann::json& {
     const auto found = json.find(name);
@@ -30,7 +30,7 @@ absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text)
   };
   for (const nlohmann::json& item : elements("items")) {
     MUSTER_ASSIGN_OR_RETURN(GsObject object,
-                            ParseObject(prefix.WithName(TextMember(item, "name")), item));
+                            ParseObject(prefix.WithName(base::TextMember(item, "name")), item));
     page.files.push_back(std::move(object.info));
   }
   for (const nlohmann::json& folder : elements("prefixes")) {
@@ -42,7 +42,7 @@ absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text)
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GsFileSystem>> GsFileSystem::FromVariables(
-    const Variables& variables) {
+    const base::Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(auto client, GsClient::FromVariables(variables));
   return std::make_unique<GsFileSystem>(std::move(client));
 }
@@ -51,7 +51,7 @@ absl::StatusOr<GsObject> GsFileSystem::Lookup(const Url& url) {
   const GsRequest request{.url = url, .query = {{"fields", kObjectFields}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_->Send(request));
   MUSTER_RETURN_IF_ERROR(GsClient::ErrorOf(request, response));
-  return ParseObject(url, ParseJson(response.body));
+  return ParseObject(url, base::ParseJson(response.body));
 }
 
 absl::StatusOr<FileInfo> GsFileSystem::Stat(const Url& url) {

@@ -14,7 +14,8 @@ namespace muster::storage {
 class GsFileSystem final : public FileSystem {
  public:
   // Uses the settings and credentials of Google's tools (docs/storage.md).
-  static absl::StatusOr<std::unique_ptr<GsFileSystem>> FromVariables(const Variables& variables);
+  static absl::StatusOr<std::unique_ptr<GsFileSystem>> FromVariables(
+      const base::Variables& variables);
   explicit GsFileSystem(std::unique_ptr<GsClient> client) : client_(std::move(client)) {}
 
   absl::StatusOr<std::unique_ptr<Reader>> OpenForReading(const Url& url) override;

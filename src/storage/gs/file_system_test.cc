@@ -2,7 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/crc32c.h"
+#include "base/bytes/crc32c.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "net/testing/server.h"
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Gs, ConformanceTest,
                          testing::Values(Backend{
                              .name = "gs", .make = &GsPlace::Make, .renames = false}));
 
-// Waits are not waited for; silence of a second is too long.
+// Backoff without delay, and a stall timeout of one second.
 std::unique_ptr<GsFileSystem> FilesAt(const std::string& address) {
   ForgetProxies();
   GsOptions options{.endpoint = address, .emulator = true, .chunk_bytes = 4 * kStep};
@@ -61,7 +61,7 @@ std::unique_ptr<GsFileSystem> FilesAt(const std::string& address) {
       std::make_unique<GsClient>(options, std::move(http), nullptr));
 }
 
-// A server that keeps to the protocol, but has bad days.
+// A conforming server with injected faults.
 class GsFaultTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -81,7 +81,7 @@ class GsFaultTest : public testing::Test {
   std::unique_ptr<GsFileSystem> files_;
 };
 
-TEST_F(GsFaultTest, AStormPasses) {
+TEST_F(GsFaultTest, RetriesABurstOfErrors) {
   for (const Json& storm :
        {Json{{"kind", "status"}, {"status", 503}, {"times", 5}},
         Json{
@@ -100,7 +100,7 @@ TEST_F(GsFaultTest, AStormPasses) {
   }
 }
 
-TEST_F(GsFaultTest, AStormInTheMiddleOfAnUploadPasses) {
+TEST_F(GsFaultTest, RetriesABurstOfErrorsDuringAnUpload) {
   server_->Fail(
       {{{"kind", "status"}, {"status", 503}, {"method", "PUT"}, {"skip", 1}, {"times", 4}},
        {{"kind", "status"}, {"status", 429}, {"method", "PUT"}, {"skip", 4}}});
@@ -108,7 +108,7 @@ TEST_F(GsFaultTest, AStormInTheMiddleOfAnUploadPasses) {
   EXPECT_EQ(*ReadWhole(*files_, url_), large_);
 }
 
-TEST_F(GsFaultTest, AStormWithoutEndIsToldAndLeavesNothing) {
+TEST_F(GsFaultTest, PersistentErrorsAreReportedAndLeaveNothing) {
   server_->Fail(
       {{{"kind", "status"}, {"status", 503}, {"method", "PUT"}, {"skip", 1}, {"times", 1000}}});
   const absl::Status status = Write(large_);
@@ -120,7 +120,7 @@ TEST_F(GsFaultTest, AStormWithoutEndIsToldAndLeavesNothing) {
   EXPECT_THAT(*files_->List(url_, Depth::kAll), IsEmpty());
 }
 
-TEST_F(GsFaultTest, AConnectionCutInAChunkGoesOnWhereTheServerSays) {
+TEST_F(GsFaultTest, ResumesAChunkAtTheOffsetOfTheServer) {
   // Three and a half steps of the second chunk arrive; the server keeps three.
   server_->Fail(
       {{{"kind", "cutRequest"}, {"method", "PUT"}, {"skip", 1}, {"bytes", 3 * kStep + kStep / 2}}});
@@ -130,7 +130,7 @@ TEST_F(GsFaultTest, AConnectionCutInAChunkGoesOnWhereTheServerSays) {
   EXPECT_EQ(server_->CountOf(absl::StrCat("bytes ", 7 * kStep, "-", 8 * kStep - 1, "/*")), 1);
 }
 
-TEST_F(GsFaultTest, AConnectionCutInTheLastChunkOrTheOnlyOne) {
+TEST_F(GsFaultTest, ResumesTheLastAndTheOnlyChunk) {
   server_->Fail({{"kind", "cutRequest"}, {"method", "PUT"}, {"skip", 2}, {"bytes", kStep + 5}});
   EXPECT_EQ(Write(large_), absl::OkStatus());
   EXPECT_EQ(*ReadWhole(*files_, url_), large_);
@@ -140,13 +140,13 @@ TEST_F(GsFaultTest, AConnectionCutInTheLastChunkOrTheOnlyOne) {
   EXPECT_EQ(*ReadWhole(*files_, url_), "small");
 }
 
-TEST_F(GsFaultTest, AServerThatTakesOnlyAPartOfAChunkIsSentTheRest) {
+TEST_F(GsFaultTest, SendsTheRestOfAPartlyAcceptedChunk) {
   server_->Fail({{"kind", "keepHalf"}, {"method", "PUT"}, {"times", 3}});
   EXPECT_EQ(Write(large_), absl::OkStatus());
   EXPECT_EQ(*ReadWhole(*files_, url_), large_);
 }
 
-TEST_F(GsFaultTest, AnAnswerThatWasLostIsNoFailure) {
+TEST_F(GsFaultTest, ALostResponseIsNoFailure) {
   for (const std::string& content : {std::string(), std::string("small"), large_}) {
     server_->Fail({{"kind", "loseResponse"}, {"method", "PUT"}, {"times", 2}});
     EXPECT_EQ(Write(content, IfExists::kFail), absl::OkStatus());
@@ -158,14 +158,14 @@ TEST_F(GsFaultTest, AnAnswerThatWasLostIsNoFailure) {
   }
 }
 
-TEST_F(GsFaultTest, AnUploadThatTheServerForgotIsToldToBeginAgain) {
+TEST_F(GsFaultTest, AnExpiredUploadIsReported) {
   server_->Fail({{"kind", "status"}, {"status", 410}, {"method", "PUT"}, {"skip", 1}});
   const absl::Status status = Write(large_);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("start again"));
 }
 
-TEST_F(GsFaultTest, AWriterThatIsDroppedCancelsItsUpload) {
+TEST_F(GsFaultTest, ADroppedWriterCancelsItsUpload) {
   {
     const auto writer = *files_->OpenForWriting(url_, IfExists::kReplace);
     ASSERT_EQ(writer->Append(large_), absl::OkStatus());
@@ -176,7 +176,7 @@ TEST_F(GsFaultTest, AWriterThatIsDroppedCancelsItsUpload) {
   EXPECT_EQ(state["cancelled"], 1);
 }
 
-TEST_F(GsFaultTest, DamageOnTheWayToTheServerIsFound) {
+TEST_F(GsFaultTest, DetectsCorruptionOfUploads) {
   for (const char* kind : {"damageOnTheWay", "damage"}) {
     for (const std::string& content : {std::string("small"), large_}) {
       for (const IfExists if_exists : {IfExists::kReplace, IfExists::kFail}) {
@@ -192,7 +192,7 @@ TEST_F(GsFaultTest, DamageOnTheWayToTheServerIsFound) {
   }
 }
 
-TEST_F(GsFaultTest, DamageOnTheWayFromTheServerIsFound) {
+TEST_F(GsFaultTest, DetectsCorruptionOfDownloads) {
   ASSERT_EQ(Write("content"), absl::OkStatus());
   server_->Fail({{"kind", "damage"}, {"match", "alt=media"}});
   EXPECT_TRUE(absl::IsDataLoss(ReadWhole(*files_, url_).status()));
@@ -206,7 +206,7 @@ TEST_F(GsFaultTest, DamageOnTheWayFromTheServerIsFound) {
   EXPECT_TRUE(absl::IsDataLoss(reader->Read(0, absl::MakeSpan(buffer)).status()));
 }
 
-TEST_F(GsFaultTest, ReadingSurvivesCutsAndSilence) {
+TEST_F(GsFaultTest, ReadingSurvivesCutAndStalledConnections) {
   ASSERT_EQ(Write(large_), absl::OkStatus());
   for (const char* kind : {"cutResponse", "stallResponse"}) {
     server_->Fail({{"kind", kind}, {"match", "alt=media"}, {"bytes", 100'000}});
@@ -214,7 +214,7 @@ TEST_F(GsFaultTest, ReadingSurvivesCutsAndSilence) {
   }
 }
 
-TEST_F(GsFaultTest, AnObjectThatIsReplacedWhileItIsReadIsNoMixture) {
+TEST_F(GsFaultTest, ReplacingAnObjectWhileItIsReadIsAborted) {
   ASSERT_EQ(Write("0123456789"), absl::OkStatus());
   const auto reader = *files_->OpenForReading(url_);
   std::string buffer(5, '?');
@@ -225,7 +225,7 @@ TEST_F(GsFaultTest, AnObjectThatIsReplacedWhileItIsReadIsNoMixture) {
   EXPECT_TRUE(absl::IsNotFound(reader->Read(5, absl::MakeSpan(buffer)).status()));
 }
 
-TEST_F(GsFaultTest, BucketsThatAreNotThereOrNotOurs) {
+TEST_F(GsFaultTest, MissingAndForeignBuckets) {
   for (const std::string bucket : {"no-such-bucket", "theirs"}) {
     const bool absent = bucket == "no-such-bucket";
     const Url url{"gs", bucket, "x"};
@@ -235,8 +235,8 @@ TEST_F(GsFaultTest, BucketsThatAreNotThereOrNotOurs) {
           WriteWhole(*files_, url, "x", IfExists::kFail)}) {
       EXPECT_EQ(status.code(),
                 absent ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied);
-      EXPECT_THAT(status.message(),
-                  HasSubstr(absent ? "there is no bucket 'no-such-bucket'" : "may not do that"));
+      EXPECT_THAT(status.message(), HasSubstr(absent ? "there is no bucket 'no-such-bucket'"
+                                                     : "lack the permission"));
       EXPECT_THAT(status.message(), HasSubstr(url.ToString()));
     }
   }
@@ -264,7 +264,7 @@ TEST_F(GsFaultTest, OddNames) {
   EXPECT_TRUE(absl::IsInvalidArgument(files_->List({"gs", "..", ""}, Depth::kAll).status()));
 }
 
-TEST_F(GsFaultTest, TooManyRequestsOrTooMuchIsToldAsThat) {
+TEST_F(GsFaultTest, RateLimitAndQuotaErrorsAreResourceExhausted) {
   for (const Json& fault :
        {Json{{"status", 429}, {"reason", "rateLimitExceeded"}},
         Json{{"status", 403}, {"reason", "userRateLimitExceeded"}},
@@ -277,8 +277,8 @@ TEST_F(GsFaultTest, TooManyRequestsOrTooMuchIsToldAsThat) {
   }
 }
 
-// Servers that do not keep to the protocol.
-TEST(GsAnswersTest, AListingWithoutEndOrSenseIsRefused) {
+// Servers that violate the protocol.
+TEST(GsAnswersTest, EndlessAndMalformedListingsAreRejected) {
   for (const char* text :
        {R"({"nextPageToken":"t"})", "no JSON", "[]", R"({"items":[{"name":"a"}]})",
         R"({"items":[{"name":"a","size":"-1","generation":"1"}]})", R"({"items":["a"]})",
@@ -291,7 +291,7 @@ TEST(GsAnswersTest, AListingWithoutEndOrSenseIsRefused) {
   }
 }
 
-TEST(GsAnswersTest, AnUploadThatMakesNoSenseIsRefused) {
+TEST(GsAnswersTest, InvalidUploadResponsesAreRejected) {
   const std::string content(8 * kStep + 1, 'x');  // a chunk, another one, and a byte
   struct Case {
     int status;
@@ -325,7 +325,7 @@ TEST(GsAnswersTest, AnUploadThatMakesNoSenseIsRefused) {
       absl::IsDataLoss(WriteWhole(*FilesAt(nameless.address()), {"gs", kBucket, "a"}, content)));
 }
 
-TEST(GsAnswersTest, NobodyAnswers) {
+TEST(GsAnswersTest, NoResponseIsUnavailable) {
   std::unique_ptr<GsFileSystem> files;
   {
     const net::TestServer server([](net::Exchange&) {});

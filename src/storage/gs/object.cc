@@ -4,7 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "storage/json.h"
+#include "base/text/json.h"
 #include "storage/objects.h"
 
 namespace muster::storage {
@@ -33,18 +33,18 @@ std::string FormatCrc32c(uint32_t crc) {
 }
 
 absl::StatusOr<GsObject> ParseObject(const Url& url, const nlohmann::json& json) {
-  GsObject object{.info = {.url = url}, .generation = TextMember(json, "generation")};
-  MUSTER_ASSIGN_OR_RETURN(object.info.bytes, ParseSize(url, TextMember(json, "size")));
+  GsObject object{.info = {.url = url}, .generation = base::TextMember(json, "generation")};
+  MUSTER_ASSIGN_OR_RETURN(object.info.bytes, ParseSize(url, base::TextMember(json, "size")));
   if (object.generation.empty()) {
     return absl::DataLossError(absl::StrCat(url.ToString(), ": the server reports no generation"));
   }
   std::string error;
-  if (!absl::ParseTime(absl::RFC3339_full, TextMember(json, "updated"), &object.info.modified,
+  if (!absl::ParseTime(absl::RFC3339_full, base::TextMember(json, "updated"), &object.info.modified,
                        &error)) {
     object.info.modified = absl::InfinitePast();
   }
-  object.info.md5 = ParseMd5(TextMember(json, "md5Hash"));
-  object.crc32c = ParseCrc32c(TextMember(json, "crc32c"));
+  object.info.md5 = ParseMd5(base::TextMember(json, "md5Hash"));
+  object.crc32c = ParseCrc32c(base::TextMember(json, "crc32c"));
   return object;
 }
 

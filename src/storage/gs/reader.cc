@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "base/crc32c.h"
+#include "base/bytes/crc32c.h"
 #include "base/status_macros.h"
 #include "storage/objects.h"
 
@@ -15,7 +15,7 @@ constexpr size_t kMaxRanges = 1 << 16;
 }  // namespace
 
 std::optional<uint32_t> RangeSums::Add(int64_t offset, absl::string_view bytes) {
-  Range range{.end = offset + static_cast<int64_t>(bytes.size()), .crc = Crc32c(bytes)};
+  Range range{.end = offset + static_cast<int64_t>(bytes.size()), .crc = base::Crc32c(bytes)};
   if (offset == 0 && range.end == size_) return range.crc;
   absl::MutexLock lock(&mutex_);
   auto next = ranges_.lower_bound(offset);
@@ -25,11 +25,11 @@ std::optional<uint32_t> RangeSums::Add(int64_t offset, absl::string_view bytes) 
   if (overlaps || ranges_.size() >= kMaxRanges) return std::nullopt;
   if (next != ranges_.end() && next->first == range.end) {
     const int64_t more = next->second.end - next->first;
-    range = {next->second.end, ConcatCrc32c(range.crc, next->second.crc, more)};
+    range = {next->second.end, base::ConcatCrc32c(range.crc, next->second.crc, more)};
     ranges_.erase(next);
   }
   if (before != ranges_.end() && before->second.end == offset) {
-    range.crc = ConcatCrc32c(before->second.crc, range.crc, range.end - offset);
+    range.crc = base::ConcatCrc32c(before->second.crc, range.crc, range.end - offset);
     offset = before->first;
   }
   if (offset == 0 && range.end == size_) {

@@ -19,7 +19,7 @@ class RangeSums {
   explicit RangeSums(int64_t size) : size_(size) {}
 
   // Adds a piece. Returns the checksum of the whole file each time that it is complete. Ignores
-  // pieces that overlap others, and all when there are too many.
+  // pieces that overlap others, and every piece once there are too many.
   std::optional<uint32_t> Add(int64_t offset, absl::string_view bytes);
 
  private:

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/crc32c.h"
+#include "base/bytes/crc32c.h"
 #include "gtest/gtest.h"
 
 namespace muster::storage {
@@ -19,7 +19,7 @@ std::string Noise(size_t bytes) {
   return noise;
 }
 
-TEST(RangeSumsTest, PiecesInAnyOrderAreTheWhole) {
+TEST(RangeSumsTest, PiecesMayArriveInAnyOrder) {
   const std::string content = Noise(10'000);
   const absl::string_view view = content;
   std::mt19937 random(2);
@@ -38,21 +38,21 @@ TEST(RangeSumsTest, PiecesInAnyOrderAreTheWhole) {
       const auto sum = sums.Add(static_cast<int64_t>(begin), view.substr(begin, end - begin));
       ASSERT_EQ(sum.has_value(), i + 1 == order.size());
       if (sum.has_value()) {
-        EXPECT_EQ(*sum, Crc32c(content));
+        EXPECT_EQ(*sum, base::Crc32c(content));
       }
     }
   }
 }
 
-TEST(RangeSumsTest, WhatIsReadTwiceCountsOnce) {
+TEST(RangeSumsTest, RepeatedPiecesCountOnce) {
   RangeSums sums(6);
   EXPECT_FALSE(sums.Add(0, "ab").has_value());
   EXPECT_FALSE(sums.Add(0, "ab").has_value());
   EXPECT_FALSE(sums.Add(1, "bc").has_value());
   EXPECT_FALSE(sums.Add(4, "ef").has_value());
   EXPECT_FALSE(sums.Add(3, "def").has_value());
-  EXPECT_EQ(sums.Add(2, "cd"), Crc32c("abcdef"));
-  EXPECT_EQ(sums.Add(0, "abcdef"), Crc32c("abcdef"));
+  EXPECT_EQ(sums.Add(2, "cd"), base::Crc32c("abcdef"));
+  EXPECT_EQ(sums.Add(0, "abcdef"), base::Crc32c("abcdef"));
 }
 
 TEST(RangeSumsTest, ManyThreads) {
@@ -66,7 +66,7 @@ TEST(RangeSumsTest, ManyThreads) {
         for (int i = thread; i < 64; i += 4) {
           const auto at = static_cast<size_t>(i) * 1000;
           const auto sum = sums.Add(i * 1000, absl::string_view(content).substr(at, 1000));
-          if (sum == Crc32c(content)) ++whole;
+          if (sum == base::Crc32c(content)) ++whole;
         }
       });
     }

@@ -6,10 +6,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/crc32c.h"
+#include "base/bytes/crc32c.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "storage/gs/object.h"
-#include "storage/json.h"
 #include "storage/objects.h"
 
 namespace muster::storage {
@@ -147,7 +147,8 @@ absl::Status GsWriter::Transfer(absl::string_view part, bool last) {
 
 absl::Status GsWriter::Verify(const net::Response& response, int64_t bytes) {
   session_.clear();
-  MUSTER_ASSIGN_OR_RETURN(const GsObject object, ParseObject(url(), ParseJson(response.body)));
+  MUSTER_ASSIGN_OR_RETURN(const GsObject object,
+                          ParseObject(url(), base::ParseJson(response.body)));
   if (object.info.bytes == bytes && object.crc32c.value_or(crc_) == crc_) return absl::OkStatus();
   client_
       .Send({.method = "DELETE", .url = url(), .query = {{"ifGenerationMatch", object.generation}}})
@@ -158,12 +159,12 @@ absl::Status GsWriter::Verify(const net::Response& response, int64_t bytes) {
 
 absl::Status GsWriter::SendPart(absl::string_view part) {
   if (session_.empty()) MUSTER_RETURN_IF_ERROR(Begin());
-  crc_ = ExtendCrc32c(crc_, part);
+  crc_ = base::ExtendCrc32c(crc_, part);
   return Transfer(part, /*last=*/false);
 }
 
 absl::Status GsWriter::SendLast(absl::string_view part) {
-  crc_ = ExtendCrc32c(crc_, part);
+  crc_ = base::ExtendCrc32c(crc_, part);
   return Transfer(part, /*last=*/true);
 }
 
@@ -172,7 +173,7 @@ absl::Status GsWriter::SendWhole(absl::string_view content) {
     MUSTER_RETURN_IF_ERROR(Begin());
     return SendLast(content);
   }
-  crc_ = Crc32c(content);
+  crc_ = base::Crc32c(content);
   const std::string boundary = RandomWord();
   const std::string body = absl::StrCat(
       "--", boundary, "\r\nContent-Type: application/json\r\n\r\n{\"contentType\":\"", kContentType,

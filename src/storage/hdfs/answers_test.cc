@@ -1,4 +1,4 @@
-// HDFS against servers that say what a test wants.
+// HDFS against servers whose responses the test defines.
 #include <atomic>
 #include <map>
 
@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// A server that this test plays.
+// A server that the test implements.
 class HdfsAnswersTest : public testing::Test {
  protected:
   // Sends this response to every request.
@@ -40,7 +40,7 @@ class HdfsAnswersTest : public testing::Test {
   }
 };
 
-TEST_F(HdfsAnswersTest, WhatIsNoWebHdfsIsSaidToBeNone) {
+TEST_F(HdfsAnswersTest, DetectsAServerThatIsNotWebHdfs) {
   for (const absl::Status& status :
        {StatusFor(404,
                   "It looks like you are making an HTTP request to a Hadoop IPC port. This is not "
@@ -60,7 +60,7 @@ TEST_F(HdfsAnswersTest, WhatIsNoWebHdfsIsSaidToBeNone) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
 }
 
-TEST_F(HdfsAnswersTest, NobodyAnswers) {
+TEST_F(HdfsAnswersTest, NoResponseIsUnavailable) {
   Url url;
   {
     const net::TestServer server([](net::Exchange&) {});
@@ -100,7 +100,7 @@ TEST_F(HdfsAnswersTest, AServerWithoutPages) {
   EXPECT_EQ(server.requests(), 3);
 }
 
-TEST_F(HdfsAnswersTest, AListingWithoutEndOrSenseIsRefused) {
+TEST_F(HdfsAnswersTest, EndlessAndMalformedListingsAreRejected) {
   for (const std::string& text : {Page(File("a"), 1), Page("", 1), Page(File("../x"), 0),
                                   Page(File(std::string(200, 'a'), "DIRECTORY"), 0),
                                   std::string("{}"), std::string("no JSON")}) {
@@ -110,7 +110,7 @@ TEST_F(HdfsAnswersTest, AListingWithoutEndOrSenseIsRefused) {
   }
 }
 
-// HttpFS sends data itself, and does not tell ids.
+// HttpFS sends data itself, and reports no file ids.
 TEST_F(HdfsAnswersTest, AGatewayCanBeReadFrom) {
   const std::string status = R"({"FileStatus":{"type":"FILE","length":5,"modificationTime":1000}})";
   net::TestServer server([&](net::Exchange& exchange) {
@@ -120,7 +120,7 @@ TEST_F(HdfsAnswersTest, AGatewayCanBeReadFrom) {
   EXPECT_EQ(*ReadWhole(*files, At(server, "/a")), "hello");
 }
 
-TEST_F(HdfsAnswersTest, ARenameThatIsRefusedIsNoSuccess) {
+TEST_F(HdfsAnswersTest, ARejectedRenameIsAnError) {
   // Like HttpFS, which ignores rename options.
   net::TestServer server([&](net::Exchange& exchange) {
     const std::string& target = exchange.target();
@@ -135,7 +135,7 @@ TEST_F(HdfsAnswersTest, ARenameThatIsRefusedIsNoSuccess) {
       FilesWith({})->Rename(At(server, "/from"), {"hdfs", "elsewhere:1", "/to"})));
 }
 
-TEST_F(HdfsAnswersTest, ADatanodeThatCannotBeReachedIsNamed) {
+TEST_F(HdfsAnswersTest, AnUnreachableDatanodeIsNamed) {
   std::string dead;
   {
     const net::TestServer server([](net::Exchange&) {});
@@ -154,7 +154,7 @@ TEST_F(HdfsAnswersTest, ADatanodeThatCannotBeReachedIsNamed) {
   EXPECT_TRUE(absl::IsUnavailable(content.status())) << content.status();
   EXPECT_THAT(content.status().message(),
               AllOf(HasSubstr(absl::StripPrefix(dead, "http://")), Not(HasSubstr("hunter2"))));
-  EXPECT_EQ(asked, 6);  // the namenode may name another
+  EXPECT_EQ(asked, 6);  // the namenode may choose another datanode
 }
 
 }  // namespace

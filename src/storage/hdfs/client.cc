@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "absl/strings/ascii.h"
@@ -13,29 +14,30 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
-#include "base/terminal_text.h"
-#include "base/utf8.h"
+#include "base/text/terminal_text.h"
+#include "base/text/utf8.h"
 #include "storage/file_errors.h"
+#include "storage/hdfs/site.h"
 
 namespace muster::storage {
 namespace {
 
 constexpr int64_t kMaxToken = 64 << 10;
 
-struct Meaning {
+struct ExceptionMeaning {
   absl::string_view exception;
   absl::StatusCode status;
   absl::string_view advice;
 };
 
 // All others map to Unavailable: WebHDFS responds 403 to any kind of failure.
-constexpr Meaning kMeanings[] = {
+constexpr ExceptionMeaning kExceptionMeanings[] = {
     {"AccessControlException", absl::StatusCode::kPermissionDenied,
-     "this user may not do that; set HADOOP_USER_NAME, or ask the owner"},
+     "this user lacks the permission; set HADOOP_USER_NAME, or ask the owner for it"},
     {"AuthorizationException", absl::StatusCode::kPermissionDenied,
-     "this user may not do that; ask the cluster's administrator"},
+     "this user lacks the permission; ask the cluster's administrator for it"},
     {"SecurityException", absl::StatusCode::kUnauthenticated,
      "the cluster rejected the user or token; set HADOOP_USER_NAME or MUSTER_HDFS_TOKEN"},
     {"InvalidToken", absl::StatusCode::kUnauthenticated,
@@ -48,7 +50,7 @@ constexpr Meaning kMeanings[] = {
     {"StandbyException", absl::StatusCode::kUnavailable,
      "this namenode is a standby; name the active one, or all of them in MUSTER_HDFS_NAMENODES"},
     {"SafeModeException", absl::StatusCode::kUnavailable,
-     "the namenode is in safe mode; wait until it leaves it (hdfs dfsadmin -safemode get)"},
+     "the namenode is in safe mode; wait until it leaves safe mode (hdfs dfsadmin -safemode get)"},
     {"RetriableException", absl::StatusCode::kUnavailable, "the namenode is not ready; try again"},
     {"AlreadyBeingCreatedException", absl::StatusCode::kUnavailable,
      "another client is still writing it; try again"},
@@ -67,7 +69,7 @@ constexpr Meaning kMeanings[] = {
     {"UnsupportedOperationException", absl::StatusCode::kUnimplemented,
      "this server does not support the operation"},
     {"IllegalArgumentException", absl::StatusCode::kInvalidArgument,
-     "the server does not understand the request"},
+     "the server rejected the request as malformed"},
 };
 
 absl::Status NotWebHdfs(const Url& url, absl::string_view what) {
@@ -94,22 +96,11 @@ bool IsUnavailable(const absl::StatusOr<net::Response>& response) {
   return response->status >= 400 && absl::IsUnavailable(net::StatusOf(*response));
 }
 
-// Adds the likely cause to the error of a request without a response.
-absl::Status Explain(const Url& url, const absl::Status& status) {
-  if (absl::StrContains(status.message(), "HTTP/0.9")) {
-    return NotWebHdfs(url, "the server there does not speak HTTP");
-  }
-  const bool rpc = absl::EndsWith(url.place, ":8020") || absl::EndsWith(url.place, ":9000");
-  const absl::string_view advice =
-      rpc ? "; this is usually Hadoop's RPC port; use that of the web server, by default 9870" : "";
-  return absl::Status(status.code(), absl::StrCat(url.ToString(), ": ", status.message(), advice));
-}
-
 // Rejects names that a server could normalize to another name.
 absl::Status CheckName(const Url& url) {
-  if (!IsUtf8(url.name)) {
+  if (!base::IsUtf8(url.name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Printable(url.ToString()), ": names in HDFS must be UTF-8"));
+        absl::StrCat(base::Printable(url.ToString()), ": names in HDFS must be UTF-8"));
   }
   const std::vector<absl::string_view> parts = absl::StrSplit(url.name, '/');
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -152,9 +143,31 @@ absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
   return absl::OkStatus();
 }
 
+// Adds the settings of Hadoop's own configuration, unless they are set already. A configuration
+// that cannot be used is an error only for URLs that need it.
+void AddSite(const std::string& folder, std::optional<bool> https, HdfsOptions& options) {
+  constexpr char kRemedy[] = "write hdfs://host:9870/path, with the namenode's web server";
+  if (folder.empty()) {
+    options.default_place = absl::FailedPreconditionError(
+        absl::StrCat("names no namenode, and HADOOP_CONF_DIR is not set; set it to the folder of ",
+                     "core-site.xml, or ", kRemedy));
+    return;
+  }
+  auto site = ReadHadoopSite(folder, https);
+  if (!site.ok()) {
+    options.default_place = absl::FailedPreconditionError(
+        absl::StrCat("names no namenode, and the configuration in HADOOP_CONF_DIR cannot be used: ",
+                     site.status().message(), "; correct it, or ", kRemedy));
+    return;
+  }
+  options.default_place = std::move(site->default_place);
+  options.namenodes.merge(site->namenodes);
+  options.https = site->https;
+}
+
 }  // namespace
 
-absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const Variables& variables) {
+absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const base::Variables& variables) {
   HdfsOptions options;
   options.user = variables("HADOOP_USER_NAME");
   if (options.user.empty()) options.user = UserName();
@@ -167,8 +180,17 @@ absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const Variables& variable
   }
   options.https = https == "true";
   MUSTER_RETURN_IF_ERROR(ParseNamenodes(variables("MUSTER_HDFS_NAMENODES"), options));
+  AddSite(variables("HADOOP_CONF_DIR"),
+          https.empty() ? std::nullopt : std::optional<bool>(options.https), options);
   options.http = net::HttpOptions::FromEnvironment();
   return options;
+}
+
+absl::StatusOr<std::unique_ptr<HdfsClient>> HdfsClient::FromVariables(
+    const base::Variables& variables) {
+  MUSTER_ASSIGN_OR_RETURN(HdfsOptions options, HdfsOptions::FromVariables(variables));
+  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
+  return std::make_unique<HdfsClient>(std::move(options), std::move(http));
 }
 
 bool HdfsBackoff::Wait() {
@@ -201,7 +223,7 @@ bool IsAbsence(const net::Response& response) {
 
 absl::StatusOr<std::string> HdfsClient::Token() const {
   if (!options_.token.empty() || options_.token_file.empty()) return options_.token;
-  auto token = ReadFile(options_.token_file, kMaxToken);
+  auto token = base::ReadFile(options_.token_file, kMaxToken);
   if (!token.ok()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cannot read the token that MUSTER_HDFS_TOKEN_FILE names: ", token.status().message()));
@@ -225,9 +247,13 @@ absl::StatusOr<std::string> HdfsClient::QueryOf(const HdfsRequest& request) cons
   return query;
 }
 
-std::vector<std::string> HdfsClient::NamenodesOf(const Url& url) const {
-  const auto found = options_.namenodes.find(url.place);
-  std::vector<std::string> nodes = {url.place};
+absl::StatusOr<std::vector<std::string>> HdfsClient::NamenodesOf(const Url& url) const {
+  if (url.place.empty() && !options_.default_place.ok()) {
+    return base::Annotate(options_.default_place.status(), url.ToString());
+  }
+  const std::string& place = url.place.empty() ? *options_.default_place : url.place;
+  const auto found = options_.namenodes.find(place);
+  std::vector<std::string> nodes = {place};
   if (found != options_.namenodes.end()) nodes = found->second;
   for (std::string& node : nodes) {
     const size_t colon = node.rfind(':');
@@ -252,6 +278,18 @@ void HdfsClient::Prefer(const std::string& place, size_t node) {
   preferred_[place] = node;
 }
 
+// Adds the likely cause to the error of a request without a response.
+absl::Status HdfsClient::Explain(const Url& url, const absl::Status& status) const {
+  if (absl::StrContains(status.message(), "HTTP/0.9")) {
+    return NotWebHdfs(url, "the server there does not speak HTTP");
+  }
+  const bool rpc = !options_.namenodes.contains(url.place) &&
+                   (absl::EndsWith(url.place, ":8020") || absl::EndsWith(url.place, ":9000"));
+  const absl::string_view advice =
+      rpc ? "; this is usually Hadoop's RPC port; use that of the web server, by default 9870" : "";
+  return absl::Status(status.code(), absl::StrCat(url.ToString(), ": ", status.message(), advice));
+}
+
 absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
   MUSTER_RETURN_IF_ERROR(CheckName(request.url));
   MUSTER_ASSIGN_OR_RETURN(const std::string query, QueryOf(request));
@@ -259,7 +297,7 @@ absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
       absl::StrCat("/webhdfs/v1",
                    net::PercentEncode(WithoutSlash(request.url).name, /*keep_slash=*/true), query);
   const std::string& place = request.url.place;
-  const std::vector<std::string> nodes = NamenodesOf(request.url);
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> nodes, NamenodesOf(request.url));
   const bool several = nodes.size() > 1;
   HdfsBackoff backoff(options_.http, options_.http.retry.tries);
   for (size_t tries = 1;; ++tries) {
@@ -308,8 +346,8 @@ absl::StatusOr<net::Response> HdfsClient::Transfer(const HdfsRequest& request) {
   }
   auto response = http_->Do(second);
   if (!response.ok()) {
-    return Annotate(response.status(),
-                    absl::StrCat(request.url.ToString(), ": the datanode ", ServerOf(location)));
+    return base::Annotate(response.status(), absl::StrCat(request.url.ToString(), ": the datanode ",
+                                                          ServerOf(location)));
   }
   MUSTER_RETURN_IF_ERROR(ErrorOf(request.url, *response));
   return response;
@@ -329,7 +367,7 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
     }
     const bool redirects = response.status < 400;
     if (!redirects && (absl::IsUnavailable(status) || absl::IsResourceExhausted(status))) {
-      return Annotate(status, name);
+      return base::Annotate(status, name);
     }
     return NotWebHdfs(url,
                       absl::StrCat("the server there is not WebHDFS (HTTP ", response.status, ")"));
@@ -339,9 +377,9 @@ absl::Status HdfsClient::ErrorOf(const Url& url, const net::Response& response) 
   const std::string token = Token().value_or("");
   const bool secret = !token.empty() && absl::StrContains(exception->message, token);
   const std::string words = secret ? "" : net::ServerMessage(exception->message);
-  const auto* meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
+  const auto* meaning = std::find_if(std::begin(kExceptionMeanings), std::end(kExceptionMeanings),
                                      [&](const auto& m) { return m.exception == exception->name; });
-  if (meaning != std::end(kMeanings)) {
+  if (meaning != std::end(kExceptionMeanings)) {
     return absl::Status(meaning->status,
                         absl::StrCat(name, ": ", meaning->advice, " (", meaning->exception,
                                      words.empty() ? "" : ": ", words, ")"));
@@ -358,6 +396,16 @@ absl::StatusOr<HdfsStatus> HdfsClient::Lookup(const Url& url) {
   const auto status = ParseHdfsStatus(response.body);
   if (!status.ok()) return NotWebHdfs(url, "the server there is not WebHDFS");
   return status;
+}
+
+absl::StatusOr<bool> HdfsClient::MakeFolder(const Url& url) {
+  const auto there = Lookup(url);
+  if (there.ok() && there->kind == HdfsStatus::Kind::kFolder) return false;
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  MUSTER_ASSIGN_OR_RETURN(const net::Response response,
+                          Send({.method = "PUT", .url = url, .op = "MKDIRS"}));
+  MUSTER_RETURN_IF_ERROR(ErrorOf(url, response));
+  return true;
 }
 
 absl::Status HdfsClient::Rename(const Url& from, const HdfsStatus& file, const Url& to,

@@ -23,15 +23,18 @@ struct HdfsOptions {
   std::string user;        // sent as user.name; "" for none
   std::string token;       // a delegation token, sent instead of the user
   std::string token_file;  // a file with the token; read for every request
-  // For clusters with several namenodes: host:port of each, by the name used in URLs.
+  // host:port of the web server of each namenode, by the place used in URLs. A place that is not
+  // here is itself that of a web server.
   std::map<std::string, std::vector<std::string>> namenodes;
+  // The place of URLs without one (hdfs:///path), or why there is none.
+  absl::StatusOr<std::string> default_place = absl::FailedPreconditionError("names no namenode");
   int64_t chunk_bytes = 16 << 20;  // the unit of sending and of retrying
   net::HttpOptions http;
 
   // Reads HADOOP_USER_NAME (default: the user of this process), MUSTER_HDFS_TOKEN,
   // MUSTER_HDFS_TOKEN_FILE, MUSTER_HDFS_HTTPS and MUSTER_HDFS_NAMENODES, a space-separated list of
-  // "cluster=host:port,host:port".
-  static absl::StatusOr<HdfsOptions> FromVariables(const Variables& variables);
+  // "cluster=host:port,host:port", and the configuration in HADOOP_CONF_DIR.
+  static absl::StatusOr<HdfsOptions> FromVariables(const base::Variables& variables);
 };
 
 struct HdfsRequest {
@@ -47,6 +50,9 @@ struct HdfsRequest {
 // Thread-safe.
 class HdfsClient {
  public:
+  // Uses the settings described in docs/storage.md.
+  static absl::StatusOr<std::unique_ptr<HdfsClient>> FromVariables(
+      const base::Variables& variables);
   HdfsClient(HdfsOptions options, std::unique_ptr<net::HttpClient> http)
       : options_(std::move(options)), http_(std::move(http)) {}
 
@@ -59,6 +65,8 @@ class HdfsClient {
 
   // Returns the status of a file or folder, or NotFound.
   absl::StatusOr<HdfsStatus> Lookup(const Url& url);
+  // Makes a folder and its parents. Returns whether it is new.
+  absl::StatusOr<bool> MakeFolder(const Url& url);
   // Renames `file`, which is at `from`, atomically.
   absl::Status Rename(const Url& from, const HdfsStatus& file, const Url& to, IfExists if_exists);
 
@@ -70,7 +78,9 @@ class HdfsClient {
  private:
   absl::StatusOr<std::string> Token() const;
   absl::StatusOr<std::string> QueryOf(const HdfsRequest& request) const;
-  std::vector<std::string> NamenodesOf(const Url& url) const;
+  // Returns the addresses of the web servers of the URL's namenodes.
+  absl::StatusOr<std::vector<std::string>> NamenodesOf(const Url& url) const;
+  absl::Status Explain(const Url& url, const absl::Status& status) const;
   size_t Preferred(const std::string& place);
   void Prefer(const std::string& place, size_t node);
 

@@ -71,11 +71,9 @@ FileInfo InfoOf(const Url& url, const HdfsStatus& status) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HdfsFileSystem>> HdfsFileSystem::FromVariables(
-    const Variables& variables) {
-  MUSTER_ASSIGN_OR_RETURN(HdfsOptions options, HdfsOptions::FromVariables(variables));
-  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
-  return std::make_unique<HdfsFileSystem>(
-      std::make_unique<HdfsClient>(std::move(options), std::move(http)));
+    const base::Variables& variables) {
+  MUSTER_ASSIGN_OR_RETURN(auto client, HdfsClient::FromVariables(variables));
+  return std::make_unique<HdfsFileSystem>(std::move(client));
 }
 
 absl::StatusOr<FileInfo> HdfsFileSystem::Stat(const Url& url) {
@@ -119,12 +117,12 @@ absl::StatusOr<std::vector<HdfsStatus>> HdfsFileSystem::Entries(const Url& folde
     }
     MUSTER_RETURN_IF_ERROR(status);
     auto page = ParseHdfsPage(response.body);
-    if (!page.ok()) return Annotate(page.status(), folder.ToString());
+    if (!page.ok()) return base::Annotate(page.status(), folder.ToString());
     std::move(page->entries.begin(), page->entries.end(), std::back_inserter(entries));
     if (page->remaining == 0) return entries;
     if (page->entries.empty() || entries.back().name <= after) {
-      return absl::DataLossError(
-          absl::StrCat(folder.ToString(), ": the server's listing does not end"));
+      return absl::DataLossError(absl::StrCat(
+          folder.ToString(), ": the server returned the same page of the listing twice"));
     }
     after = entries.back().name;
   }

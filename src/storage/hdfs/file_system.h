@@ -17,7 +17,8 @@ namespace muster::storage {
 class HdfsFileSystem final : public FileSystem {
  public:
   // Uses the settings described in docs/storage.md.
-  static absl::StatusOr<std::unique_ptr<HdfsFileSystem>> FromVariables(const Variables& variables);
+  static absl::StatusOr<std::unique_ptr<HdfsFileSystem>> FromVariables(
+      const base::Variables& variables);
   explicit HdfsFileSystem(std::unique_ptr<HdfsClient> client) : client_(std::move(client)) {}
 
   absl::StatusOr<std::unique_ptr<Reader>> OpenForReading(const Url& url) override;

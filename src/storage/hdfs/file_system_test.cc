@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -112,7 +112,7 @@ class HdfsFaultTest : public testing::Test {
   const std::unique_ptr<HdfsFileSystem> files_ = FilesWith({.user = "alice"});
 };
 
-TEST_F(HdfsFaultTest, AChunkThatIsLostIsWrittenAgain) {
+TEST_F(HdfsFaultTest, ALostChunkIsWrittenAgain) {
   const std::string content = Pattern(4500);
   for (const char* op : {"CREATE", "APPEND"}) {
     for (const nlohmann::json& how : std::vector<nlohmann::json>{
@@ -137,7 +137,7 @@ TEST_F(HdfsFaultTest, AChunkThatIsLostIsWrittenAgain) {
   EXPECT_THAT(cluster_.Log(), Contains("namenode TRUNCATE"));
 }
 
-TEST_F(HdfsFaultTest, AFileWhoseWriterIsNotGoneYetIsWaitedFor) {
+TEST_F(HdfsFaultTest, WaitsForTheLeaseOfAnEarlierWriter) {
   cluster_.Faults({{{"where", "datanode"}, {"op", "APPEND"}, {"kind", "cut-body"}, {"bytes", 10}},
                    {{"where", "namenode"},
                     {"op", "TRUNCATE"},
@@ -149,7 +149,7 @@ TEST_F(HdfsFaultTest, AFileWhoseWriterIsNotGoneYetIsWaitedFor) {
   EXPECT_TRUE(Content("/a") == content);
 }
 
-TEST_F(HdfsFaultTest, ANamenodeThatHesitatesIsAskedAgain) {
+TEST_F(HdfsFaultTest, RetriesANamenodeThatIsNotReady) {
   const std::vector<std::string> ops = {"GETFILESTATUS", "LISTSTATUS_BATCH", "CREATE", "APPEND",
                                         "OPEN",          "RENAME",           "DELETE", "MKDIRS"};
   for (const nlohmann::json& how :
@@ -171,7 +171,7 @@ TEST_F(HdfsFaultTest, ANamenodeThatHesitatesIsAskedAgain) {
   }
 }
 
-TEST_F(HdfsFaultTest, ReadingSurvivesWhatADatanodeDoes) {
+TEST_F(HdfsFaultTest, ReadingSurvivesFaultsOfADatanode) {
   const std::string content = Pattern(900);
   ASSERT_EQ(WriteWhole(*files_, cluster_.At("/a"), content), absl::OkStatus());
   for (const nlohmann::json& how :
@@ -189,7 +189,7 @@ TEST_F(HdfsFaultTest, ReadingSurvivesWhatADatanodeDoes) {
   EXPECT_TRUE(Content("/a") == content);
 }
 
-TEST_F(HdfsFaultTest, ALostAnswerToTheRenamingIsNoFailure) {
+TEST_F(HdfsFaultTest, ALostResponseToTheRenameIsNoFailure) {
   const nlohmann::json lost = {{{"where", "namenode"}, {"op", "RENAME"}, {"kind", "cut-answer"}}};
   for (const IfExists if_exists : {IfExists::kFail, IfExists::kReplace}) {
     cluster_.Faults(lost);
@@ -208,7 +208,7 @@ TEST_F(HdfsFaultTest, ALostAnswerToTheRenamingIsNoFailure) {
   EXPECT_EQ(Entries("/d"), 1u);
 }
 
-TEST_F(HdfsFaultTest, AWriterThatFailsOrIsDroppedLeavesNothing) {
+TEST_F(HdfsFaultTest, AFailedOrDroppedWriterLeavesNothing) {
   for (const bool fails : {true, false}) {
     if (fails) {
       cluster_.Faults({{{"where", "datanode"},
@@ -230,7 +230,7 @@ TEST_F(HdfsFaultTest, AWriterThatFailsOrIsDroppedLeavesNothing) {
   }
 }
 
-TEST_F(HdfsFaultTest, AFileThatIsReplacedWhileItIsReadIsNoMixture) {
+TEST_F(HdfsFaultTest, ReplacingAFileWhileItIsReadIsAborted) {
   const Url url = cluster_.At("/a");
   for (const size_t bytes : {1000, 10}) {
     ASSERT_EQ(WriteWhole(*files_, url, Pattern(1000)), absl::OkStatus());
@@ -242,7 +242,7 @@ TEST_F(HdfsFaultTest, AFileThatIsReplacedWhileItIsReadIsNoMixture) {
   }
 }
 
-TEST_F(HdfsFaultTest, WhatServersSayIsPutIntoWords) {
+TEST_F(HdfsFaultTest, ServerErrorsBecomeReadableMessages) {
   struct Case {
     const char* exception;
     absl::StatusCode expected;
@@ -270,7 +270,7 @@ TEST_F(HdfsFaultTest, WhatServersSayIsPutIntoWords) {
   }
 }
 
-TEST_F(HdfsFaultTest, WhatAUserMayNotDo) {
+TEST_F(HdfsFaultTest, DeniedPermissions) {
   ASSERT_EQ(WriteWhole(*files_, cluster_.At("/alices/a"), "x"), absl::OkStatus());
   const auto bobs = FilesWith({.user = "bob"});
   const absl::Status status = WriteWhole(*bobs, cluster_.At("/alices/b"), "y");
@@ -280,7 +280,7 @@ TEST_F(HdfsFaultTest, WhatAUserMayNotDo) {
   EXPECT_EQ(*ReadWhole(*bobs, cluster_.At("/alices/a")), "x");
 }
 
-TEST_F(HdfsFaultTest, FilesAndFoldersInEachOthersPlace) {
+TEST_F(HdfsFaultTest, FoldersInsteadOfFilesAndViceVersa) {
   ASSERT_EQ(WriteWhole(*files_, cluster_.At("/a"), "x"), absl::OkStatus());
   ASSERT_EQ(WriteWhole(*files_, cluster_.At("/d/e/f"), "x"), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(WriteWhole(*files_, cluster_.At("/a/b"), "y")));
@@ -293,7 +293,7 @@ TEST_F(HdfsFaultTest, FilesAndFoldersInEachOthersPlace) {
   EXPECT_EQ(Content("/d/e/f"), "x");
 }
 
-TEST_F(HdfsFaultTest, NamesThatHdfsDoesNotHave) {
+TEST_F(HdfsFaultTest, NamesThatHdfsDoesNotAllow) {
   for (const char* name : {"/a/../b", "/./a", "/a//b", "/a\xff", "/a:b"}) {
     const Url url = cluster_.At(name);
     EXPECT_TRUE(absl::IsInvalidArgument(files_->Stat(url).status())) << name;
@@ -301,7 +301,7 @@ TEST_F(HdfsFaultTest, NamesThatHdfsDoesNotHave) {
   }
 }
 
-TEST_F(HdfsFaultTest, OfSeveralNamenodesOneAnswers) {
+TEST_F(HdfsFaultTest, FailsOverToTheActiveNamenode) {
   net::TestServer standby([](net::Exchange& exchange) {
     exchange.Reply(403, R"({"RemoteException":{"exception":"StandbyException","message":"no"}})");
   });
@@ -320,11 +320,11 @@ TEST_F(HdfsFaultTest, OfSeveralNamenodesOneAnswers) {
   const Url url{"hdfs", "cluster", "/d/a"};
   ASSERT_EQ(WriteWhole(*files, url, Pattern(2500)), absl::OkStatus());
   EXPECT_TRUE(*ReadWhole(*files, url) == Pattern(2500));
-  EXPECT_EQ(standby.requests(), 1);  // after that the active one is known
+  EXPECT_EQ(standby.requests(), 1);  // later requests start with the active one
   EXPECT_EQ(files->List({"hdfs", "cluster", "/d/"}, Depth::kAll)->at(0).url, url);
 }
 
-TEST_F(HdfsFaultTest, SettingsThatMakeNoSense) {
+TEST_F(HdfsFaultTest, InvalidSettingsAreRejected) {
   for (const std::string variable : {"MUSTER_HDFS_HTTPS", "MUSTER_HDFS_NAMENODES"}) {
     const auto options = HdfsOptions::FromVariables(
         [&](const std::string& name) { return name == variable ? "what" : ""; });
@@ -333,17 +333,17 @@ TEST_F(HdfsFaultTest, SettingsThatMakeNoSense) {
   }
 }
 
-TEST(HdfsTokenTest, ATokenIsSentAndNeverTold) {
+TEST(HdfsTokenTest, ATokenIsSentAndNeverShown) {
   Cluster cluster("hunter2");
   const Url url = cluster.At("/a");
-  const TempDir folder;
-  const std::string path = JoinPath(folder.path(), "token");
+  const base::TempDir folder;
+  const std::string path = base::JoinPath(folder.path(), "token");
   const auto right = FilesWith({.user = "alice", .token = "hunter2"});
   const auto from_file = FilesWith({.token_file = path});
   EXPECT_TRUE(absl::IsFailedPrecondition(from_file->Stat(url).status()));
-  ASSERT_TRUE(ReplaceFile(path, "hunter3\n").ok());
+  ASSERT_TRUE(base::ReplaceFile(path, "hunter3\n").ok());
   EXPECT_TRUE(absl::IsUnauthenticated(from_file->Stat(url).status()));
-  ASSERT_TRUE(ReplaceFile(path, "hunter2\n").ok());
+  ASSERT_TRUE(base::ReplaceFile(path, "hunter2\n").ok());
   EXPECT_EQ(WriteWhole(*right, url, "x"), absl::OkStatus());
   EXPECT_EQ(*ReadWhole(*from_file, url), "x");
   const absl::Status none = FilesWith({.user = "alice"})->Stat(url).status();

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "nlohmann/json.hpp"
-#include "storage/json.h"
 
 namespace muster::storage {
 namespace {
@@ -52,12 +52,12 @@ absl::StatusOr<HdfsStatus> StatusFrom(const json* value) {
 }  // namespace
 
 absl::StatusOr<HdfsStatus> ParseHdfsStatus(absl::string_view text) {
-  const json parsed = ParseJson(text);
+  const json parsed = base::ParseJson(text);
   return StatusFrom(Find(&parsed, "FileStatus"));
 }
 
 absl::StatusOr<HdfsPage> ParseHdfsPage(absl::string_view text) {
-  const json parsed = ParseJson(text);
+  const json parsed = base::ParseJson(text);
   HdfsPage page;
   const json* statuses = Find(&parsed, "FileStatuses");
   if (const json* listing = Find(&parsed, "DirectoryListing"); listing != nullptr) {
@@ -76,7 +76,7 @@ absl::StatusOr<HdfsPage> ParseHdfsPage(absl::string_view text) {
 }
 
 std::optional<HdfsException> ParseHdfsException(absl::string_view text) {
-  const json parsed = ParseJson(text);
+  const json parsed = base::ParseJson(text);
   const json* remote = Find(&parsed, "RemoteException");
   HdfsException exception{Text(Find(remote, "exception")), Text(Find(remote, "message"))};
   if (exception.name.empty()) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<HdfsException> ParseHdfsException(absl::string_view text) {
 }
 
 std::optional<bool> ParseHdfsBoolean(absl::string_view text) {
-  const json parsed = ParseJson(text);
+  const json parsed = base::ParseJson(text);
   const json* value = Find(&parsed, "boolean");
   if (value == nullptr || !value->is_boolean()) return std::nullopt;
   return value->get<bool>();

@@ -42,7 +42,7 @@ TEST(HdfsJsonTest, ListingsOfBothKinds) {
   EXPECT_EQ(page->remaining, 7);
 }
 
-TEST(HdfsJsonTest, WhatMakesNoSenseIsRefused) {
+TEST(HdfsJsonTest, MalformedResponsesAreRejected) {
   for (const char* text :
        {"", "null", "[]", "{", "<html>", R"({"FileStatus":7})", R"({"FileStatus":{"type":"FILE"}})",
         R"({"FileStatus":{"type":"FILE","length":-1}})", R"({"FileStatus":{"type":1,"length":1}})",

@@ -88,7 +88,7 @@ absl::Status HdfsWriter::SendChunk() {
     status = cut.ok() ? TryChunk() : cut;
   }
   if (absl::IsAlreadyExists(status)) {
-    // It is not the temporary file, which CREATE overwrites, but a parent.
+    // The existing file is a parent, not the temporary file, which CREATE overwrites.
     return absl::FailedPreconditionError(
         absl::StrCat(url_.ToString(), ": a parent is a file, not a folder"));
   }

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "storage/file_errors.h"
 
 namespace muster::storage {
@@ -72,7 +72,7 @@ absl::Status MemoryFileSystem::Put(const Url& url, std::string content, IfExists
   if (bytes > capacity_) {
     return absl::ResourceExhaustedError(absl::StrCat(url.ToString(), ": no space left"));
   }
-  const std::string md5 = Md5Hex(content);
+  const std::string md5 = base::Md5Hex(content);
   files_[url.name] = {std::make_shared<const std::string>(std::move(content)), clock_.Now(), md5};
   return absl::OkStatus();
 }

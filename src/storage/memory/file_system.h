@@ -18,7 +18,8 @@ namespace muster::storage {
 // REQUIRES: outlives the readers and writers that it returns.
 class MemoryFileSystem final : public FileSystem {
  public:
-  explicit MemoryFileSystem(int64_t capacity = int64_t{1} << 40, const Clock& clock = Clock::Real())
+  explicit MemoryFileSystem(int64_t capacity = int64_t{1} << 40,
+                            const base::Clock& clock = base::Clock::Real())
       : capacity_(capacity), clock_(clock) {}
 
   absl::StatusOr<std::unique_ptr<Reader>> OpenForReading(const Url& url) override;
@@ -41,7 +42,7 @@ class MemoryFileSystem final : public FileSystem {
   static FileInfo InfoOf(const Url& url, const File& file);
 
   const int64_t capacity_;
-  const Clock& clock_;
+  const base::Clock& clock_;
   absl::Mutex mutex_;
   std::map<std::string, File> files_ ABSL_GUARDED_BY(mutex_);
 };

@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, ConformanceTest,
                              .make = [](std::string*) { return std::make_unique<MemoryPlace>(); },
                          }));
 
-TEST(MemoryFileSystemTest, AFullOneIsToldAndKeepsWhatItHas) {
+TEST(MemoryFileSystemTest, ReportsExceededCapacityAndKeepsItsFiles) {
   MemoryFileSystem files(10);
   const Url a = *ParseUrl("memory://a"), b = *ParseUrl("memory://b");
   ASSERT_TRUE(WriteWhole(files, a, "12345678").ok());

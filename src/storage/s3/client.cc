@@ -5,25 +5,25 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/status_macros.h"
 #include "storage/file_errors.h"
 #include "storage/objects.h"
 #include "storage/s3/profile.h"
-#include "storage/s3/xml.h"
+#include "storage/xml.h"
 
 namespace muster::storage {
 namespace {
 
-struct Meaning {
+struct ErrorMeaning {
   absl::string_view code;  // S3's
   absl::StatusCode status;
   absl::string_view advice;
 };
 
-constexpr Meaning kMeanings[] = {
+constexpr ErrorMeaning kErrorMeanings[] = {
     {"AccessDenied", absl::StatusCode::kPermissionDenied,
-     "these credentials may not do that; ask the bucket's owner"},
+     "these credentials lack the permission; ask the bucket's owner for it"},
     {"InvalidAccessKeyId", absl::StatusCode::kUnauthenticated,
      "unknown access key; check AWS_ACCESS_KEY_ID, or the profile"},
     {"SignatureDoesNotMatch", absl::StatusCode::kUnauthenticated,
@@ -37,9 +37,9 @@ constexpr Meaning kMeanings[] = {
     {"PreconditionFailed", absl::StatusCode::kAlreadyExists, "already exists"},
     {"QuotaExceeded", absl::StatusCode::kResourceExhausted, "delete files, or raise the quota"},
     {"EntityTooLarge", absl::StatusCode::kResourceExhausted, "the file is too large for S3"},
-    {"BadDigest", absl::StatusCode::kDataLoss, "the upload was corrupted on its way; try again"},
+    {"BadDigest", absl::StatusCode::kDataLoss, "the upload was corrupted in transit; try again"},
     {"XAmzContentSHA256Mismatch", absl::StatusCode::kDataLoss,
-     "the upload was corrupted on its way; try again"},
+     "the upload was corrupted in transit; try again"},
     {"InvalidBucketName", absl::StatusCode::kInvalidArgument, "invalid bucket name"},
 };
 
@@ -54,7 +54,7 @@ std::string OtherRegion(const net::Response& response, absl::string_view code) {
 
 }  // namespace
 
-absl::StatusOr<S3Options> S3Options::FromVariables(const Variables& variables) {
+absl::StatusOr<S3Options> S3Options::FromVariables(const base::Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(const Profile profile, ReadProfile(variables));
   const auto first = [](std::initializer_list<std::string> values) {
     for (const std::string& value : values) {
@@ -78,6 +78,14 @@ absl::StatusOr<S3Options> S3Options::FromVariables(const Variables& variables) {
         "' must begin with http:// or https://; check AWS_ENDPOINT_URL and the ", "profile"));
   }
   return options;
+}
+
+absl::StatusOr<std::unique_ptr<S3Client>> S3Client::FromVariables(
+    const base::Variables& variables) {
+  MUSTER_ASSIGN_OR_RETURN(S3Options options, S3Options::FromVariables(variables));
+  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
+  return std::make_unique<S3Client>(std::move(options), std::move(http),
+                                    std::make_unique<AwsCredentialChain>(variables));
 }
 
 // Amazon expects the bucket in the host name, unless it contains a dot, which the certificate does
@@ -116,12 +124,12 @@ absl::StatusOr<net::Response> S3Client::Send(const S3Request& request) {
                       .sink = request.sink};
     http.signature =
         net::AwsSignature{options_.region, "s3", credentials.access_key, credentials.secret_key};
-    http.headers.emplace_back("x-amz-content-sha256", Sha256Hex(request.body));
+    http.headers.emplace_back("x-amz-content-sha256", base::Sha256Hex(request.body));
     if (!credentials.session_token.empty()) {
       http.headers.emplace_back("x-amz-security-token", credentials.session_token);
     }
     auto response = http_->Do(http);
-    if (!response.ok()) return Annotate(response.status(), request.url.ToString());
+    if (!response.ok()) return base::Annotate(response.status(), request.url.ToString());
     if (again || !absl::StrContains(response->body, "<Code>ExpiredToken</Code>")) return response;
     credentials_->Forget(credentials);
   }
@@ -139,7 +147,7 @@ absl::Status S3Client::ErrorOf(const Url& url, const net::Response& response) {
   }
   if (response.status == 404) return Absent(url);
   if (response.status == 412) return Exists(url);
-  for (const Meaning& meaning : kMeanings) {
+  for (const ErrorMeaning& meaning : kErrorMeanings) {
     if (meaning.code != code) continue;
     return absl::Status(meaning.status, absl::StrCat(name, ": ", meaning.advice, " (", code, ")"));
   }

@@ -22,7 +22,7 @@ struct S3Options {
 
   // Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, then the profile's
   // endpoint_url and region. AWS_CA_BUNDLE takes precedence over HttpOptions::FromEnvironment().
-  static absl::StatusOr<S3Options> FromVariables(const Variables& variables);
+  static absl::StatusOr<S3Options> FromVariables(const base::Variables& variables);
 };
 
 struct S3Request {
@@ -37,6 +37,8 @@ struct S3Request {
 // Thread-safe.
 class S3Client {
  public:
+  // Uses the settings and credentials of Amazon's tools (docs/storage.md).
+  static absl::StatusOr<std::unique_ptr<S3Client>> FromVariables(const base::Variables& variables);
   S3Client(S3Options options, std::unique_ptr<net::HttpClient> http,
            std::unique_ptr<AwsCredentialChain> credentials)
       : options_(std::move(options)),

@@ -3,10 +3,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "net/http.h"
-#include "storage/json.h"
 #include "storage/s3/profile.h"
 
 namespace muster::storage {
@@ -29,15 +29,15 @@ absl::Status Check(const AwsCredentials& credentials, absl::string_view origin) 
 }
 
 absl::StatusOr<AwsCredentials> ParseCredentials(absl::string_view text, absl::string_view origin) {
-  const nlohmann::json json = ParseJson(text);
+  const nlohmann::json json = base::ParseJson(text);
   if (!json.is_object()) {
     return absl::UnauthenticatedError(absl::StrCat(origin, " did not return a JSON object"));
   }
-  AwsCredentials credentials{.access_key = TextMember(json, "AccessKeyId"),
-                             .secret_key = TextMember(json, "SecretAccessKey"),
-                             .session_token = TextMember(json, "Token")};
+  AwsCredentials credentials{.access_key = base::TextMember(json, "AccessKeyId"),
+                             .secret_key = base::TextMember(json, "SecretAccessKey"),
+                             .session_token = base::TextMember(json, "Token")};
   std::string error;
-  const std::string expires = TextMember(json, "Expiration");
+  const std::string expires = base::TextMember(json, "Expiration");
   const bool dated =
       expires.empty() || absl::ParseTime(absl::RFC3339_full, expires, &credentials.expires, &error);
   if (credentials.access_key.empty() || credentials.secret_key.empty() || !dated) {
@@ -48,7 +48,7 @@ absl::StatusOr<AwsCredentials> ParseCredentials(absl::string_view text, absl::st
 
 }  // namespace
 
-AwsCredentialChain::AwsCredentialChain(Variables variables, const Clock& clock)
+AwsCredentialChain::AwsCredentialChain(base::Variables variables, const base::Clock& clock)
     : variables_(std::move(variables)),
       cache_([this] { return FindCredentials(); }, kBeforeExpiry, clock) {}
 
@@ -74,6 +74,7 @@ absl::StatusOr<AwsCredentials> AwsCredentialChain::FindCredentials() {
         "into ~/.aws/credentials and name it in AWS_PROFILE; see docs/storage.md");
   }
   MUSTER_RETURN_IF_ERROR(Check(**found, origin));
+  (*found)->origin = std::string(origin);
   return **std::move(found);
 }
 
@@ -114,13 +115,13 @@ AwsCredentialChain::Found AwsCredentialChain::FromContainer() {
   std::string token = variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string file = variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
       !file.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(token, ReadFile(file, 1 << 16));
+    MUSTER_ASSIGN_OR_RETURN(token, base::ReadFile(file, 1 << 16));
     token = std::string(absl::StripAsciiWhitespace(token));
   }
   net::Headers headers;
   if (!token.empty()) headers.emplace_back("Authorization", token);
   const auto answer = service_.Send("GET", url, headers);
-  if (!answer.ok()) return Annotate(answer.status(), "the container's agent for credentials");
+  if (!answer.ok()) return base::Annotate(answer.status(), "the container's agent for credentials");
   return ParseCredentials(answer->body, "the container's agent for credentials");
 }
 
@@ -139,7 +140,7 @@ AwsCredentialChain::Found AwsCredentialChain::FromInstance() {
   if (!roles.ok()) return std::nullopt;
   const absl::string_view role = absl::string_view(roles->body).substr(0, roles->body.find('\n'));
   const auto answer = service_.Send("GET", absl::StrCat(folder, role), headers);
-  if (!answer.ok()) return Annotate(answer.status(), "the instance's metadata");
+  if (!answer.ok()) return base::Annotate(answer.status(), "the instance's metadata");
   return ParseCredentials(answer->body, "the instance's metadata");
 }
 

@@ -18,6 +18,7 @@ struct AwsCredentials {
   std::string secret_key;
   std::string session_token;  // "" if there is none
   absl::Time expires = absl::InfiniteFuture();
+  std::string origin;  // where they are from, for messages: "the environment"
 
   bool operator==(const AwsCredentials&) const = default;
 };
@@ -27,7 +28,8 @@ struct AwsCredentials {
 // they expire. Thread-safe.
 class AwsCredentialChain {
  public:
-  explicit AwsCredentialChain(Variables variables, const Clock& clock = Clock::Real());
+  explicit AwsCredentialChain(base::Variables variables,
+                              const base::Clock& clock = base::Clock::Real());
 
   // Returns Unauthenticated, with the remedy, if there are no credentials.
   absl::StatusOr<AwsCredentials> Get() { return cache_.Get(); }
@@ -42,9 +44,9 @@ class AwsCredentialChain {
   Found FromContainer();
   Found FromInstance();
 
-  const Variables variables_;
+  const base::Variables variables_;
   LocalService service_;
-  ExpiringCache<AwsCredentials> cache_;
+  base::ExpiringCache<AwsCredentials> cache_;
 };
 
 }  // namespace muster::storage

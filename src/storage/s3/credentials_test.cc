@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -29,19 +29,19 @@ class CredentialsTest : public testing::Test {
     variables_["AWS_EC2_METADATA_DISABLED"] = "true";
   }
 
-  Variables Environment() { return VariablesOf(variables_); }
+  base::Variables Environment() { return VariablesOf(variables_); }
   absl::StatusOr<AwsCredentials> Get() { return AwsCredentialChain(Environment()).Get(); }
   void WriteFile(const std::string& name, const std::string& text) {
-    const std::string folder = JoinPath(home_.path(), ".aws");
-    ASSERT_TRUE(MakeDirectories(folder).ok());
-    ASSERT_TRUE(ReplaceFile(JoinPath(folder, name), text).ok());
+    const std::string folder = base::JoinPath(home_.path(), ".aws");
+    ASSERT_TRUE(base::MakeDirectories(folder).ok());
+    ASSERT_TRUE(base::ReplaceFile(base::JoinPath(folder, name), text).ok());
   }
 
-  const TempDir home_;
+  const base::TempDir home_;
   std::map<std::string, std::string> variables_;
 };
 
-TEST_F(CredentialsTest, TheEnvironmentIsFirst) {
+TEST_F(CredentialsTest, TheEnvironmentTakesPrecedence) {
   WriteFile("credentials", "[default]\naws_access_key_id=FILE\naws_secret_access_key=x\n");
   variables_["AWS_ACCESS_KEY_ID"] = "ENV";
   EXPECT_THAT(Get().status().message(), HasSubstr("AWS_SECRET_ACCESS_KEY is not set"));
@@ -78,7 +78,7 @@ TEST_F(CredentialsTest, Profiles) {
   EXPECT_THAT(Get().status().message(), HasSubstr("'none'"));
 }
 
-TEST_F(CredentialsTest, NoneAtAllIsExplained) {
+TEST_F(CredentialsTest, MissingCredentialsAreExplained) {
   const auto found = Get();
   EXPECT_TRUE(absl::IsUnauthenticated(found.status()));
   EXPECT_THAT(found.status().message(), HasSubstr("AWS_ACCESS_KEY_ID"));
@@ -89,7 +89,7 @@ TEST_F(CredentialsTest, AnEndpointNeedsAScheme) {
   EXPECT_THAT(S3Options::FromVariables(Environment()).status().message(), HasSubstr("http://"));
 }
 
-TEST_F(CredentialsTest, WhatCannotStandInAHeaderIsRefusedAndNotShown) {
+TEST_F(CredentialsTest, SecretsInvalidInAHeaderAreRejectedAndNotShown) {
   variables_["AWS_ACCESS_KEY_ID"] = "key";
   variables_["AWS_SECRET_ACCESS_KEY"] = "hunter2\r\nX-Evil: 1";
   const auto found = Get();
@@ -100,9 +100,9 @@ TEST_F(CredentialsTest, WhatCannotStandInAHeaderIsRefusedAndNotShown) {
 constexpr char kAnswer[] = R"({"Code":"Success","AccessKeyId":"$0","SecretAccessKey":"s",
     "Token":"t","Expiration":"$1"})";
 
-TEST_F(CredentialsTest, TheInstancesMetadataIsAskedAgainBeforeTheyExpire) {
+TEST_F(CredentialsTest, InstanceCredentialsAreRefreshedBeforeTheyExpire) {
   std::atomic<int> given = 0;
-  FakeClock clock;
+  base::FakeClock clock;
   net::TestServer server([&](net::Exchange& exchange) {
     if (exchange.method() == "PUT") return exchange.Reply(200, "session");
     if (exchange.header("x-aws-ec2-metadata-token") != "session") return exchange.Reply(401);
@@ -126,15 +126,15 @@ TEST_F(CredentialsTest, TheInstancesMetadataIsAskedAgainBeforeTheyExpire) {
   EXPECT_EQ(chain.Get()->access_key, "KEY3");
 }
 
-TEST_F(CredentialsTest, AContainersAgent) {
+TEST_F(CredentialsTest, UsesTheContainersAgent) {
   net::TestServer server([](net::Exchange& exchange) {
     if (exchange.header("authorization") != "pass") return exchange.Reply(401);
     exchange.Reply(200, absl::Substitute(kAnswer, "POD", "2030-01-01T00:00:00Z"));
   });
   variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.address() + "/v1";
   EXPECT_TRUE(absl::IsUnauthenticated(Get().status()));
-  const std::string file = JoinPath(home_.path(), "token");
-  ASSERT_TRUE(ReplaceFile(file, "pass\n").ok());
+  const std::string file = base::JoinPath(home_.path(), "token");
+  ASSERT_TRUE(base::ReplaceFile(file, "pass\n").ok());
   variables_["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = file;
   ASSERT_TRUE(Get().ok()) << Get().status();
   EXPECT_EQ(Get()->access_key, "POD");

@@ -11,7 +11,7 @@
 #include "storage/object_reader.h"
 #include "storage/objects.h"
 #include "storage/s3/writer.h"
-#include "storage/s3/xml.h"
+#include "storage/xml.h"
 
 namespace muster::storage {
 namespace {
@@ -65,7 +65,7 @@ std::string Decoded(absl::string_view text) {
 
 absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text) {
   const auto xml = ParseXml(text);
-  if (!xml.ok()) return Annotate(xml.status(), prefix.ToString());
+  if (!xml.ok()) return base::Annotate(xml.status(), prefix.ToString());
   const bool encoded = xml->Text("EncodingType") == "url";
   const auto name = [encoded](absl::string_view text) {
     return encoded ? Decoded(text) : std::string(text);
@@ -97,11 +97,9 @@ absl::StatusOr<ListingPage> ParsePage(const Url& prefix, absl::string_view text)
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<S3FileSystem>> S3FileSystem::FromVariables(
-    const Variables& variables) {
-  MUSTER_ASSIGN_OR_RETURN(S3Options options, S3Options::FromVariables(variables));
-  MUSTER_ASSIGN_OR_RETURN(auto http, net::HttpClient::Create(options.http));
-  return std::make_unique<S3FileSystem>(std::make_unique<S3Client>(
-      std::move(options), std::move(http), std::make_unique<AwsCredentialChain>(variables)));
+    const base::Variables& variables) {
+  MUSTER_ASSIGN_OR_RETURN(auto client, S3Client::FromVariables(variables));
+  return std::make_unique<S3FileSystem>(std::move(client));
 }
 
 absl::StatusOr<net::Response> S3FileSystem::Head(const Url& url) {

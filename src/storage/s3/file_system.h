@@ -15,7 +15,8 @@ namespace muster::storage {
 class S3FileSystem final : public FileSystem {
  public:
   // Uses the settings and credentials of Amazon's tools (docs/storage.md).
-  static absl::StatusOr<std::unique_ptr<S3FileSystem>> FromVariables(const Variables& variables);
+  static absl::StatusOr<std::unique_ptr<S3FileSystem>> FromVariables(
+      const base::Variables& variables);
   explicit S3FileSystem(std::unique_ptr<S3Client> client) : client_(std::move(client)) {}
 
   absl::StatusOr<std::unique_ptr<Reader>> OpenForReading(const Url& url) override;

@@ -1,15 +1,13 @@
 #include "storage/s3/file_system.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,8 +25,8 @@ using testing::SizeIs;
 
 constexpr char kBucket[] = "muster-test";
 
-Variables Environment(const std::string& endpoint, const std::string& access_key = "S3RVER",
-                      const std::string& secret_key = "S3RVER") {
+base::Variables Environment(const std::string& endpoint, const std::string& access_key = "S3RVER",
+                            const std::string& secret_key = "S3RVER") {
   return VariablesOf({{"AWS_ENDPOINT_URL", endpoint},
                       {"AWS_ACCESS_KEY_ID", access_key},
                       {"AWS_SECRET_ACCESS_KEY", secret_key}});
@@ -61,61 +59,39 @@ class S3rver {
  private:
   S3rver() = default;
 
-  const TempDir folder_;
+  const base::TempDir folder_;
   std::unique_ptr<NodeServer> node_;
 };
 
 class S3Place final : public Place {
  public:
-  static std::unique_ptr<Place> OnS3rver(std::string* why) {
+  static std::unique_ptr<Place> Make(std::string* why) {
     auto server = S3rver::Start(why);
     if (server == nullptr) return nullptr;
     auto files = S3FileSystem::FromVariables(Environment(server->address()));
     EXPECT_TRUE(files.ok()) << files.status();
-    return std::unique_ptr<Place>(
-        new S3Place(std::move(server), *std::move(files), {"s3", kBucket, "below/here/"}));
-  }
-  // Uses `folder` of a running server that the environment configures. Each test has its own folder
-  // in it.
-  static std::unique_ptr<Place> OnRadosgw(const char* folder) {
-    auto files = S3FileSystem::FromVariables(ProcessVariables());
-    EXPECT_TRUE(files.ok()) << files.status();
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    return std::unique_ptr<Place>(
-        new S3Place(nullptr, *std::move(files),
-                    ParseUrl(folder)->Child(absl::StrReplaceAll(test->name(), {{"/", "-"}}))));
+    return std::unique_ptr<Place>(new S3Place(std::move(server), *std::move(files)));
   }
   FileSystem& files() override { return *files_; }
-  Url root() override { return root_; }
+  Url root() override { return {"s3", kBucket, "below/here/"}; }
 
  private:
-  S3Place(std::unique_ptr<S3rver> server, std::unique_ptr<FileSystem> files, Url root)
-      : server_(std::move(server)), files_(std::move(files)), root_(std::move(root)) {}
+  S3Place(std::unique_ptr<S3rver> server, std::unique_ptr<FileSystem> files)
+      : server_(std::move(server)), files_(std::move(files)) {}
 
   const std::unique_ptr<S3rver> server_;
   const std::unique_ptr<FileSystem> files_;
-  const Url root_;
 };
 
-// This server knows no conditions for writing; in listings it escapes names twice, and does not
+// This server supports no conditional writes; in listings it escapes names twice, and does not
 // expect ()!* to be encoded in a query.
 INSTANTIATE_TEST_SUITE_P(S3, ConformanceTest,
                          testing::Values(Backend{.name = "s3",
-                                                 .make = &S3Place::OnS3rver,
+                                                 .make = &S3Place::Make,
                                                  .renames = false,
                                                  .exclusive = false,
                                                  .lists_markup = false,
                                                  .replaces = false}));
-
-// tests/e2e/radosgw_test.py starts it and runs these.
-std::vector<Backend> Radosgw() {
-  const char* folder = std::getenv("MUSTER_TEST_RADOSGW");
-  if (folder == nullptr) return {};
-  const auto make = [folder](std::string*) { return S3Place::OnRadosgw(folder); };
-  return {Backend{.name = "radosgw", .make = make, .renames = false}};
-}
-
-INSTANTIATE_TEST_SUITE_P(Radosgw, ConformanceTest, testing::ValuesIn(Radosgw()));
 
 TEST(S3rverTest, MistakesOfTheUserAreExplained) {
   std::string why;
@@ -146,7 +122,7 @@ TEST(S3rverTest, MistakesOfTheUserAreExplained) {
   }
 }
 
-// An S3 that this test plays, to be as bad as no real one wants to be.
+// An S3 server that the test implements, with faults that no real server shows on request.
 class S3FaultTest : public testing::Test {
  protected:
   S3FaultTest() { ForgetProxies(); }
@@ -164,13 +140,13 @@ class S3FaultTest : public testing::Test {
     return absl::StrCat("<Error><Code>", code, "</Code><Message>words</Message></Error>");
   }
   static net::Headers Etag(const std::string& content) {
-    return {{"ETag", absl::StrCat("\"", Md5Hex(content), "\"")}};
+    return {{"ETag", absl::StrCat("\"", base::Md5Hex(content), "\"")}};
   }
 
   const Url url_{"s3", kBucket, "a/b c"};
 };
 
-// Takes an upload in parts.
+// Receives a multipart upload.
 class Upload {
  public:
   bool begun = false, aborted = false, completed = false;
@@ -185,7 +161,7 @@ class Upload {
     } else if (const size_t at = target.find("?partNumber="); at != std::string::npos) {
       const std::string number = target.substr(at + 12, target.find('&') - at - 12);
       parts[number] = exchange.Body();
-      exchange.Reply(200, "", {{"ETag", absl::StrCat("\"", Md5Hex(parts[number]), "\"")}});
+      exchange.Reply(200, "", {{"ETag", absl::StrCat("\"", base::Md5Hex(parts[number]), "\"")}});
     } else if (absl::EndsWith(target, "?uploadId=u%201")) {
       (exchange.method() == "DELETE" ? aborted : completed) = true;
       exchange.Reply(exchange.method() == "DELETE" ? 204 : 200,
@@ -197,7 +173,7 @@ class Upload {
   }
 };
 
-TEST_F(S3FaultTest, PartsAreRepeatedOnTheirOwn) {
+TEST_F(S3FaultTest, EachPartIsRetried) {
   Upload upload;
   std::atomic<int> count = 0;
   net::TestServer server([&](net::Exchange& exchange) {
@@ -215,7 +191,7 @@ TEST_F(S3FaultTest, PartsAreRepeatedOnTheirOwn) {
   EXPECT_FALSE(upload.aborted);
 }
 
-TEST_F(S3FaultTest, AnUploadThatFailsOrIsDroppedIsRemoved) {
+TEST_F(S3FaultTest, AFailedOrDroppedUploadIsAborted) {
   for (const bool fails : {true, false}) {
     Upload upload;
     net::TestServer server([&](net::Exchange& exchange) {
@@ -239,7 +215,7 @@ TEST_F(S3FaultTest, AnUploadThatFailsOrIsDroppedIsRemoved) {
   }
 }
 
-TEST_F(S3FaultTest, AnErrorAfterAnAnswerBeganIsAnError) {
+TEST_F(S3FaultTest, AnErrorInTheBodyOfA200IsAnError) {
   Upload upload;
   net::TestServer server([&](net::Exchange& exchange) {
     if (exchange.method() == "POST" && upload.begun) {
@@ -253,13 +229,14 @@ TEST_F(S3FaultTest, AnErrorAfterAnAnswerBeganIsAnError) {
   EXPECT_TRUE(upload.aborted);
 }
 
-TEST_F(S3FaultTest, AnAnswerThatWasLostIsNoFailure) {
+TEST_F(S3FaultTest, ALostResponseIsNoFailure) {
   const std::string content(2500, 'x');
-  const std::string parts[] = {Md5Hex(content.substr(0, 1000)), Md5Hex(content.substr(0, 1000)),
-                               Md5Hex(content.substr(0, 500))};
+  const std::string parts[] = {base::Md5Hex(content.substr(0, 1000)),
+                               base::Md5Hex(content.substr(0, 1000)),
+                               base::Md5Hex(content.substr(0, 500))};
   std::string digests;
   for (const std::string& part : parts) digests += absl::HexStringToBytes(part);
-  const std::string etag = absl::StrCat("\"", Md5Hex(digests), "-3\"");
+  const std::string etag = absl::StrCat("\"", base::Md5Hex(digests), "-3\"");
   Upload upload;
   net::TestServer server([&](net::Exchange& exchange) {
     if (exchange.method() == "HEAD") return exchange.Reply(200, "", {{"ETag", etag}});
@@ -274,13 +251,13 @@ TEST_F(S3FaultTest, AnAnswerThatWasLostIsNoFailure) {
   EXPECT_EQ(WriteWhole(*files, url_, content), absl::OkStatus());
 }
 
-TEST_F(S3FaultTest, WhatTheServerHasMustBeWhatWasSent) {
+TEST_F(S3FaultTest, DetectsCorruptionByTheServer) {
   net::TestServer server([](net::Exchange& exchange) { exchange.Reply(200, "", Etag("damaged")); });
   const auto files = Files(server);
   EXPECT_TRUE(absl::IsDataLoss(WriteWhole(*files, url_, "content")));
 }
 
-TEST_F(S3FaultTest, ConditionsAreSentAndTheirRefusalUnderstood) {
+TEST_F(S3FaultTest, SendsConditionsAndHandlesTheirFailure) {
   std::string condition;
   net::TestServer server([&](net::Exchange& exchange) {
     if (exchange.method() == "HEAD") return exchange.Reply(404);
@@ -319,7 +296,7 @@ TEST_F(S3FaultTest, AListingOfManyPages) {
             "2026-11-15T01:02:03+00:00");
 }
 
-TEST_F(S3FaultTest, AListingWithoutEndOrSenseIsRefused) {
+TEST_F(S3FaultTest, EndlessAndMalformedListingsAreRejected) {
   for (const char* text :
        {"<L><IsTruncated>true</IsTruncated></L>", "no XML",
         "<L><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></L>",
@@ -331,7 +308,7 @@ TEST_F(S3FaultTest, AListingWithoutEndOrSenseIsRefused) {
   }
 }
 
-TEST_F(S3FaultTest, AnObjectThatIsReplacedWhileItIsReadIsNoMixture) {
+TEST_F(S3FaultTest, ReplacingAnObjectWhileItIsReadIsAborted) {
   std::atomic<int> count = 0;
   net::TestServer server([&](net::Exchange& exchange) {
     if (exchange.method() == "HEAD") {
@@ -347,7 +324,7 @@ TEST_F(S3FaultTest, AnObjectThatIsReplacedWhileItIsReadIsNoMixture) {
   EXPECT_TRUE(absl::IsAborted(reader->Read(5, absl::MakeSpan(buffer)).status()));
 }
 
-TEST_F(S3FaultTest, ReadingSurvivesCutsAndRefusesAnotherRange) {
+TEST_F(S3FaultTest, ReadingSurvivesCutsAndRejectsAnotherRange) {
   std::atomic<int> count = 0;
   net::TestServer server([&](net::Exchange& exchange) {
     if (exchange.method() == "HEAD") {
@@ -369,7 +346,7 @@ TEST_F(S3FaultTest, ReadingSurvivesCutsAndRefusesAnotherRange) {
   EXPECT_TRUE(absl::IsDataLoss(reader->Read(5, absl::MakeSpan(buffer)).status()));
 }
 
-TEST_F(S3FaultTest, WhatServersSayIsPutIntoWords) {
+TEST_F(S3FaultTest, ServerErrorsBecomeReadableMessages) {
   struct Case {
     int status;
     const char* code;
@@ -378,7 +355,7 @@ TEST_F(S3FaultTest, WhatServersSayIsPutIntoWords) {
   };
   for (const Case& one :
        {Case{403, "RequestTimeTooSkewed", absl::StatusCode::kFailedPrecondition, "clock"},
-        Case{403, "AccessDenied", absl::StatusCode::kPermissionDenied, "may not"},
+        Case{403, "AccessDenied", absl::StatusCode::kPermissionDenied, "lack the permission"},
         Case{400, "ExpiredToken", absl::StatusCode::kUnauthenticated, "expired"},
         Case{301, "PermanentRedirect", absl::StatusCode::kFailedPrecondition, "AWS_REGION=eu-x-1"},
         Case{503, "SlowDown", absl::StatusCode::kUnavailable, "SlowDown: words"}}) {
@@ -397,7 +374,7 @@ TEST_F(S3FaultTest, WhatServersSayIsPutIntoWords) {
   }
 }
 
-TEST_F(S3FaultTest, NobodyAnswers) {
+TEST_F(S3FaultTest, NoResponseIsUnavailable) {
   std::string address;
   std::unique_ptr<S3FileSystem> files;
   {

@@ -4,23 +4,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 
 namespace muster::storage {
 namespace {
 
-constexpr int64_t kMaxFile = 1 << 20;
+constexpr int64_t kMaxProfileBytes = 1 << 20;
 
-absl::StatusOr<Ini> ReadIni(const Variables& variables, const std::string& variable,
+absl::StatusOr<Ini> ReadIni(const base::Variables& variables, const std::string& variable,
                             const std::string& name) {
   std::string path = variables(variable);
   if (path.empty()) {
     const std::string home = variables("HOME");
     if (home.empty()) return Ini{};
-    path = JoinPath(home, absl::StrCat(".aws/", name));
+    path = base::JoinPath(home, absl::StrCat(".aws/", name));
   }
-  const auto text = ReadFile(path, kMaxFile);
+  const auto text = base::ReadFile(path, kMaxProfileBytes);
   if (absl::IsNotFound(text.status())) return Ini{};
   MUSTER_RETURN_IF_ERROR(text.status());
   return ParseIni(*text);
@@ -55,7 +55,7 @@ std::string Profile::Get(const std::string& key) const {
   return found == values.end() ? "" : found->second;
 }
 
-absl::StatusOr<Profile> ReadProfile(const Variables& variables) {
+absl::StatusOr<Profile> ReadProfile(const base::Variables& variables) {
   std::string chosen = variables("AWS_PROFILE");
   if (chosen.empty()) chosen = variables("AWS_DEFAULT_PROFILE");
   Profile profile{.name = chosen.empty() ? "default" : chosen};

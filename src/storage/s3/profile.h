@@ -25,6 +25,6 @@ struct Profile {
 // Returns the profile that AWS_PROFILE names (default: "default") from the files that
 // AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name (default: those in ~/.aws). A missing file
 // is empty. Returns NotFound if AWS_PROFILE names a profile that neither file has.
-absl::StatusOr<Profile> ReadProfile(const Variables& variables);
+absl::StatusOr<Profile> ReadProfile(const base::Variables& variables);
 
 }  // namespace muster::storage

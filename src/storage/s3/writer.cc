@@ -5,10 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/status_macros.h"
 #include "storage/objects.h"
-#include "storage/s3/xml.h"
+#include "storage/xml.h"
 
 namespace muster::storage {
 namespace {
@@ -52,7 +52,7 @@ absl::Status S3Writer::Begin() {
                                         .headers = {{"Content-Type", kContentType}}}));
   MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
   const auto xml = ParseXml(response.body);
-  if (!xml.ok()) return Annotate(xml.status(), url().ToString());
+  if (!xml.ok()) return base::Annotate(xml.status(), url().ToString());
   upload_ = std::string(xml->Text("UploadId"));
   if (upload_.empty()) {
     return absl::DataLossError(
@@ -71,7 +71,7 @@ absl::Status S3Writer::SendPart(absl::string_view body) {
                                         .headers = {{"Content-Type", kContentType}},
                                         .body = body}));
   MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
-  Part part{.etag = std::string(response.Header("ETag")), .md5 = Md5Hex(body)};
+  Part part{.etag = std::string(response.Header("ETag")), .md5 = base::Md5Hex(body)};
   MUSTER_RETURN_IF_ERROR(CheckEtag(url(), response, part.md5));
   parts_.push_back(std::move(part));
   if (parts_.size() % kPartsPerSize == 0) DoublePartBytes();
@@ -87,10 +87,10 @@ absl::Status S3Writer::SendLast(absl::string_view part) {
 std::string S3Writer::ExpectedEtag() const {
   std::string digests;
   for (const Part& part : parts_) digests += absl::HexStringToBytes(part.md5);
-  return absl::StrCat(Md5Hex(digests), "-", parts_.size());
+  return absl::StrCat(base::Md5Hex(digests), "-", parts_.size());
 }
 
-bool S3Writer::IsOurs(const std::string& etag) {
+bool S3Writer::MatchesUpload(const std::string& etag) {
   const auto head = client_.Send({.method = "HEAD", .url = url()});
   return head.ok() && head->ok() && Unquoted(head->Header("ETag")) == etag;
 }
@@ -100,8 +100,8 @@ absl::Status S3Writer::SendWhole(absl::string_view content) {
       .method = "PUT", .url = url(), .headers = {{"Content-Type", kContentType}}, .body = content};
   if (if_exists_ == IfExists::kFail) request.headers.emplace_back("If-None-Match", "*");
   MUSTER_ASSIGN_OR_RETURN(const net::Response response, client_.Send(request));
-  const std::string md5 = Md5Hex(content);
-  if (response.status == 412 && IsOurs(md5)) return absl::OkStatus();
+  const std::string md5 = base::Md5Hex(content);
+  if (response.status == 412 && MatchesUpload(md5)) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(S3Client::ErrorOf(url(), response));
   return CheckEtag(url(), response, md5);
 }
@@ -121,7 +121,7 @@ absl::Status S3Writer::Complete() {
   if (if_exists_ == IfExists::kFail) request.headers.emplace_back("If-None-Match", "*");
   MUSTER_ASSIGN_OR_RETURN(net::Response response, client_.Send(request));
   const bool refused = response.status == 404 || response.status == 412;
-  if (refused && IsOurs(ExpectedEtag())) {
+  if (refused && MatchesUpload(ExpectedEtag())) {
     upload_.clear();
     return absl::OkStatus();
   }

@@ -31,9 +31,10 @@ class S3Writer final : public PartWriter {
   void Abort() override;
   absl::Status Begin();
   absl::Status Complete();
-  // Returns whether the object is what we sent: the response to a successful request may have been
-  // lost and its retry refused. Two concurrent writers of the same bytes may thus both succeed.
-  bool IsOurs(const std::string& etag);
+  // Returns whether the stored object equals the sent bytes: the response to a successful request
+  // may have been lost and its retry refused. Two concurrent writers of the same bytes may thus
+  // both succeed.
+  bool MatchesUpload(const std::string& etag);
   std::string ExpectedEtag() const;
 
   S3Client& client_;

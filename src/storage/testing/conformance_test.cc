@@ -42,7 +42,7 @@ std::vector<std::string> ConformanceTest::Matching(const std::string& pattern) {
   return Relative(Glob(files(), At(pattern)));
 }
 
-TEST_P(ConformanceTest, WhatIsWrittenIsReadBack) {
+TEST_P(ConformanceTest, WrittenFilesAreReadBack) {
   const std::string content("one\0two\r\n\xff", 10);
   ASSERT_EQ(Write("a", content), absl::OkStatus());
   EXPECT_EQ(Content("a"), content);
@@ -57,14 +57,14 @@ TEST_P(ConformanceTest, AnEmptyFileIsAFile) {
   EXPECT_THAT(Names("", Depth::kAll), ElementsAre("empty"));
 }
 
-TEST_P(ConformanceTest, FoldersAreMadeByNames) {
+TEST_P(ConformanceTest, NamesCreateFolders) {
   ASSERT_EQ(Write("a/b/c/d", "x"), absl::OkStatus());
   EXPECT_EQ(Content("a/b/c/d"), "x");
   EXPECT_TRUE(absl::IsNotFound(files().Stat(At("a/b")).status()));
   EXPECT_FALSE(files().OpenForReading(At("a/b")).ok());
 }
 
-TEST_P(ConformanceTest, StatTellsSizeAndTime) {
+TEST_P(ConformanceTest, StatReturnsSizeAndTime) {
   const absl::Time before = absl::Now() - absl::Minutes(1);
   ASSERT_EQ(Write("a", "12345"), absl::OkStatus());
   const auto info = files().Stat(At("a"));
@@ -76,7 +76,7 @@ TEST_P(ConformanceTest, StatTellsSizeAndTime) {
   EXPECT_THAT(info->md5, testing::AnyOf("", "827ccb0eea8a706c4c34a16891f84e7b"));
 }
 
-TEST_P(ConformanceTest, WhatIsAbsentIsNotFoundAndNamed) {
+TEST_P(ConformanceTest, AnAbsentFileIsNotFoundAndNamed) {
   for (const absl::Status& status :
        {files().OpenForReading(At("no such")).status(), files().Stat(At("no such")).status(),
         files().Stat(At("no/such")).status()}) {
@@ -131,7 +131,7 @@ TEST_P(ConformanceTest, AReaderServesManyThreads) {
   EXPECT_EQ(right, 4);
 }
 
-TEST_P(ConformanceTest, NothingIsSeenBeforeClose) {
+TEST_P(ConformanceTest, AFileIsInvisibleBeforeClose) {
   auto writer = files().OpenForWriting(At("a"), IfExists::kReplace);
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_EQ((*writer)->Append("half"), absl::OkStatus());
@@ -146,7 +146,7 @@ TEST_P(ConformanceTest, NothingIsSeenBeforeClose) {
   EXPECT_EQ(Content("a"), "half and half");
 }
 
-TEST_P(ConformanceTest, AWriterThatIsDroppedLeavesNothing) {
+TEST_P(ConformanceTest, ADroppedWriterLeavesNothing) {
   ASSERT_EQ(Write("old", "old"), absl::OkStatus());
   for (const char* name : {"old", "new"}) {
     const auto writer = files().OpenForWriting(At(name), IfExists::kReplace);
@@ -179,7 +179,7 @@ TEST_P(ConformanceTest, ALargeFileIsWrittenInPieces) {
   }
 }
 
-TEST_P(ConformanceTest, CreatingOnlyWhatIsAbsent) {
+TEST_P(ConformanceTest, CreatesOnlyIfAbsent) {
   ASSERT_EQ(Write("a", "first", IfExists::kFail), absl::OkStatus());
   EXPECT_TRUE(absl::IsAlreadyExists(Write("a", "second", IfExists::kFail)));
   EXPECT_EQ(Content("a"), "first");
@@ -188,8 +188,8 @@ TEST_P(ConformanceTest, CreatingOnlyWhatIsAbsent) {
   EXPECT_EQ(Content("a"), "third");
 }
 
-TEST_P(ConformanceTest, OfManyThatCreateOneSucceeds) {
-  if (!GetParam().exclusive) GTEST_SKIP() << "the server does not know conditions";
+TEST_P(ConformanceTest, OneOfManyConcurrentCreatesSucceeds) {
+  if (!GetParam().exclusive) GTEST_SKIP() << "the server does not support conditional writes";
   std::atomic<int> created = 0, refused = 0;
   {
     std::vector<std::jthread> threads;
@@ -206,8 +206,8 @@ TEST_P(ConformanceTest, OfManyThatCreateOneSucceeds) {
   EXPECT_EQ(Content("lock").substr(0, 6), "owner ");
 }
 
-TEST_P(ConformanceTest, OfManyThatReplaceOneIsWhole) {
-  if (!GetParam().replaces) GTEST_SKIP() << "the server does not replace files at once";
+TEST_P(ConformanceTest, ConcurrentReplacesLeaveOneWholeFile) {
+  if (!GetParam().replaces) GTEST_SKIP() << "the server does not replace files atomically";
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
@@ -225,7 +225,7 @@ TEST_P(ConformanceTest, OfManyThatReplaceOneIsWhole) {
   EXPECT_THAT(Names("", Depth::kAll), ElementsAre("a"));
 }
 
-TEST_P(ConformanceTest, ListsByPrefixInTheOrderOfBytes) {
+TEST_P(ConformanceTest, ListsByPrefixInByteOrder) {
   for (const char* name : {"b/2", "b/1", "b-x", "ba/1", "a", "c/d/e", "c/x"}) {
     ASSERT_EQ(Write(name, name), absl::OkStatus());
   }
@@ -240,7 +240,7 @@ TEST_P(ConformanceTest, ListsByPrefixInTheOrderOfBytes) {
   EXPECT_EQ(files().List(At("b-x"), Depth::kAll)->at(0).bytes, 3);
 }
 
-TEST_P(ConformanceTest, GlobsMatchWithinAPart) {
+TEST_P(ConformanceTest, GlobsDoNotMatchSlashes) {
   for (const char* name : {"train-0", "train-1", "train-10", "train-x/1", "test-0", "t/train-0"}) {
     ASSERT_EQ(Write(name, ""), absl::OkStatus());
   }
@@ -253,7 +253,7 @@ TEST_P(ConformanceTest, GlobsMatchWithinAPart) {
   EXPECT_THAT(Matching("test-0"), ElementsAre("test-0"));
 }
 
-TEST_P(ConformanceTest, AnyNameWillDo) {
+TEST_P(ConformanceTest, AcceptsAnyName) {
   std::vector<std::string> names = {"a b",     "100%", "%41",         "a#b",        "a?b=c",
                                     "a+b",     "ä ö",  "日本",        "semi;colon", "dir x/%2F",
                                     "tilde~",  "a=b",  "back\\slash", "comma,",     "at@x",
@@ -272,7 +272,7 @@ TEST_P(ConformanceTest, AnyNameWillDo) {
   EXPECT_THAT(Names("", Depth::kAll), IsEmpty());
 }
 
-TEST_P(ConformanceTest, DeletingTwiceIsFine) {
+TEST_P(ConformanceTest, DeletingTwiceIsOk) {
   ASSERT_EQ(Write("a", "x"), absl::OkStatus());
   EXPECT_EQ(files().Delete(At("a")), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(files().Stat(At("a")).status()));
@@ -280,7 +280,7 @@ TEST_P(ConformanceTest, DeletingTwiceIsFine) {
   EXPECT_EQ(files().Delete(At("no/such")), absl::OkStatus());
 }
 
-TEST_P(ConformanceTest, AFolderGoesWhenItIsEmpty) {
+TEST_P(ConformanceTest, AnEmptyFolderIsRemoved) {
   ASSERT_EQ(Write("f/g/x", "x"), absl::OkStatus());
   const absl::Status full = files().Delete(At("f/g/"));
   EXPECT_TRUE(full.ok() || absl::IsFailedPrecondition(full)) << full;
@@ -292,7 +292,7 @@ TEST_P(ConformanceTest, AFolderGoesWhenItIsEmpty) {
   EXPECT_THAT(Names("", Depth::kHere), IsEmpty());
 }
 
-TEST_P(ConformanceTest, Renaming) {
+TEST_P(ConformanceTest, RenameReplacesAtomically) {
   ASSERT_EQ(Write("from", "x"), absl::OkStatus());
   ASSERT_EQ(Write("to", "y"), absl::OkStatus());
   const absl::Status status = files().Rename(At("from"), At("to"));
@@ -308,7 +308,7 @@ TEST_P(ConformanceTest, Renaming) {
   EXPECT_TRUE(absl::IsNotFound(files().Rename(At("to"), At("b"))));
 }
 
-TEST_P(ConformanceTest, AFolderIsNoFileToWrite) {
+TEST_P(ConformanceTest, WritingToAFolderFails) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
       files().OpenForWriting(At("folder/"), IfExists::kReplace).status()));
 }

@@ -5,7 +5,7 @@
 
 namespace muster::storage {
 
-Variables VariablesOf(std::map<std::string, std::string> values) {
+base::Variables VariablesOf(std::map<std::string, std::string> values) {
   return [values = std::move(values)](const std::string& name) {
     const auto found = values.find(name);
     return found == values.end() ? "" : found->second;

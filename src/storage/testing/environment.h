@@ -9,7 +9,7 @@
 namespace muster::storage {
 
 // Returns an environment of exactly these variables.
-Variables VariablesOf(std::map<std::string, std::string> values);
+base::Variables VariablesOf(std::map<std::string, std::string> values);
 
 // Unsets the proxy variables: test servers run on this machine.
 void ForgetProxies();

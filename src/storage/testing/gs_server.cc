@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/json.h"
 #include "gtest/gtest.h"
-#include "storage/json.h"
 
 namespace muster::storage {
 
@@ -22,7 +22,7 @@ nlohmann::json GsServer::Test(const std::string& path, const nlohmann::json& bod
                                    .url = absl::StrCat(address(), "/test/", path),
                                    .body = text});
   EXPECT_TRUE(response.ok() && response->ok()) << path;
-  return ParseJson(response.ok() ? response->body : "");
+  return base::ParseJson(response.ok() ? response->body : "");
 }
 
 int GsServer::CountOf(const std::string& text) {

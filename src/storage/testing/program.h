@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace muster::storage {
 
@@ -42,8 +42,8 @@ class TestProgram {
     arguments.push_back(nullptr);
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    const UniqueFd output(ends[0]);
-    UniqueFd input(ends[1]);
+    const base::UniqueFd output(ends[0]);
+    base::UniqueFd input(ends[1]);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -62,7 +62,7 @@ wire::Outgoing LocalKeyValue::Handle(const wire::Incoming& request) {
       return data;
     }
     default:
-      return wire::ErrorOf(absl::InvalidArgumentError("a store stream takes SET and GET"));
+      return wire::ErrorOf(absl::InvalidArgumentError("a store stream accepts only SET and GET"));
   }
 }
 
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<RemoteKeyValue>> RemoteKeyValue::Connect(wire::Tr
   hello.set_service(Frame::STORE);
   MUSTER_ASSIGN_OR_RETURN(auto connection, transport.Connect(address, hello, timeout));
   std::unique_ptr<RemoteKeyValue> remote(new RemoteKeyValue(std::move(connection)));
-  remote->watchdog_.Arm(Clock::Real().Now() + kCallTimeout);
+  remote->watchdog_.Arm(base::Clock::Real().Now() + kCallTimeout);
   MUSTER_RETURN_IF_ERROR(remote->Answer().status());
   return remote;
 }
@@ -97,7 +97,7 @@ absl::StatusOr<wire::Incoming> RemoteKeyValue::Answer() {
 
 absl::StatusOr<wire::Incoming> RemoteKeyValue::Call(wire::Outgoing request) {
   absl::MutexLock lock(&mutex_);
-  watchdog_.Arm(Clock::Real().Now() + kCallTimeout);
+  watchdog_.Arm(base::Clock::Real().Now() + kCallTimeout);
   connection_->Send(std::move(request));  // if it fails, Receive() returns the reason
   return Answer();
 }

@@ -20,7 +20,7 @@ class CollectiveNode {
  public:
   struct Options {
     int rank = 0;
-    std::vector<TaskId> tasks;           // by rank
+    std::vector<cluster::TaskId> tasks;  // by rank
     std::vector<std::string> addresses;  // by rank
     wire::Frame hello;                   // identifies this task
     std::string cluster;                 // must be the same in every task

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,13 +27,15 @@ constexpr char kCluster[] = R"({"worker": ["a", "b", "c"]})";
 
 wire::Tls NewJob() {
   const auto authority = net::Authority::Create({.name = "a job"}).value();
-  const auto issued =
-      authority.Issue({.name = kTaskTlsName, .hosts = absl::StrCat("DNS:", kTaskTlsName)}).value();
+  const auto issued = authority
+                          .Issue({.name = cluster::kTaskTlsName,
+                                  .hosts = absl::StrCat("DNS:", cluster::kTaskTlsName)})
+                          .value();
   return {authority.certificate(), issued.certificate, issued.key};
 }
 
-UniqueFd NewSocket() {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+base::UniqueFd NewSocket() {
+  base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_TRUE(socket.valid());
   return socket;
 }
@@ -46,8 +48,8 @@ sockaddr_in AddressOf(int rank, int port) {
 }
 
 // Acts like Gloo: listens for one of the other tasks.
-UniqueFd ListenAs(int rank, int& port) {
-  UniqueFd socket = NewSocket();
+base::UniqueFd ListenAs(int rank, int& port) {
+  base::UniqueFd socket = NewSocket();
   sockaddr_in bound = AddressOf(rank, 0);
   socklen_t size = sizeof(bound);
   EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&bound), size), 0);
@@ -57,20 +59,20 @@ UniqueFd ListenAs(int rank, int& port) {
   return socket;
 }
 
-UniqueFd ConnectAs(int rank, int port) {
-  UniqueFd socket = NewSocket();
+base::UniqueFd ConnectAs(int rank, int port) {
+  base::UniqueFd socket = NewSocket();
   const sockaddr_in peer = AddressOf(rank, port);
   EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)), 0);
   return socket;
 }
 
-UniqueFd Accept(const UniqueFd& listener) {
+base::UniqueFd Accept(const base::UniqueFd& listener) {
   pollfd ready = {listener.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&ready, 1, 20'000), 1);
-  return UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  return base::UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
 }
 
-void WriteAll(const UniqueFd& socket, const std::string& bytes) {
+void WriteAll(const base::UniqueFd& socket, const std::string& bytes) {
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t size =
         ::send(socket.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
@@ -80,7 +82,7 @@ void WriteAll(const UniqueFd& socket, const std::string& bytes) {
 }
 
 // Reads until the peer closes the connection.
-std::string ReadAll(const UniqueFd& socket) {
+std::string ReadAll(const base::UniqueFd& socket) {
   std::string all;
   std::vector<char> buffer(1 << 20);
   for (;;) {
@@ -121,23 +123,23 @@ class NodeTest : public testing::TestWithParam<bool> {
   Frame HelloOf(int rank, const std::string& cluster) const {
     Frame hello;
     hello.set_kind(Frame::HELLO);
-    hello.set_cluster(Sha256Hex(cluster));
+    hello.set_cluster(base::Sha256Hex(cluster));
     hello.mutable_peer()->set_role(tasks_[static_cast<size_t>(rank)].role);
     hello.mutable_peer()->set_index(static_cast<uint32_t>(rank));
     return hello;
   }
   // The two ends of a connection from task 2 to task 1.
-  std::pair<UniqueFd, UniqueFd> ConnectTwoToOne() {
+  std::pair<base::UniqueFd, base::UniqueFd> ConnectTwoToOne() {
     int port = 0;
-    const UniqueFd listener = ListenAs(1, port);
+    const base::UniqueFd listener = ListenAs(1, port);
     nodes_[1]->relay().Expose(port);
     const auto local = nodes_[2]->relay().Forward(1, port);
     EXPECT_TRUE(local.ok()) << local.status();
-    UniqueFd two = ConnectAs(1, *local);
+    base::UniqueFd two = ConnectAs(1, *local);
     return {std::move(two), Accept(listener)};
   }
 
-  const std::vector<TaskId> tasks_ = {{"worker", 0}, {"worker", 1}, {"worker", 2}};
+  const std::vector<cluster::TaskId> tasks_ = {{"worker", 0}, {"worker", 1}, {"worker", 2}};
   const std::vector<std::string> addresses_ = {wire::FreeAddress(), wire::FreeAddress(),
                                                wire::FreeAddress()};
   wire::GrpcTransport transport_{GetParam() ? std::optional(NewJob()) : std::nullopt};
@@ -178,12 +180,12 @@ TEST_P(NodeTest, BytesArriveBothWays) {
   EXPECT_TRUE(received == there);
 }
 
-TEST_P(NodeTest, WhatWasSentArrivesThoughTheTaskEnds) {
+TEST_P(NodeTest, SentBytesArriveAlthoughTheTaskEnds) {
   auto [two, one] = ConnectTwoToOne();
   const std::string last = Noise(8 << 20);
   std::jthread ends([&, two = std::move(two)]() mutable {
     WriteAll(two, last);
-    two = UniqueFd();
+    two = base::UniqueFd();
     nodes_[2].reset();
   });
   EXPECT_TRUE(ReadAll(one) == last);
@@ -195,9 +197,9 @@ TEST_P(NodeTest, ALostTaskClosesItsConnections) {
   EXPECT_EQ(ReadAll(two), "");
 }
 
-TEST_P(NodeTest, OtherPortsAreNotReached) {
+TEST_P(NodeTest, OtherPortsAreUnreachable) {
   int port = 0;
-  const UniqueFd listener = ListenAs(1, port);
+  const base::UniqueFd listener = ListenAs(1, port);
   const auto local = nodes_[2]->relay().Forward(1, port);
   ASSERT_TRUE(local.ok());
   EXPECT_EQ(ReadAll(ConnectAs(1, *local)), "");
@@ -205,7 +207,7 @@ TEST_P(NodeTest, OtherPortsAreNotReached) {
   EXPECT_EQ(::poll(&ready, 1, 0), 0);
 }
 
-TEST_P(NodeTest, StrangersGetNothing) {
+TEST_P(NodeTest, TasksOfOtherJobsAreRejected) {
   for (const Frame::Service service : {Frame::STORE, Frame::RELAY, Frame::PARAMETERS}) {
     Frame stranger = HelloOf(1, "another");
     stranger.set_service(service);

@@ -30,13 +30,13 @@ sockaddr_in SocketAddress(int rank, int port) {
 }
 
 // Disables Nagle's algorithm: Gloo exchanges small messages.
-void DisableNagle(const UniqueFd& socket) {
+void DisableNagle(const base::UniqueFd& socket) {
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-absl::StatusOr<UniqueFd> ListenAt(int rank, int& port) {
-  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+absl::StatusOr<base::UniqueFd> ListenAt(int rank, int& port) {
+  base::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in bound = SocketAddress(rank, 0);
   socklen_t size = sizeof(bound);
   auto* address = reinterpret_cast<sockaddr*>(&bound);
@@ -48,8 +48,8 @@ absl::StatusOr<UniqueFd> ListenAt(int rank, int& port) {
   return listener;
 }
 
-absl::StatusOr<UniqueFd> ConnectTo(int rank, int port) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+absl::StatusOr<base::UniqueFd> ConnectTo(int rank, int port) {
+  base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = SocketAddress(rank, port);
   if (!socket.valid() ||
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
@@ -58,7 +58,7 @@ absl::StatusOr<UniqueFd> ConnectTo(int rank, int port) {
   return socket;
 }
 
-void WriteAll(const UniqueFd& socket, const wire::Payload& payload) {
+void WriteAll(const base::UniqueFd& socket, const wire::Payload& payload) {
   for (const wire::Chunk& piece : payload.pieces()) {
     const auto* at = static_cast<const char*>(piece.data);
     size_t left = piece.size;
@@ -90,7 +90,7 @@ class SharedSender {
 };
 
 // Forwards bytes from the socket until its peer closes it or the stream ends.
-void SendBytes(const UniqueFd& socket, SharedSender& sender) {
+void SendBytes(const base::UniqueFd& socket, SharedSender& sender) {
   for (;;) {
     auto buffer = std::make_shared_for_overwrite<char[]>(kReadBytes);
     const ssize_t size = ::recv(socket.get(), buffer.get(), kReadBytes, 0);
@@ -110,13 +110,13 @@ in_addr LoopbackOf(int rank) {
 }
 
 absl::StatusOr<std::unique_ptr<Relay>> Relay::Create(wire::Transport& transport, Options options) {
-  MUSTER_ASSIGN_OR_RETURN(EventFd stop, EventFd::Create());
+  MUSTER_ASSIGN_OR_RETURN(base::EventFd stop, base::EventFd::Create());
   options.hello.set_kind(Frame::HELLO);
   options.hello.set_service(Frame::RELAY);
   return std::unique_ptr<Relay>(new Relay(transport, std::move(options), std::move(stop)));
 }
 
-Relay::Relay(wire::Transport& transport, Options options, EventFd stop)
+Relay::Relay(wire::Transport& transport, Options options, base::EventFd stop)
     : transport_(transport), options_(std::move(options)), stop_(std::move(stop)) {}
 
 Relay::~Relay() {
@@ -142,28 +142,29 @@ void Relay::Expose(int port) {
 
 absl::StatusOr<int> Relay::Forward(int rank, int port) {
   int local = 0;
-  MUSTER_ASSIGN_OR_RETURN(UniqueFd listener, ListenAt(rank, local));
+  MUSTER_ASSIGN_OR_RETURN(base::UniqueFd listener, ListenAt(rank, local));
   absl::MutexLock lock(&mutex_);
   forwarders_.emplace_back(
       [this, rank, port, listener = std::move(listener)] { RunForwarder(listener, rank, port); });
   return local;
 }
 
-void Relay::RunForwarder(const UniqueFd& listener, int rank, int port) {
+void Relay::RunForwarder(const base::UniqueFd& listener, int rank, int port) {
   std::array<pollfd, 2> ready = {{{listener.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}}};
   while (::poll(ready.data(), ready.size(), -1) < 0 && errno == EINTR) {
   }
   if (ready[1].revents != 0) return;
-  const UniqueFd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const base::UniqueFd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket.valid()) return;
   Frame hello = options_.hello;
   hello.set_port(static_cast<uint32_t>(port));
-  const absl::Time deadline = Clock::Real().Now() + kConnectTimeout;
+  const absl::Time deadline = base::Clock::Real().Now() + kConnectTimeout;
   const std::string& address = options_.addresses[static_cast<size_t>(rank)];
   absl::StatusOr<std::unique_ptr<wire::Connection>> stream = absl::UnknownError("");
   do {
     stream = transport_.Connect(address, hello, wire::kConnectAttemptTimeout);
-  } while (absl::IsUnavailable(stream.status()) && Clock::Real().Now() < deadline && !stopping());
+  } while (absl::IsUnavailable(stream.status()) && base::Clock::Real().Now() < deadline &&
+           !stopping());
   // Log the cause: Gloo only sees that its connection was closed.
   if (!stream.ok() && !stopping()) LogFailure(rank, stream.status());
   if (stream.ok()) Pump(socket, **stream, rank);
@@ -193,7 +194,7 @@ void Relay::Serve(wire::Connection& connection, const Frame& hello) {
 
 // Each direction ends with END, which the receiver acknowledges with OK. A connection counts as
 // undelivered until OK arrives.
-void Relay::Pump(const UniqueFd& socket, wire::Connection& stream, std::optional<int> rank) {
+void Relay::Pump(const base::UniqueFd& socket, wire::Connection& stream, std::optional<int> rank) {
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;

@@ -22,7 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/event_fd.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 #include "train/wire/transport.h"
 
 namespace muster::train {
@@ -59,12 +59,12 @@ class Relay {
   void Drain(absl::Duration timeout);
 
  private:
-  Relay(wire::Transport& transport, Options options, EventFd stop);
-  void RunForwarder(const UniqueFd& listener, int rank, int port);
+  Relay(wire::Transport& transport, Options options, base::EventFd stop);
+  void RunForwarder(const base::UniqueFd& listener, int rank, int port);
   bool stopping();
   // Forwards bytes both ways until both directions have ended. `rank`: the peer, if this task
   // opened the stream.
-  void Pump(const UniqueFd& socket, wire::Connection& stream,
+  void Pump(const base::UniqueFd& socket, wire::Connection& stream,
             std::optional<int> rank = std::nullopt);
   void LogFailure(int rank, const absl::Status& status);
   bool NothingUndelivered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -73,7 +73,7 @@ class Relay {
 
   wire::Transport& transport_;
   const Options options_;
-  const EventFd stop_;
+  const base::EventFd stop_;
   absl::Mutex mutex_;
   std::set<int> exposed_ ABSL_GUARDED_BY(mutex_);
   std::set<wire::Connection*> streams_ ABSL_GUARDED_BY(mutex_);

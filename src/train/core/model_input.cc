@@ -2,9 +2,9 @@
 
 namespace muster::train {
 
-bool IsFloating(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBfloat16 || dtype == DType::kFloat32 ||
-         dtype == DType::kFloat64;
+bool IsFloating(base::DType dtype) {
+  return dtype == base::DType::kFloat16 || dtype == base::DType::kBfloat16 ||
+         dtype == base::DType::kFloat32 || dtype == base::DType::kFloat64;
 }
 
 std::string DefaultLossName(const ModelInput& input) {
@@ -15,7 +15,7 @@ std::string DefaultLossName(const ModelInput& input) {
 int64_t OutputsOf(const ModelInput& input) {
   const std::string loss = input.loss.empty() ? DefaultLossName(input) : input.loss;
   if (loss == "cross_entropy" && input.classes > 0) return input.classes;
-  return ElementsOf(input.targets);
+  return base::ElementsOf(input.targets);
 }
 
 }  // namespace muster::train

@@ -4,22 +4,22 @@
 #include <cstdint>
 #include <string>
 
-#include "base/dtype.h"
+#include "base/bytes/dtype.h"
 
 namespace muster::train {
 
 // Shapes are those of one example, without the batch dimension.
 struct ModelInput {
-  Shape inputs;
-  DType inputs_dtype = DType::kFloat32;
-  Shape targets;  // [] for a scalar
-  DType targets_dtype = DType::kInt64;
+  base::Shape inputs;
+  base::DType inputs_dtype = base::DType::kFloat32;
+  base::Shape targets;  // [] for a scalar
+  base::DType targets_dtype = base::DType::kInt64;
   int64_t classes = 0;     // 0: the targets are not classes
   int64_t vocabulary = 0;  // ids are 0 … vocabulary - 1; 0: unknown
   std::string loss;        // a name for LossByName; "": DefaultLossName
 };
 
-bool IsFloating(DType dtype);
+bool IsFloating(base::DType dtype);
 
 // Returns cross_entropy for classes, binary_cross_entropy for two classes given as floating-point
 // targets, else mse.

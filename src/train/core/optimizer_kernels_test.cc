@@ -118,7 +118,7 @@ TEST(ApplyTest, EveryProcessorComputesTheSameBits) {
   }
 }
 
-TEST(ApplyTest, GradientsAreAddedUpInTheirOrder) {
+TEST(ApplyTest, GradientsAreAddedInOrder) {
   constexpr int64_t kSize = 5'001;  // several blocks
   const Update update{.learning_rate = 0.05, .step = 2, .scale = 1.0F / 3};
   std::vector<Floats> gradients = {RandomFloats(kSize, 1)};
@@ -148,7 +148,7 @@ TEST(ApplyTest, TheScaleMakesAMean) {
   EXPECT_EQ(variable.values[0], 8);
 }
 
-TEST(ApplyTest, HowAVariableIsCutDoesNotMatterAndNothingElseIsTouched) {
+TEST(ApplyTest, ResultsDoNotDependOnTheSplitOfAVariable) {
   constexpr int64_t kSize = 9'000;
   const Floats a = RandomFloats(kSize, 1);
   const Floats b = RandomFloats(kSize, 2);
@@ -174,7 +174,7 @@ TEST(ApplyTest, HowAVariableIsCutDoesNotMatterAndNothingElseIsTouched) {
   }
 }
 
-TEST(ApplyTest, ANewBufferTakesTheValuesAndTheOldStays) {
+TEST(ApplyTest, ASeparateOutputLeavesTheInputUnchanged) {
   constexpr int64_t kSize = 1'000;
   const Floats gradient = RandomFloats(kSize, 1);
   const float* const gradients[] = {gradient.data()};
@@ -193,7 +193,7 @@ TEST(ApplyTest, ANewBufferTakesTheValuesAndTheOldStays) {
   }
 }
 
-TEST(ApplyRowsTest, ChosenRowsAreUpdatedAndTheOthersStay) {
+TEST(ApplyRowsTest, OnlySelectedRowsAreUpdated) {
   constexpr int64_t kWidth = 5;
   constexpr int64_t kRows = 8;
   const std::vector<int64_t> rows = {6, 0, 3};

@@ -63,7 +63,7 @@ TEST(OptimizerConfigTest, SlotsAreThoseTheTypeNeeds) {
               ElementsAre("square_avg", "momentum"));
 }
 
-TEST(OptimizerConfigTest, MistakesAreNamed) {
+TEST(OptimizerConfigTest, MistakesNameTheKey) {
   EXPECT_THAT(ErrorOf(Json::array()), HasSubstr("write a map"));
   EXPECT_THAT(ErrorOf({{"type", "adamm"}}), HasSubstr("none of sgd, adam,"));
   EXPECT_THAT(ErrorOf({{"type", 3}}), HasSubstr("none of sgd, adam,"));

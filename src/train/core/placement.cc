@@ -30,16 +30,16 @@ struct Part {
   int64_t bytes = 0;
 };
 
-int64_t RowsOf(const TensorSpec& spec) { return spec.shape.empty() ? 1 : spec.shape[0]; }
+int64_t RowsOf(const base::TensorSpec& spec) { return spec.shape.empty() ? 1 : spec.shape[0]; }
 
-int64_t RowElements(const TensorSpec& spec) {
+int64_t RowElements(const base::TensorSpec& spec) {
   const int64_t rows = RowsOf(spec);
-  return rows == 0 ? 0 : ElementsOf(spec.shape) / rows;
+  return rows == 0 ? 0 : base::ElementsOf(spec.shape) / rows;
 }
 
 // Splits a variable into parts of about equal size, none larger than a fair share.
 std::vector<Part> Split(const Variable& variable, int index, int servers, int64_t fair_share) {
-  const TensorSpec& spec = variable.spec;
+  const base::TensorSpec& spec = variable.spec;
   const int64_t rows = RowsOf(spec);
   int64_t parts = 1;
   if (spec.bytes() > std::max(fair_share, kSmallestSplit)) {
@@ -50,7 +50,7 @@ std::vector<Part> Split(const Variable& variable, int index, int servers, int64_
   for (int64_t i = 0; i < parts; ++i) {
     const int64_t first = rows * i / parts;
     const int64_t count = rows * (i + 1) / parts - first;
-    result.push_back({index, first, count, count * RowElements(spec) * SizeOf(spec.dtype)});
+    result.push_back({index, first, count, count * RowElements(spec) * base::SizeOf(spec.dtype)});
   }
   return result;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/dtype.h"
+#include "base/bytes/dtype.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::train {
@@ -17,7 +17,7 @@ struct Variable {
     kTable,   // trained; [rows, width]; only the rows in use are sent
     kBuffer,  // not trained; of any type; the chief sets it
   };
-  TensorSpec spec;
+  base::TensorSpec spec;
   Kind kind = Kind::kDense;
 };
 

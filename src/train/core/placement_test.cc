@@ -15,7 +15,8 @@ using Kind = Variable::Kind;
 
 constexpr int64_t kBucketBytes = 64 << 10;
 
-Variable Make(std::string name, Kind kind, Shape shape, DType dtype = DType::kFloat32) {
+Variable Make(std::string name, Kind kind, base::Shape shape,
+              base::DType dtype = base::DType::kFloat32) {
   return {{std::move(name), dtype, std::move(shape)}, kind};
 }
 
@@ -28,11 +29,11 @@ std::vector<Variable> Model() {
           Make("fc.bias", Kind::kDense, {1024}),
           Make("nothing", Kind::kDense, {0, 7}),
           Make("temperature", Kind::kDense, {}),
-          Make("norm.count", Kind::kBuffer, {}, DType::kInt64),
+          Make("norm.count", Kind::kBuffer, {}, base::DType::kInt64),
           Make("small_table", Kind::kTable, {3, 4}),
           Make("one_row", Kind::kDense, {1, 50'000}),
           Make("no_rows", Kind::kTable, {0, 4}),
-          Make("odd", Kind::kBuffer, {3}, DType::kUint8),
+          Make("odd", Kind::kBuffer, {3}, base::DType::kUint8),
           Make("no_buffer", Kind::kBuffer, {0})};
 }
 
@@ -73,7 +74,7 @@ TEST_P(PlacementTest, EveryElementIsPlacedOnce) {
     EXPECT_EQ(next, variables_[v].spec.bytes()) << variables_[v].spec.name;
   }
   for (const auto& [where, memory] : owners) {
-    EXPECT_EQ(std::count(memory.begin(), memory.end(), -1), 0) << "memory that nobody uses";
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), -1), 0) << "unused memory";
   }
 }
 
@@ -173,7 +174,7 @@ TEST(Placement, TinyBuckets) {
   EXPECT_EQ(plans[0].shape.buckets.size(), 5U);
 }
 
-TEST(ShardShapeFromJson, RefusesDamage) {
+TEST(ShardShapeFromJson, RejectsDamage) {
   const std::string good = Place(Model(), 2, kBucketBytes)[0].shape.ToJson().dump();
   for (const char* key : {"elements", "buckets", "tables", "table_elements", "buffer_bytes"}) {
     for (const char* value :

@@ -30,7 +30,7 @@ TEST(ScheduleTest, IsConstantByDefault) {
   }
 }
 
-TEST(ScheduleTest, EveryTypeWarmsUpInEqualStepsAndThenBeginsWithTheWholeRate) {
+TEST(ScheduleTest, EveryTypeWarmsUpLinearlyToTheFullRate) {
   for (const char* type : {"constant", "linear", "cosine", "exponential", "step"}) {
     Json json = {{"type", type}, {"warmup_steps", 4}};
     if (json["type"] != "constant") json["decay_steps"] = 10;
@@ -45,7 +45,7 @@ TEST(ScheduleTest, EveryTypeWarmsUpInEqualStepsAndThenBeginsWithTheWholeRate) {
   }
 }
 
-TEST(ScheduleTest, LinearReachesItsEndAndStaysThere) {
+TEST(ScheduleTest, LinearStaysAtItsEnd) {
   const Schedule schedule =
       Make({{"type", "linear"}, {"decay_steps", 10}, {"end_learning_rate", 0.25}});
   EXPECT_EQ(schedule.LearningRate(1), 0.5);
@@ -55,7 +55,7 @@ TEST(ScheduleTest, LinearReachesItsEndAndStaysThere) {
   EXPECT_EQ(schedule.LearningRate(1000), 0.25);
 }
 
-TEST(ScheduleTest, CosineReachesItsEndAndStaysThere) {
+TEST(ScheduleTest, CosineStaysAtItsEnd) {
   const Schedule schedule =
       Make({{"type", "cosine"}, {"decay_steps", 8}, {"end_learning_rate", 0.1}});
   EXPECT_EQ(schedule.LearningRate(1), 0.5);
@@ -65,7 +65,7 @@ TEST(ScheduleTest, CosineReachesItsEndAndStaysThere) {
   EXPECT_EQ(schedule.LearningRate(10), 0.1);
 }
 
-TEST(ScheduleTest, WithoutDecayStepsTheRestOfTheJobIsTheWay) {
+TEST(ScheduleTest, DecayStepsDefaultToTheRestOfTheJob) {
   const Schedule linear = Make({{"type", "linear"}, {"warmup_steps", 20}}, 0.5, 100);
   EXPECT_EQ(linear.LearningRate(21), 0.5);
   EXPECT_EQ(linear.LearningRate(61), 0.25);
@@ -86,7 +86,7 @@ TEST(ScheduleTest, ExponentialFallsSmoothlyToItsFloor) {
   EXPECT_EQ(schedule.LearningRate(1000), 0.01);
 }
 
-TEST(ScheduleTest, StepFallsAtEachBorder) {
+TEST(ScheduleTest, StepDecaysAtEachBoundary) {
   const Schedule schedule = Make({{"type", "step"},
                                   {"warmup_steps", 2},
                                   {"decay_steps", 10},
@@ -106,7 +106,7 @@ TEST(ScheduleTest, AWarmUpLongerThanTheJobIsAllowed) {
   EXPECT_EQ(schedule.LearningRate(200), 0.5);
 }
 
-TEST(ScheduleTest, MistakesAreNamed) {
+TEST(ScheduleTest, MistakesNameTheKey) {
   EXPECT_THAT(ErrorOf({{"type", "cosin"}}), HasSubstr("none of constant, linear, cosine"));
   EXPECT_THAT(ErrorOf({{"type", "step"}}), HasSubstr("needs 'decay_steps'"));
   EXPECT_THAT(ErrorOf({{"type", "linear"}, {"decay_steps", 0}}), HasSubstr("'decay_steps'"));

@@ -19,11 +19,11 @@ constexpr float kHalf = 0.5F;
 
 ShardShape Shape() {
   const std::vector<Variable> variables = {
-      {{"a", DType::kFloat32, {100, 7}}, Kind::kDense},
-      {{"b", DType::kFloat32, {33}}, Kind::kDense},
-      {{"t", DType::kFloat32, {20, 3}}, Kind::kTable},
-      {{"u", DType::kFloat32, {5, 2}}, Kind::kTable},
-      {{"m", DType::kFloat32, {4}}, Kind::kBuffer},
+      {{"a", base::DType::kFloat32, {100, 7}}, Kind::kDense},
+      {{"b", base::DType::kFloat32, {33}}, Kind::kDense},
+      {{"t", base::DType::kFloat32, {20, 3}}, Kind::kTable},
+      {{"u", base::DType::kFloat32, {5, 2}}, Kind::kTable},
+      {{"m", base::DType::kFloat32, {4}}, Kind::kBuffer},
   };
   return Place(variables, 1, 1000)[0].shape;
 }
@@ -116,7 +116,7 @@ TEST_P(ShardTest, WithoutGradientsOnlyTheVersionChanges) {
   EXPECT_EQ(Values(1, 9), before);
 }
 
-TEST_P(ShardTest, RowsAreAddedUpInTheOrderOfTheTasks) {
+TEST_P(ShardTest, RowsAreAddedInTheOrderOfTheTasks) {
   const std::vector<int64_t> rows[] = {{1, 5, 19}, {0, 5}, {5, 1}};
   std::vector<float> gradients[3];
   std::vector<RowGradients> tasks;
@@ -153,14 +153,14 @@ TEST_P(ShardTest, RowsAreAddedUpInTheOrderOfTheTasks) {
   }
 }
 
-TEST_P(ShardTest, RowsOutsideAreRefused) {
+TEST_P(ShardTest, RowsOutOfRangeAreRejected) {
   EXPECT_TRUE(shard_.CheckRows(1, {0, 19}).ok());
   EXPECT_TRUE(shard_.CheckRows(1, {}).ok());
   EXPECT_FALSE(shard_.CheckRows(1, {0, 20}).ok());
   EXPECT_FALSE(shard_.CheckRows(1, {-1}).ok());
 }
 
-TEST_P(ShardTest, ASnapshotIsTheStateAtItsBeginningWhateverGoesOn) {
+TEST_P(ShardTest, ASnapshotIsTheStateAtItsBeginning) {
   for (int round = 0; round < 5; ++round) {
     std::vector<std::vector<float>> before;
     for (int bucket = 0; bucket < buckets(); ++bucket) {
@@ -217,7 +217,7 @@ TEST_P(ShardTest, ASnapshotIsTheStateAtItsBeginningWhateverGoesOn) {
 using KeepPreviousTest = ShardTest;
 INSTANTIATE_TEST_SUITE_P(Yes, KeepPreviousTest, testing::Values(true));
 
-TEST_P(KeepPreviousTest, TheVersionBeforeIsStillThere) {
+TEST_P(KeepPreviousTest, ThePreviousVersionIsKept) {
   std::vector<std::vector<float>> seen = {Values(0, 7)};
   for (uint32_t i = 0; i < 5; ++i) {
     ApplyNoise(0, i);
@@ -230,7 +230,7 @@ TEST_P(KeepPreviousTest, TheVersionBeforeIsStillThere) {
   EXPECT_EQ(Values(0, 13), seen.back());
 }
 
-TEST_P(KeepPreviousTest, RowsOfTheVersionBefore) {
+TEST_P(KeepPreviousTest, RowsOfThePreviousVersion) {
   const std::vector<int64_t> rows = {4, 2};
   const std::vector<float> gradient = Noise(6, 1);
   const std::vector<float> row2 = Row(1, 7, 2);
@@ -245,7 +245,7 @@ TEST_P(KeepPreviousTest, RowsOfTheVersionBefore) {
   EXPECT_EQ(Row(1, 9, 2), changed);
 }
 
-TEST_P(KeepPreviousTest, BuffersOfTheVersionBefore) {
+TEST_P(KeepPreviousTest, BuffersOfThePreviousVersion) {
   const std::vector<std::byte> first(16, std::byte{1});
   const std::vector<std::byte> second(16, std::byte{2});
   const std::vector<std::byte> third(16, std::byte{3});

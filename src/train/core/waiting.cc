@@ -17,17 +17,17 @@ constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
 
 Waiting::Waiting(absl::Duration timeout, absl::Duration report_interval,
                  std::function<void(const std::string&)> log)
-    : deadline_(Clock::Real().Now() + timeout),
+    : deadline_(base::Clock::Real().Now() + timeout),
       report_interval_(report_interval),
       log_(std::move(log)),
-      report_at_(Clock::Real().Now() + report_interval) {}
+      report_at_(base::Clock::Real().Now() + report_interval) {}
 
 absl::Duration Waiting::left() const {
-  return std::max(absl::ZeroDuration(), deadline_ - Clock::Real().Now());
+  return std::max(absl::ZeroDuration(), deadline_ - base::Clock::Real().Now());
 }
 
 absl::Status Waiting::Pause(const std::string& missing) {
-  const absl::Time now = Clock::Real().Now();
+  const absl::Time now = base::Clock::Real().Now();
   if (now > deadline_) return absl::DeadlineExceededError(missing);
   if (now > report_at_) {
     report_at_ = now + report_interval_;
@@ -44,7 +44,7 @@ absl::Status TimedOut(absl::Duration timeout, absl::string_view missing) {
 
 absl::Status NoAnswer(absl::Duration timeout) {
   return absl::DeadlineExceededError(absl::StrCat(
-      "no answer within ", absl::FormatDuration(absl::Ceil(timeout, absl::Milliseconds(10)))));
+      "no response within ", absl::FormatDuration(absl::Ceil(timeout, absl::Milliseconds(10)))));
 }
 
 absl::Status LostContact(absl::Duration timeout, absl::string_view missing) {

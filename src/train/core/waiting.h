@@ -33,11 +33,11 @@ class Waiting {
 // Returns DeadlineExceeded: "timed out after 5m waiting for worker:1".
 absl::Status TimedOut(absl::Duration timeout, absl::string_view missing);
 
-// Returns DeadlineExceeded: "no answer within 5s". The time is rounded up to 10 ms.
+// Returns DeadlineExceeded: "no response within 5s". The time is rounded up to 10 ms.
 absl::Status NoAnswer(absl::Duration timeout);
 
 // As TimedOut, for a task that had joined the others. A server that does not answer is named as the
-// cause: "lost contact with ps:0 (no answer within 5s); timed out after 30m".
+// cause: "lost contact with ps:0 (no response within 5s); timed out after 30m".
 absl::Status LostContact(absl::Duration timeout, absl::string_view missing);
 
 }  // namespace muster::train

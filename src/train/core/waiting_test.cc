@@ -37,7 +37,7 @@ class WallClockStep {
 };
 
 TEST(WaitingTest, SettingTheClockForwardDoesNotEndIt) {
-  (void)Clock::Real().Now();
+  (void)base::Clock::Real().Now();
   std::vector<std::string> lines;
   Waiting waiting(absl::Seconds(60), absl::Seconds(60),
                   [&](const std::string& line) { lines.push_back(line); });
@@ -50,7 +50,7 @@ TEST(WaitingTest, SettingTheClockForwardDoesNotEndIt) {
 }
 
 TEST(WaitingTest, SettingTheClockBackDoesNotProlongIt) {
-  (void)Clock::Real().Now();
+  (void)base::Clock::Real().Now();
   Waiting waiting(absl::Milliseconds(50), absl::Seconds(60), [](const std::string&) {});
   const WallClockStep step(-absl::Hours(2));
   absl::Status status;
@@ -62,9 +62,9 @@ TEST(WaitingTest, SettingTheClockBackDoesNotProlongIt) {
 TEST(WaitingTest, NamesTheMissingPeer) {
   EXPECT_EQ(TimedOut(absl::Minutes(5), "worker:1").message(),
             "timed out after 5m waiting for worker:1");
-  EXPECT_EQ(NoAnswer(absl::Milliseconds(4991.5)).message(), "no answer within 5s");
-  EXPECT_EQ(LostContact(absl::Minutes(30), "ps:0 (no answer within 5s)").message(),
-            "lost contact with ps:0 (no answer within 5s); timed out after 30m");
+  EXPECT_EQ(NoAnswer(absl::Milliseconds(4991.5)).message(), "no response within 5s");
+  EXPECT_EQ(LostContact(absl::Minutes(30), "ps:0 (no response within 5s)").message(),
+            "lost contact with ps:0 (no response within 5s); timed out after 30m");
   EXPECT_EQ(LostContact(absl::Minutes(30), "worker:1").message(),
             "timed out after 30m waiting for worker:1");
 }

@@ -113,9 +113,10 @@ TEST_P(ClaimsProperty, MakesExactlyTheStepsOfTheJob) {
     const int64_t limit = random() % 60;
     Claims claims(std::vector<int64_t>(tasks, 0), 0, limit, GetParam());
     std::vector<bool> computing(tasks, false);
-    std::vector<bool> told(tasks, false);
+    std::vector<bool> done_tasks(tasks, false);
     int64_t completed = 0;
-    for (int i = 0; i < 100'000 && !std::all_of(told.begin(), told.end(), [](bool b) { return b; });
+    for (int i = 0; i < 100'000 &&
+                    !std::all_of(done_tasks.begin(), done_tasks.end(), [](bool b) { return b; });
          ++i) {
       const int rank = static_cast<int>(random() % tasks);
       if (random() % 8 == 0) {
@@ -136,12 +137,13 @@ TEST_P(ClaimsProperty, MakesExactlyTheStepsOfTheJob) {
           ASSERT_LE(claims.cursors()[granted] - *slowest, *GetParam());
         }
       }
-      for (const int done : claims.TakeDone()) told[done] = true;
+      for (const int done : claims.TakeDone()) done_tasks[done] = true;
       ASSERT_LE(completed + std::count(computing.begin(), computing.end(), true), limit);
     }
     EXPECT_EQ(completed, limit) << "seed " << seed;
     EXPECT_EQ(claims.completed(), limit);
-    EXPECT_TRUE(std::all_of(told.begin(), told.end(), [](bool b) { return b; })) << seed;
+    EXPECT_TRUE(std::all_of(done_tasks.begin(), done_tasks.end(), [](bool b) { return b; }))
+        << seed;
   }
 }
 

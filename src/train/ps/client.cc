@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "train/core/waiting.h"
 #include "train/wire/admission.h"
 #include "train/wire/watchdog.h"
@@ -56,7 +56,7 @@ absl::StatusOr<PsClient::Welcome> PsClient::Connect(int server, const Waiting& w
                                           std::min(wire::kConnectAttemptTimeout, waiting.left())));
   const absl::Duration timeout = std::min(kWelcomeTimeout, waiting.left());
   wire::Watchdog watchdog(*link.connection);
-  watchdog.Arm(Clock::Real().Now() + timeout);
+  watchdog.Arm(base::Clock::Real().Now() + timeout);
   auto welcome = AwaitWelcome(*link.connection);
   if (!watchdog.Disarm() && !welcome.ok()) return NoAnswer(timeout);
   return welcome;
@@ -72,7 +72,7 @@ absl::StatusOr<PsClient::Welcome> PsClient::AwaitWelcome(wire::Connection& conne
     // VALUES for an earlier stream of this task may come first. They are dropped and pulled again.
     if (frame.kind() != Frame::WELCOME) continue;
     return Welcome{{frame.generation(), frame.version(), frame.sequence(),
-                    std::min(limit, frame.limit()), ParseJson(frame.text())},
+                    std::min(limit, frame.limit()), base::ParseJson(frame.text())},
                    frame.active()};
   }
 }
@@ -87,7 +87,7 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(const Waiting& waiting
     const std::string name = absl::StrCat("ps:", server);
     auto welcome = Connect(static_cast<int>(server), waiting);
     if (!welcome.ok()) {
-      if (!IsTransient(welcome.status())) return Annotate(welcome.status(), name);
+      if (!IsTransient(welcome.status())) return base::Annotate(welcome.status(), name);
       if (waiting.left() == absl::ZeroDuration() && !missing.empty())
         return std::nullopt;  // this attempt was cut short: keep the earlier reason
       missing = absl::IsAlreadyExists(welcome.status())
@@ -157,7 +157,7 @@ void PsClient::ReceiveFrom(int server) {
     if (!message.ok()) {
       const std::string name = absl::StrCat("ps:", server);
       Fail(absl::IsInvalidArgument(message.status())
-               ? Annotate(message.status(), name)
+               ? base::Annotate(message.status(), name)
                : absl::UnavailableError(absl::StrCat(name, ": the connection was lost")));
       return;
     }
@@ -198,7 +198,7 @@ void PsClient::Handle(int server, wire::Incoming message) {
       return;
     }
     case Frame::ERROR:
-      Fail(Annotate(wire::StatusOf(frame), absl::StrCat("ps:", server)));
+      Fail(base::Annotate(wire::StatusOf(frame), absl::StrCat("ps:", server)));
       return;
     default:
       Fail(absl::InternalError(
@@ -312,24 +312,24 @@ absl::Status PsClient::Wait() { return Await("the other tasks"); }
 
 absl::Status PsClient::Await(const absl::Condition& ready,
                              absl::FunctionRef<std::string()> missing) {
-  const absl::Time deadline = Clock::Real().Now() + options_.peer_timeout;
+  const absl::Time deadline = base::Clock::Real().Now() + options_.peer_timeout;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      const absl::Duration left = deadline - Clock::Real().Now();
+      const absl::Duration left = deadline - base::Clock::Real().Now();
       if (mutex_.AwaitWithTimeout(ready, std::min(options_.report_interval, left))) {
         return status_;
       }
     }
     const std::string whom = missing();
-    if (Clock::Real().Now() > deadline) return LostContact(options_.peer_timeout, whom);
+    if (base::Clock::Real().Now() > deadline) return LostContact(options_.peer_timeout, whom);
     options_.log(absl::StrCat("step ", version_.load(), ": waiting for ", whom));
   }
 }
 
 absl::Status PsClient::Await(const char* what) {
   return Await(absl::Condition(this, &PsClient::Ready), [&] {
-    const std::string missing = WhoIsMissing();
+    const std::string missing = MissingPeers();
     return missing.empty() ? std::string(what) : missing;
   });
 }
@@ -345,7 +345,7 @@ absl::Status PsClient::AwaitEnd() {
   return finished_ ? absl::OkStatus() : status;
 }
 
-std::string PsClient::WhoIsMissing() {
+std::string PsClient::MissingPeers() {
   std::set<std::string> names;
   std::set<std::string> silent;
   for (size_t server = 0; server < options_.addresses.size(); ++server) {

@@ -106,14 +106,14 @@ class PsClient {
   void HandleValues(int server, const wire::Incoming& message);
   void CancelAtLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expect(int64_t version, bool tables, bool buffers);
-  // Waits until `ready` holds; logs at intervals who is `missing`.
+  // Waits until `ready` holds; logs the `missing` peers at intervals.
   absl::Status Await(const absl::Condition& ready, absl::FunctionRef<std::string()> missing);
   absl::Status Await(const char* what);
   bool Ready() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !status_.ok() || pending_ == 0;
   }
   bool Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !status_.ok() || finished_; }
-  std::string WhoIsMissing();
+  std::string MissingPeers();
   void Fail(absl::Status status);
   wire::Frame FrameOf(wire::Frame::Kind kind, int bucket) const;
 

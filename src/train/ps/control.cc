@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "train/core/waiting.h"
 #include "train/wire/admission.h"
 
@@ -36,7 +36,7 @@ absl::StatusOr<PsStatus> PsStatus::FromJson(const nlohmann::json& json) {
 absl::StatusOr<std::unique_ptr<PsControl>> PsControl::Connect(wire::Transport& transport,
                                                               const std::string& address,
                                                               Frame hello, absl::Duration timeout) {
-  const absl::Time deadline = Clock::Real().Now() + timeout;
+  const absl::Time deadline = base::Clock::Real().Now() + timeout;
   hello.set_kind(Frame::HELLO);
   hello.set_control(true);
   MUSTER_ASSIGN_OR_RETURN(auto connection, transport.Connect(address, hello, timeout));
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<PsControl>> PsControl::Connect(wire::Transport& t
 }
 
 absl::StatusOr<wire::Incoming> PsControl::Call(wire::Outgoing request, absl::Duration timeout) {
-  watchdog_.Arm(Clock::Real().Now() + timeout);
+  watchdog_.Arm(base::Clock::Real().Now() + timeout);
   connection_->Send(std::move(request));  // if it fails, Receive() returns the reason
   return Answer(timeout);
 }
@@ -63,7 +63,7 @@ absl::StatusOr<PsStatus> PsControl::Status(absl::Duration timeout) {
   wire::Outgoing request;
   request.frame.set_kind(Frame::STATUS);
   MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(std::move(request), timeout));
-  return PsStatus::FromJson(ParseJson(answer.frame.text()));
+  return PsStatus::FromJson(base::ParseJson(answer.frame.text()));
 }
 
 }  // namespace muster::train

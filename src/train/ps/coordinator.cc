@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/json.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "train/core/optimizer.h"
 #include "train/core/waiting.h"
 
@@ -21,7 +21,7 @@ std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
 // Maps a timeout to Unavailable: a server that does not answer counts as lost, like one whose
 // connection ended, and is joined again.
 absl::Status LostOr(const absl::Status& status, size_t server) {
-  absl::Status named = Annotate(status, NameOf(server));
+  absl::Status named = base::Annotate(status, NameOf(server));
   if (!absl::IsDeadlineExceeded(named)) return named;
   return absl::UnavailableError(named.message());
 }
@@ -101,7 +101,7 @@ absl::Status PsCoordinator::ConnectAll(absl::Duration timeout) {
     }
     const absl::Status& status = control.status();
     const bool transient = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-    if (!transient) return Annotate(status, NameOf(server));
+    if (!transient) return base::Annotate(status, NameOf(server));
     MUSTER_RETURN_IF_ERROR(waiting.Pause(absl::StrCat(
         NameOf(server), " (", options_.addresses[server], ": ", status.message(), ")")));
   }
@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, Call(server, RequestOf(Frame::SNAPSHOT)));
     readers[server].number = answer.frame.sequence();
     if (server > 0) continue;  // ps:0 counts the steps
-    state = ParseJson(answer.frame.text());
+    state = base::ParseJson(answer.frame.text());
     if (!state.is_object()) return absl::InternalError("ps:0 sent a snapshot without a step");
   }
   for (size_t server = 0; server < readers.size(); ++server) {

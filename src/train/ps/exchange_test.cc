@@ -103,7 +103,7 @@ TEST(Sync, SixteenBitsOnTheWire) {
   }
 }
 
-TEST(Sync, ATaskLeavesItsGradientOut) {
+TEST(Sync, ATaskSkipsItsGradient) {
   Job job({.tasks = 3});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -122,7 +122,7 @@ TEST(Sync, ATaskLeavesItsGradientOut) {
   EXPECT_EQ(job.Now(), serial.state);
 }
 
-TEST(Sync, AStepThatAllLeaveOutChangesNothing) {
+TEST(Sync, AStepThatAllTasksSkipChangesNothing) {
   Job job({.tasks = 2, .variables = DenseOnly(), .limit = 1});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -145,7 +145,7 @@ TEST(Sync, WaitsForALateTask) {
   EXPECT_EQ(job.Now(), job.SerialResult(5));
 }
 
-TEST(Sync, TasksMayComeBeforeTheChiefAndTheServers) {
+TEST(Sync, TasksMayStartBeforeTheChiefAndTheServers) {
   Job job({.tasks = 2, .servers = 2, .grpc = true});
   job.StopServer(1);
   Tasks tasks = AllTasks(job);
@@ -172,7 +172,7 @@ TEST(Sync, MoreServersThanVariables) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(tasks[0]->Step().ok());
     ASSERT_TRUE(tasks[0]->Join().ok());
-    EXPECT_EQ(tasks[0]->step(), i + 1) << "a server that holds nothing knows no step";
+    EXPECT_EQ(tasks[0]->step(), i + 1) << "a server without buckets counts no steps";
   }
   EXPECT_TRUE(tasks[0]->Run().ok());
   other.join();
@@ -212,7 +212,7 @@ TEST(Sync, AllTasksEndAtALimitSetDuringTraining) {
 }
 
 // The limit arrives just after the task has checked it.
-TEST(Sync, ALimitBetweenTwoStepsIsNoticed) {
+TEST(Sync, ALimitBetweenTwoStepsTakesEffect) {
   Job job({.tasks = 1, .variables = DenseOnly(), .limit = 100});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -294,7 +294,8 @@ TEST(Async, EndsEarlier) {
   RunAll(tasks);
   int64_t sum = 0;
   for (const auto& task : tasks) sum += task->sequence();
-  for (const auto& task : tasks) EXPECT_EQ(task->step(), sum) << "all know where it ended";
+  for (const auto& task : tasks)
+    EXPECT_EQ(task->step(), sum) << "all tasks get the same final step";
 }
 
 TEST(Bounded, NoTaskIsFurtherAheadThanAllowed) {
@@ -335,7 +336,7 @@ TEST(Bounded, NoTaskIsFurtherAheadThanAllowed) {
   EXPECT_LE(std::max({sequences[0].load(), sequences[1].load()}) - sequences[2], kStaleness + 1);
 }
 
-TEST(Backup, AJobGoesOnWithoutASilentTask) {
+TEST(Backup, AJobContinuesWithoutASilentTask) {
   Job job({.tasks = 3, .servers = 2, .limit = 20, .backup_tasks = 1});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());

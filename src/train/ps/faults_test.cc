@@ -166,7 +166,7 @@ TEST(Faults, AsyncMakesExactlyItsStepsDespiteFailures) {
   }
 }
 
-TEST(Faults, AsyncOneTaskThatJoinsAgainLosesAndDoublesNothing) {
+TEST(Faults, AsyncOneTaskThatRejoinsLosesAndRepeatsNothing) {
   Job job({.tasks = 1, .servers = 2, .strategy = Strategy::kAsync});
   auto coordinator = job.NewCoordinator();
   ASSERT_TRUE(job.Start(*coordinator).ok());
@@ -228,7 +228,7 @@ TEST(Faults, AnotherCluster) {
   EXPECT_THAT(position.status().message(),
               AllOf(HasSubstr("ps:0"), HasSubstr("belongs to another cluster"),
                     HasSubstr("start all tasks with the same TF_CONFIG"), Not(HasSubstr("worker"))))
-      << "the cluster is for those who are in it";
+      << "an outsider must not receive the cluster";
   EXPECT_TRUE(job.Logged(R"(this task's is {"chief")"));
   const auto control = PsControl::Connect(job.transport(), job.addresses()[0], hello, kSoon);
   EXPECT_TRUE(absl::IsFailedPrecondition(control.status()));
@@ -454,7 +454,7 @@ TEST(Faults, AServerThatDoesNotAnswerIsLost) {
   ASSERT_TRUE(silent.ok()) << silent.status();
   const absl::Status status = job.Start(*job.NewCoordinator());
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_THAT(status.message(), HasSubstr("ps:0: no answer within 50ms"));
+  EXPECT_THAT(status.message(), HasSubstr("ps:0: no response within 50ms"));
 }
 
 }  // namespace

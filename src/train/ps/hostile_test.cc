@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "train/ps/control.h"
@@ -37,10 +37,10 @@ int64_t ResidentBytes() {
   return resident * 4096;
 }
 
-Frame HelloOf(const TaskId& task, const std::string& cluster) {
+Frame HelloOf(const cluster::TaskId& task, const std::string& cluster) {
   Frame hello;
   hello.set_kind(Frame::HELLO);
-  hello.set_cluster(Sha256Hex(cluster));
+  hello.set_cluster(base::Sha256Hex(cluster));
   hello.mutable_peer()->set_role(task.role);
   hello.mutable_peer()->set_index(static_cast<uint32_t>(task.index));
   hello.mutable_peer()->set_incarnation(1);
@@ -110,7 +110,7 @@ class HostileTest : public testing::Test {
     listener_ = *std::move(listener);
   }
 
-  absl::StatusOr<std::unique_ptr<PsControl>> Control(const TaskId& task) {
+  absl::StatusOr<std::unique_ptr<PsControl>> Control(const cluster::TaskId& task) {
     return PsControl::Connect(transport_, address_, HelloOf(task, kCluster), kSoon);
   }
   void ExpectServed() {
@@ -195,18 +195,18 @@ TEST_F(HostileTest, ATaskOutsideTheClusterHasNoControl) {
 
 // Closes both a silent connection and one that speaks HTTP/2 without opening a stream.
 TEST_F(HostileTest, SilentConnectionsAreClosed) {
-  const UniqueFd silent = wire::ConnectTo(address_);
-  const UniqueFd idle = wire::ConnectTo(address_);
+  const base::UniqueFd silent = wire::ConnectTo(address_);
+  const base::UniqueFd idle = wire::ConnectTo(address_);
   const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   ASSERT_TRUE(wire::SendAll(idle.get(), preface + std::string("\0\0\0\4\0\0\0\0\0", 9)));
-  for (const UniqueFd* socket : {&silent, &idle}) {
+  for (const base::UniqueFd* socket : {&silent, &idle}) {
     char bytes[4096];
     pollfd ready = {socket->get(), POLLIN, 0};
     ssize_t size = 1;
     while (size > 0 && ::poll(&ready, 1, 40'000) > 0) {
       size = ::recv(socket->get(), bytes, sizeof(bytes), 0);
     }
-    EXPECT_LE(size, 0) << "hung up on";
+    EXPECT_LE(size, 0) << "the connection must be closed";
   }
   ExpectServed();
 }

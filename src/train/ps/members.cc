@@ -14,7 +14,7 @@ constexpr absl::Duration kReplaceTimeout = absl::Seconds(10);
 }  // namespace
 
 absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wire::Outbox> outbox) {
-  const absl::Time deadline = Clock::Real().Now() + kReplaceTimeout;
+  const absl::Time deadline = base::Clock::Real().Now() + kReplaceTimeout;
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[rank];
   while (entry.outbox != nullptr) {
@@ -27,7 +27,7 @@ absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wir
     // The cancelled stream's own thread calls Leave().
     entry.outbox->Abandon();
     const auto left = [&entry, earlier = entry.outbox] { return entry.outbox != earlier; };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&left), deadline - Clock::Real().Now())) {
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&left), deadline - base::Clock::Real().Now())) {
       return absl::UnavailableError(
           absl::StrCat("the earlier stream of ", tasks_[rank].ToString(), " does not end"));
     }

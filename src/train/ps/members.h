@@ -16,10 +16,11 @@ namespace muster::train {
 class Members {
  public:
   // `tasks`: the training tasks, the chief first. A task's rank is its index in this list.
-  explicit Members(std::vector<TaskId> tasks) : tasks_(std::move(tasks)), entries_(tasks_.size()) {}
+  explicit Members(std::vector<cluster::TaskId> tasks)
+      : tasks_(std::move(tasks)), entries_(tasks_.size()) {}
 
   int size() const { return static_cast<int>(tasks_.size()); }
-  const TaskId& task(int rank) const { return tasks_[rank]; }
+  const cluster::TaskId& task(int rank) const { return tasks_[rank]; }
 
   // Registers the peer under `rank`. A later attempt of the task, or the same process again,
   // replaces an earlier stream: that one is cancelled and must leave first. Returns AlreadyExists
@@ -44,7 +45,7 @@ class Members {
     std::shared_ptr<wire::Outbox> outbox;  // null: not connected
   };
 
-  const std::vector<TaskId> tasks_;
+  const std::vector<cluster::TaskId> tasks_;
   mutable absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };

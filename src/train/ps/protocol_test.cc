@@ -188,7 +188,7 @@ class RequestTest : public testing::Test {
   GenerationSpec spec_;
 };
 
-TEST_F(RequestTest, BeforeThereAreValues) {
+TEST_F(RequestTest, BeforeValuesAreAssigned) {
   for (const Frame::Kind kind : {Frame::ASSIGN, Frame::ACTIVATE, Frame::SNAPSHOT, Frame::READ,
                                  Frame::SET_LIMIT, Frame::PUSH}) {
     EXPECT_THAT(Refused(MessageOf(kind, 0, 0)), HasSubstr("the chief has not sent PREPARE"));

@@ -27,23 +27,23 @@ float Noise(uint64_t seed) { return static_cast<float>(Mix(seed) % 20001) / 1000
 }  // namespace
 
 std::vector<Variable> AllKinds() {
-  const auto dense = [](std::string name, Shape shape) {
-    return Variable{{std::move(name), DType::kFloat32, std::move(shape)}, Kind::kDense};
+  const auto dense = [](std::string name, base::Shape shape) {
+    return Variable{{std::move(name), base::DType::kFloat32, std::move(shape)}, Kind::kDense};
   };
   return {dense("first", {300, 70}),
           dense("bias", {70}),
-          {{"table", DType::kFloat32, {50, 8}}, Kind::kTable},
+          {{"table", base::DType::kFloat32, {50, 8}}, Kind::kTable},
           dense("scalar", {}),
-          {{"mean", DType::kFloat32, {16}}, Kind::kBuffer},
+          {{"mean", base::DType::kFloat32, {16}}, Kind::kBuffer},
           dense("empty", {0, 5}),
-          {{"large_table", DType::kFloat32, {3000, 8}}, Kind::kTable},
+          {{"large_table", base::DType::kFloat32, {3000, 8}}, Kind::kTable},
           dense("last", {64, 33}),
-          {{"count", DType::kInt64, {}}, Kind::kBuffer}};
+          {{"count", base::DType::kInt64, {}}, Kind::kBuffer}};
 }
 
 std::vector<Variable> DenseOnly() {
-  return {{{"weight", DType::kFloat32, {100, 80}}, Kind::kDense},
-          {{"bias", DType::kFloat32, {80}}, Kind::kDense}};
+  return {{{"weight", base::DType::kFloat32, {100, 80}}, Kind::kDense},
+          {{"bias", base::DType::kFloat32, {80}}, Kind::kDense}};
 }
 
 float GradientOf(int rank, int64_t batch, int64_t element, float value) {
@@ -83,7 +83,7 @@ ModelState FirstState(const std::vector<Variable>& variables, int slots) {
   ModelState state;
   for (size_t v = 0; v < variables.size(); ++v) {
     const bool is_buffer = variables[v].kind == Kind::kBuffer;
-    const auto elements = static_cast<size_t>(ElementsOf(variables[v].spec.shape));
+    const auto elements = static_cast<size_t>(base::ElementsOf(variables[v].spec.shape));
     std::vector<float> values(is_buffer ? 0 : elements);
     for (size_t i = 0; i < values.size(); ++i) values[i] = Noise(v * 1'000'000 + i);
     for (int slot = 0; slot < 2; ++slot) {

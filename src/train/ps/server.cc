@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/status_macros.h"
+#include "base/text/json.h"
 #include "train/ps/control.h"
 
 namespace muster::train {
@@ -129,7 +129,7 @@ absl::Status ParameterServer::HandleTask(int rank, wire::Incoming message, Gener
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("a task does not send ", Frame::Kind_Name(message.frame.kind())));
+          absl::StrCat("a task must not send ", Frame::Kind_Name(message.frame.kind())));
   }
 }
 
@@ -180,7 +180,7 @@ absl::StatusOr<wire::Outgoing> ParameterServer::HandleControl(const wire::Incomi
       return Ok();
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("a control stream does not send ", Frame::Kind_Name(frame.kind())));
+          absl::StrCat("a control stream must not send ", Frame::Kind_Name(frame.kind())));
   }
 }
 
@@ -196,7 +196,7 @@ void ParameterServer::Finish() {
 
 // Disconnects the tasks of the previous generation; they rejoin this one.
 absl::StatusOr<wire::Outgoing> ParameterServer::Prepare(const Frame& frame) {
-  const auto json = ParseJson(frame.text());
+  const auto json = base::ParseJson(frame.text());
   if (json.is_discarded()) return absl::InvalidArgumentError("PREPARE without a JSON description");
   MUSTER_ASSIGN_OR_RETURN(GenerationSpec spec, GenerationSpec::FromJson(json));
   options_.log(absl::StrCat("holds ", spec.shape.elements + spec.shape.table_elements,
@@ -276,9 +276,9 @@ absl::Status ParameterServer::Run(absl::Duration timeout, absl::Duration grace) 
   const absl::Duration interval = std::min({kPollInterval, timeout, options_.report_interval});
   bool served = false;
   absl::Duration unconnected, reported;
-  absl::Time polled = Clock::Real().Now();
+  absl::Time polled = base::Clock::Real().Now();
   while (!AwaitFinish(interval)) {
-    const absl::Time now = Clock::Real().Now();
+    const absl::Time now = base::Clock::Real().Now();
     // A process that was suspended has not polled for long: do not count that time, since its tasks
     // may be about to connect.
     unconnected += std::min(now - std::exchange(polled, now), 2 * interval);
@@ -295,8 +295,8 @@ absl::Status ParameterServer::Run(absl::Duration timeout, absl::Duration grace) 
       options_.log("no task is connected; waiting for the chief");
     }
   }
-  const absl::Time deadline = Clock::Real().Now() + grace;
-  while (members_.connected() > 0 && Clock::Real().Now() < deadline) {
+  const absl::Time deadline = base::Clock::Real().Now() + grace;
+  while (members_.connected() > 0 && base::Clock::Real().Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   return absl::OkStatus();

@@ -23,9 +23,9 @@ namespace muster::train {
 class ParameterServer {
  public:
   struct Options {
-    TaskId self;
-    std::vector<TaskId> training_tasks;  // the chief first
-    std::string cluster;                 // TF_CONFIG's cluster; must be the same in every task
+    cluster::TaskId self;
+    std::vector<cluster::TaskId> training_tasks;  // the chief first
+    std::string cluster;  // TF_CONFIG's cluster; must be the same in every task
     std::function<void(const std::string&)> log;
     std::function<void()> on_finish;                    // called on FINISH; may be empty
     absl::Duration report_interval = absl::Minutes(1);  // of the log line that no task is connected

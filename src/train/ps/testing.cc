@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "base/status_macros.h"
 
 namespace muster::train {
@@ -81,7 +81,7 @@ wire::Transport& Job::transport() {
 }
 
 void Job::StartServer(int index) {
-  std::vector<TaskId> tasks;
+  std::vector<cluster::TaskId> tasks;
   tasks.reserve(static_cast<size_t>(options_.tasks));
   for (int rank = 0; rank < options_.tasks; ++rank) tasks.push_back(task(rank));
   Server& server = servers_[index];
@@ -107,7 +107,7 @@ void Job::StopServer(int index) {
 
 Frame Job::HelloOf(int rank, int attempt, uint64_t incarnation) const {
   Frame hello;
-  hello.set_cluster(Sha256Hex(kCluster));
+  hello.set_cluster(base::Sha256Hex(kCluster));
   hello.mutable_peer()->set_role(task(rank).role);
   hello.mutable_peer()->set_index(static_cast<uint32_t>(task(rank).index));
   hello.mutable_peer()->set_attempt(static_cast<uint32_t>(attempt));
@@ -222,7 +222,7 @@ Task::Task(Job& job, int rank, int attempt)
       client_(job.transport(), ClientOptions(attempt)) {
   for (const Variable& variable : job.options().variables) {
     const bool is_buffer = variable.kind == Kind::kBuffer;
-    values_.emplace_back(is_buffer ? 0 : ElementsOf(variable.spec.shape));
+    values_.emplace_back(is_buffer ? 0 : base::ElementsOf(variable.spec.shape));
   }
   next_ = values_;
 }

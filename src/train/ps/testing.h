@@ -49,8 +49,8 @@ class Job {
   wire::Transport& transport();
   wire::FakeTransport& fake() { return fake_; }
   ParameterServer& server(int index) { return *servers_[index].server; }
-  TaskId task(int rank) const {
-    return rank == 0 ? TaskId{"chief", 0} : TaskId{"worker", rank - 1};
+  cluster::TaskId task(int rank) const {
+    return rank == 0 ? cluster::TaskId{"chief", 0} : cluster::TaskId{"worker", rank - 1};
   }
   wire::Frame HelloOf(int rank, int attempt, uint64_t incarnation) const;
 
@@ -78,7 +78,7 @@ class Job {
   };
 
   const JobOptions options_;
-  TempDir folder_;
+  base::TempDir folder_;
   wire::GrpcTransport grpc_;
   wire::FakeTransport fake_;
   std::vector<std::string> addresses_;

@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "cluster/ranks.h"
 
@@ -32,19 +32,19 @@ std::optional<absl::Duration> Seconds(const char* name) {
 
 }  // namespace
 
-absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>& flags) {
+absl::StatusOr<Environment> Environment::FromEnv(const std::optional<cluster::TaskFlags>& flags) {
   Environment environment;
   environment.model_dir = Variable("MUSTER_MODEL_DIR");
-  TfConfig config;
+  cluster::TfConfig config;
   if (flags.has_value()) {
-    MUSTER_ASSIGN_OR_RETURN(config, ReadTaskFlags(*flags));
+    MUSTER_ASSIGN_OR_RETURN(config, cluster::ReadTaskFlags(*flags));
   } else if (const std::string text = Variable("TF_CONFIG"); !text.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(config, ReadTfConfig(text, environment.model_dir));
+    MUSTER_ASSIGN_OR_RETURN(config, cluster::ReadTfConfig(text, environment.model_dir));
   }
   if (config.task.has_value()) environment.self = *config.task;
   if (environment.model_dir.empty()) environment.model_dir = config.model_dir;
   environment.cluster = config.cluster.Without("evaluator");
-  environment.is_chief = IsChief(config);
+  environment.is_chief = cluster::IsChief(config);
   // A task alone in its cluster runs as a single process.
   if (environment.cluster.size() <= 1 && environment.self.role != "evaluator" &&
       environment.self.role != "ps") {
@@ -69,13 +69,13 @@ absl::StatusOr<Environment> Environment::FromEnv(const std::optional<TaskFlags>&
   return environment;
 }
 
-std::vector<TaskId> Environment::TrainingTasks() const {
+std::vector<cluster::TaskId> Environment::TrainingTasks() const {
   if (cluster.empty()) return {self};
-  return RankedTasks(cluster);
+  return cluster::RankedTasks(cluster);
 }
 
 int Environment::Rank() const {
-  const std::vector<TaskId> tasks = TrainingTasks();
+  const std::vector<cluster::TaskId> tasks = TrainingTasks();
   const auto found = std::find(tasks.begin(), tasks.end(), self);
   return found == tasks.end() ? -1 : static_cast<int>(found - tasks.begin());
 }
@@ -85,9 +85,10 @@ int Environment::Servers() const {
   return servers == cluster.roles().end() ? 0 : static_cast<int>(servers->second.size());
 }
 
-std::string Environment::AddressOf(const TaskId& task) const {
+std::string Environment::AddressOf(const cluster::TaskId& task) const {
   if (socket_dir.empty()) return std::string(cluster.AddressOf(task));
-  return absl::StrCat("unix:", JoinPath(socket_dir, absl::StrCat(task.role, "-", task.index)));
+  return absl::StrCat("unix:",
+                      base::JoinPath(socket_dir, absl::StrCat(task.role, "-", task.index)));
 }
 
 bool Environment::ChiefEvaluates() const {

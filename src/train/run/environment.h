@@ -14,8 +14,8 @@
 namespace muster::train {
 
 struct Environment {
-  ClusterSpec cluster;  // without the evaluator; empty for a single process
-  TaskId self{"chief", 0};
+  cluster::ClusterSpec cluster;  // without the evaluator; empty for a single process
+  cluster::TaskId self{"chief", 0};
   bool is_chief = true;
   std::string model_dir;
   std::string job_name;
@@ -34,15 +34,15 @@ struct Environment {
 
   // Reads TF_CONFIG and Muster's variables. `flags`, the four flags of older trainers, take
   // precedence over TF_CONFIG.
-  static absl::StatusOr<Environment> FromEnv(const std::optional<TaskFlags>& flags);
+  static absl::StatusOr<Environment> FromEnv(const std::optional<cluster::TaskFlags>& flags);
 
   // Returns the tasks that train, the chief first.
-  std::vector<TaskId> TrainingTasks() const;
+  std::vector<cluster::TaskId> TrainingTasks() const;
   // Returns this task's index among TrainingTasks(), or -1 if it does not train.
   int Rank() const;
   int Servers() const;
   // Returns the address of a task for the transport: a socket in socket_dir, or its host:port.
-  std::string AddressOf(const TaskId& task) const;
+  std::string AddressOf(const cluster::TaskId& task) const;
   // Returns whether the chief evaluates, since the job has no evaluator.
   bool ChiefEvaluates() const;
 };

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/file_lock.h"
-#include "base/files.h"
+#include "base/files/file_lock.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/format.h"
@@ -19,8 +19,8 @@
 namespace muster::train {
 namespace {
 
-std::vector<TensorSpec> SpecsOf(const std::vector<Variable>& variables) {
-  std::vector<TensorSpec> specs;
+std::vector<base::TensorSpec> SpecsOf(const std::vector<Variable>& variables) {
+  std::vector<base::TensorSpec> specs;
   for (const Variable& variable : variables) specs.push_back(variable.spec);
   return specs;
 }
@@ -32,8 +32,8 @@ class InitialValues final : public ValueSource {
       : initial_(options.initial), source_(std::move(source)) {
     if (!source_) return;
     for (size_t i = 0; i < options.variables.size(); ++i) {
-      const TensorSpec& wanted = options.variables[i].spec;
-      for (const TensorSpec& stored : source_->weights()) {
+      const base::TensorSpec& wanted = options.variables[i].spec;
+      for (const base::TensorSpec& stored : source_->weights()) {
         if (stored != wanted) continue;
         auto bytes = source_->Weight(wanted.name);
         if (bytes.ok()) borrowed_[static_cast<int>(i)] = *bytes;
@@ -113,10 +113,11 @@ absl::StatusOr<std::string> FetchWarmStart(const std::string& place,
     return storage::LocalCopy(storage, url, storage::CacheFolder(), options.log);
   }
   const std::string folder =
-      JoinPath(storage::CacheFolderOf(url, storage::CacheFolder()), url.name);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0700));
-  MUSTER_ASSIGN_OR_RETURN(const FileLock lock,
-                          FileLock::Acquire(JoinPath(folder, ".lender"), absl::Hours(1)));
+      base::JoinPath(storage::CacheFolderOf(url, storage::CacheFolder()), url.name);
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder, 0700));
+  MUSTER_ASSIGN_OR_RETURN(
+      const base::FileLock lock,
+      base::FileLock::Acquire(base::JoinPath(folder, ".lender"), absl::Hours(1)));
   MUSTER_RETURN_IF_ERROR(store.Fetch(steps.back(), folder));
   return checkpoint::CheckpointPath(folder, steps.back());
 }
@@ -126,11 +127,12 @@ absl::StatusOr<checkpoint::Checkpoint> OpenWarmStart(const FirstValuesOptions& o
   if (storage::IsRemote(path)) {
     MUSTER_ASSIGN_OR_RETURN(path, FetchWarmStart(path, options));
   }
-  const bool is_checkpoint = std::filesystem::exists(JoinPath(path, "manifest.json"));
+  const bool is_checkpoint = std::filesystem::exists(base::JoinPath(path, "manifest.json"));
   auto source = is_checkpoint ? checkpoint::Checkpoint::Open(path)
                               : checkpoint::Restore(path, std::nullopt, nullptr);
   if (source.ok()) return source;
-  return Annotate(source.status(), absl::StrCat("cannot warm start from ", options.warm_start));
+  return base::Annotate(source.status(),
+                        absl::StrCat("cannot warm start from ", options.warm_start));
 }
 
 // Logs slots that the checkpoint lacks: they start as zeros.

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/cache_folder.h"
-#include "base/digest.h"
-#include "base/files.h"
+#include "base/bytes/digest.h"
+#include "base/files/cache_folder.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/format.h"
 #include "checkpoint/store.h"
@@ -34,26 +34,26 @@ constexpr absl::Duration kOwnerTimeout = absl::Seconds(10);  // for an earlier a
 constexpr absl::Duration kLeftoverAge = absl::Hours(30 * 24);
 constexpr int kHashDigits = 16;
 
-std::string BestFile() { return JoinPath(checkpoint::kFolder, checkpoint::kBestFile); }
+std::string BestFile() { return base::JoinPath(checkpoint::kFolder, checkpoint::kBestFile); }
 
-std::string RunsFolder() { return JoinPath(storage::CacheFolder(), "runs"); }
+std::string RunsFolder() { return base::JoinPath(storage::CacheFolder(), "runs"); }
 
 // Returns the name of a task's working folder: the same for every attempt and every job of the
 // model dir, so that a later run finds files that could not be sent.
 std::string FolderName(const std::string& place, const Environment& environment) {
-  return absl::StrCat(Sha256Hex(place).substr(0, kHashDigits), "-", environment.self.role, "-",
-                      environment.self.index);
+  return absl::StrCat(base::Sha256Hex(place).substr(0, kHashDigits), "-", environment.self.role,
+                      "-", environment.self.index);
 }
 
 // Removes working folders that were not used for kLeftoverAge.
 void SweepLeftovers(const std::string& own) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(RunsFolder(), error)) {
-    const std::string owner = JoinPath(entry.path().string(), kOwnerFile);
+    const std::string owner = base::JoinPath(entry.path().string(), kOwnerFile);
     struct stat info {};
     if (entry.path().filename() == own || ::stat(owner.c_str(), &info) != 0) continue;
     if (absl::Now() - absl::TimeFromTimespec(info.st_mtim) < kLeftoverAge) continue;
-    const auto lock = FileLock::Try(owner);
+    const auto lock = base::FileLock::Try(owner);
     if (lock.ok() && lock->has_value()) fs::remove_all(entry.path(), error);
   }
 }
@@ -104,17 +104,17 @@ absl::StatusOr<std::unique_ptr<ModelDir>> ModelDir::Open(const std::string& plac
   const std::string name = FolderName(place, environment);
   SweepLeftovers(name);
   std::unique_ptr<ModelDir> dir(
-      new ModelDir(place, JoinPath(RunsFolder(), name), environment, std::move(log)));
+      new ModelDir(place, base::JoinPath(RunsFolder(), name), environment, std::move(log)));
   MUSTER_RETURN_IF_ERROR(dir->MakeRemote(url));
   return dir;
 }
 
 absl::Status ModelDir::MakeRemote(const storage::Url& url) {
   MUSTER_RETURN_IF_ERROR(storage_.For(url).status());
-  MUSTER_RETURN_IF_ERROR(MakeTrustedFolder(folder_));
-  const std::string owner = JoinPath(folder_, kOwnerFile);
-  MUSTER_ASSIGN_OR_RETURN(lock_, FileLock::Acquire(owner, kOwnerTimeout));
-  const std::string earlier = ReadFile(owner).value_or("");
+  MUSTER_RETURN_IF_ERROR(base::MakeTrustedFolder(folder_));
+  const std::string owner = base::JoinPath(folder_, kOwnerFile);
+  MUSTER_ASSIGN_OR_RETURN(lock_, base::FileLock::Acquire(owner, kOwnerTimeout));
+  const std::string earlier = base::ReadFile(owner).value_or("");
   const std::vector<fs::path> left = LeftIn(folder_);
   unsent_ = rest_unsent_ = !left.empty();
   url_ = url;
@@ -174,9 +174,9 @@ absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
   MUSTER_RETURN_IF_ERROR(FetchFile(BestFile()));
   if (!step.has_value()) return FetchNewest(steps);
   if (std::binary_search(steps.begin(), steps.end(), *step)) return remote_->Fetch(*step, folder_);
-  return absl::NotFoundError(absl::StrCat(place_, ": has no checkpoint of step ", *step, "; ",
-                                          steps.empty() ? "there are none" : "there are ",
-                                          absl::StrJoin(steps, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat(place_, ": has no checkpoint of step ", *step, "; ",
+                   steps.empty() ? "it has none" : "available: ", absl::StrJoin(steps, ", ")));
 }
 
 absl::Status ModelDir::FetchWhich(const std::string& which) {
@@ -217,10 +217,10 @@ absl::Status ModelDir::FetchFile(const std::string& name) {
   const auto text = ReadWhole(*there, url_.Child(name));
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(text.status());
-  const std::string path = JoinPath(folder_, name);
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(FolderOf(path), 0755));
+  const std::string path = base::JoinPath(folder_, name);
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(base::FolderOf(path), 0755));
   absl::MutexLock lock(&mutex_);
-  MUSTER_RETURN_IF_ERROR(ReplaceFile(path, *text, 0644));
+  MUSTER_RETURN_IF_ERROR(base::ReplaceFile(path, *text, 0644));
   if (const auto stamp = StampOf(name)) sent_[name] = *stamp;
   return absl::OkStatus();
 }
@@ -229,8 +229,8 @@ absl::Status ModelDir::ResumeFrom(int64_t step) {
   if (step == 0 && folder_.empty()) return absl::OkStatus();
   if (is_remote()) MUSTER_RETURN_IF_ERROR(FetchFile(kResumedFile));
   const std::string& job = environment_.job_id;
-  const std::string mark = JoinPath(folder_, kResumedFile);
-  if (!job.empty() && ReadFile(mark).value_or("") == job) return absl::OkStatus();
+  const std::string mark = base::JoinPath(folder_, kResumedFile);
+  if (!job.empty() && base::ReadFile(mark).value_or("") == job) return absl::OkStatus();
   if (step == 0) {
     MUSTER_RETURN_IF_ERROR(SetRunAside());
   } else {
@@ -239,7 +239,7 @@ absl::Status ModelDir::ResumeFrom(int64_t step) {
     MUSTER_RETURN_IF_ERROR(checkpoint::Find(folder_, absl::StrCat(step)).status());
     MUSTER_RETURN_IF_ERROR(SetAside(step));
   }
-  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(mark, job, 0644));
+  MUSTER_RETURN_IF_ERROR(base::WriteFileAtomically(mark, job, 0644));
   if (!is_remote()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage_.For(url_));
   return WriteWhole(*there, url_.Child(kResumedFile), job);
@@ -308,7 +308,7 @@ absl::Status ModelDir::Publish(const std::string& checkpoint, int keep) {
 
 std::optional<std::pair<int64_t, int64_t>> ModelDir::StampOf(const std::string& name) const {
   struct stat info {};
-  if (::stat(JoinPath(folder_, name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+  if (::stat(base::JoinPath(folder_, name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return std::nullopt;
   }
   return std::pair(static_cast<int64_t>(info.st_size),

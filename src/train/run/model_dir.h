@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "base/file_lock.h"
+#include "base/files/file_lock.h"
 #include "checkpoint/remote.h"
 #include "checkpoint/store.h"
 #include "storage/storage.h"
@@ -91,7 +91,7 @@ class ModelDir {
   const std::string folder_;
   const Environment& environment_;
   const Log log_;
-  std::optional<FileLock> lock_;
+  std::optional<base::FileLock> lock_;
 
   storage::Storage storage_;
   storage::Url url_;

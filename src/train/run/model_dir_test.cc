@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gtest/gtest.h"
 
@@ -24,11 +24,11 @@ class ModelDirTest : public testing::Test {
     return ModelDir::Open("s3://bucket/run", environment_, [](const std::string&) {});
   }
 
-  TempDir cache_;
+  base::TempDir cache_;
   Environment environment_;
 };
 
-TEST_F(ModelDirTest, WhatIsWholeThereLeavesNothingHere) {
+TEST_F(ModelDirTest, ACompleteUploadLeavesNoLocalFolder) {
   std::string folder;
   {
     auto dir = Open();
@@ -39,19 +39,19 @@ TEST_F(ModelDirTest, WhatIsWholeThereLeavesNothingHere) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-TEST_F(ModelDirTest, WhatCouldNotBeSentStaysUntilItIs) {
+TEST_F(ModelDirTest, FailedUploadsAreKept) {
   std::string file;
   {
     auto dir = Open();
     ASSERT_TRUE(dir.ok()) << dir.status();
-    const std::string folder = JoinPath((*dir)->folder(), "eval");
-    ASSERT_TRUE(MakeDirectories(folder).ok());
-    file = JoinPath(folder, "latest.json");
-    ASSERT_TRUE(ReplaceFile(file, "{}").ok());
+    const std::string folder = base::JoinPath((*dir)->folder(), "eval");
+    ASSERT_TRUE(base::MakeDirectories(folder).ok());
+    file = base::JoinPath(folder, "latest.json");
+    ASSERT_TRUE(base::ReplaceFile(file, "{}").ok());
     EXPECT_TRUE(absl::IsUnavailable((*dir)->SendRest()));
   }
   EXPECT_TRUE(std::filesystem::exists(file));
-  EXPECT_TRUE(absl::IsUnavailable(Open().status()));  // whether it is of use cannot be asked
+  EXPECT_TRUE(absl::IsUnavailable(Open().status()));  // the remote folder cannot be listed
   EXPECT_TRUE(std::filesystem::exists(file));
 }
 

@@ -6,13 +6,13 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "base/digest.h"
+#include "base/bytes/digest.h"
 #include "cluster/tf_config.h"
 
 namespace muster::train {
 
 std::string ClusterText(const Environment& environment) {
-  return WriteTfConfig({.cluster = environment.cluster});
+  return cluster::WriteTfConfig({.cluster = environment.cluster});
 }
 
 std::string ThisProcess() {
@@ -26,7 +26,7 @@ wire::Frame HelloOf(const Environment& environment) {
   std::random_device random;
   wire::Frame hello;
   hello.set_kind(wire::Frame::HELLO);
-  hello.set_cluster(Sha256Hex(ClusterText(environment)));
+  hello.set_cluster(base::Sha256Hex(ClusterText(environment)));
   wire::Peer& peer = *hello.mutable_peer();
   peer.set_role(environment.self.role);
   peer.set_index(static_cast<uint32_t>(environment.self.index));

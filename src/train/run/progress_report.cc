@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::train {
@@ -45,7 +45,7 @@ void ProgressReport::WriteFile(int64_t step, int64_t limit, double loss, absl::T
   if (options_.file.empty()) return;
   nlohmann::json json = {{"step", step}, {"steps", limit}, {"examples_per_second", rate_}};
   json["loss"] = std::isfinite(loss) ? nlohmann::json(loss) : nlohmann::json();
-  ReplaceFile(options_.file, json.dump()).IgnoreError();  // best effort: only informs
+  base::ReplaceFile(options_.file, json.dump()).IgnoreError();  // best effort: only informs
 }
 
 }  // namespace muster::train

@@ -76,10 +76,10 @@ void Saver::Run(std::unique_ptr<Snapshot> snapshot, bool final) {
 
 absl::Status Saver::Publish(const std::string& folder, bool final) {
   const absl::Time deadline =
-      Clock::Real().Now() + (final ? kFinalRetryTimeout : absl::ZeroDuration());
+      base::Clock::Real().Now() + (final ? kFinalRetryTimeout : absl::ZeroDuration());
   for (;;) {
     const absl::Status status = options_.model_dir->Publish(folder, options_.keep);
-    if (!absl::IsUnavailable(status) || Clock::Real().Now() > deadline) return status;
+    if (!absl::IsUnavailable(status) || base::Clock::Real().Now() > deadline) return status;
     options_.log(absl::StrCat("the last checkpoint could not be sent: ", status.message(),
                               "; retrying for up to ", absl::FormatDuration(kFinalRetryTimeout)));
     absl::SleepFor(kFinalRetryInterval);
@@ -87,7 +87,7 @@ absl::Status Saver::Publish(const std::string& folder, bool final) {
 }
 
 absl::StatusOr<std::string> Saver::Write(Snapshot& snapshot, bool final) {
-  std::vector<TensorSpec> weights, slots;
+  std::vector<base::TensorSpec> weights, slots;
   for (const Variable& variable : options_.variables) weights.push_back(variable.spec);
   for (const Variable& variable : options_.variables) {
     if (variable.kind == Variable::Kind::kBuffer) continue;

@@ -1,4 +1,4 @@
-// The end of a job: its final checkpoint, and the end for the other tasks.
+// The end of a job: its final checkpoint, and the shutdown of the other tasks.
 #pragma once
 
 #include <cstdint>

@@ -12,13 +12,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/compare.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/store.h"
 #include "data/dataset.h"
-#include "data/stream.h"
+#include "data/input/stream.h"
 #include "nlohmann/json.hpp"
 #include "storage/storage.h"
 #include "train/torch/earlier_run.h"
@@ -40,10 +40,10 @@ NamedTensors AllTensors(Model& model) {
   return tensors;
 }
 
-absl::StatusOr<std::vector<TensorSpec>> SpecsOf(const NamedTensors& tensors) {
-  std::vector<TensorSpec> specs;
+absl::StatusOr<std::vector<base::TensorSpec>> SpecsOf(const NamedTensors& tensors) {
+  std::vector<base::TensorSpec> specs;
   for (const auto& [name, tensor] : tensors) {
-    MUSTER_ASSIGN_OR_RETURN(const DType dtype, DTypeOf(tensor.scalar_type()));
+    MUSTER_ASSIGN_OR_RETURN(const base::DType dtype, DTypeOf(tensor.scalar_type()));
     specs.push_back({name, dtype, tensor.sizes().vec()});
   }
   return specs;
@@ -162,7 +162,7 @@ class Predictions {
 
 absl::Status ExportSafetensors(Model& model, const std::string& path) {
   NamedTensors tensors = AllTensors(model);
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, SpecsOf(tensors));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<base::TensorSpec> specs, SpecsOf(tensors));
   std::vector<absl::Span<const std::byte>> bytes;
   for (size_t i = 0; i < tensors.size(); ++i) {
     tensors[i].second = tensors[i].second.detach().contiguous();
@@ -224,7 +224,7 @@ absl::Status PredictToFile(const Experiment& experiment, Model& model, const std
 
 absl::Status LoadCheckpoint(const checkpoint::Checkpoint& stored, Model& model) {
   const NamedTensors tensors = AllTensors(model);
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<TensorSpec> specs, SpecsOf(tensors));
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<base::TensorSpec> specs, SpecsOf(tensors));
   const auto differences = checkpoint::Differences(specs, stored.weights());
   if (!differences.empty()) {
     return absl::FailedPreconditionError(
@@ -277,8 +277,8 @@ absl::Status EvalRecorder::Keep(const EvalResult& result, Model& model, bool fin
 }
 
 absl::Status EvalRecorder::WriteResult(const EvalResult& result) {
-  const std::string folder = JoinPath(model_dir_.folder(), "eval");
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
+  const std::string folder = base::JoinPath(model_dir_.folder(), "eval");
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder, 0755));
   nlohmann::json json = {{"name", experiment_.name},    {"step", result.step},
                          {"examples", result.examples}, {"split", experiment_.evaluate.split},
                          {"job", result.job},           {"metrics", nlohmann::json::array()}};
@@ -294,9 +294,9 @@ absl::Status EvalRecorder::WriteResult(const EvalResult& result) {
   }
   // Best effort: the files below hold the results.
   if (events_ != nullptr) events_->Flush().IgnoreError();
-  MUSTER_RETURN_IF_ERROR(WriteFileAtomically(
-      JoinPath(folder, absl::StrCat("step-", result.step, ".json")), json.dump(2), 0644));
-  return WriteFileAtomically(JoinPath(folder, "latest.json"), json.dump(2), 0644);
+  MUSTER_RETURN_IF_ERROR(base::WriteFileAtomically(
+      base::JoinPath(folder, absl::StrCat("step-", result.step, ".json")), json.dump(2), 0644));
+  return base::WriteFileAtomically(base::JoinPath(folder, "latest.json"), json.dump(2), 0644);
 }
 
 // Compares by the first metric. Returns whether this result is the best.
@@ -315,13 +315,13 @@ absl::StatusOr<bool> EvalRecorder::UpdateBest(const EvalResult& result) {
 
 absl::Status EvalRecorder::Export(const Exporter& exporter, Model& model) {
   const std::string folder =
-      JoinPath(JoinPath(model_dir_.folder(), "export"), NameOf(exporter.when));
-  MUSTER_RETURN_IF_ERROR(MakeDirectories(folder, 0755));
+      base::JoinPath(base::JoinPath(model_dir_.folder(), "export"), NameOf(exporter.when));
+  MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder, 0755));
   const bool safetensors = exporter.format == Exporter::Format::kSafetensors;
   MUSTER_ASSIGN_OR_RETURN(
       const std::string exported,
       ExportModel(experiment_, model,
-                  JoinPath(folder, safetensors ? "model.safetensors" : "model.pt")));
+                  base::JoinPath(folder, safetensors ? "model.safetensors" : "model.pt")));
   log_(absl::StrCat("exported ", exported));
   return absl::OkStatus();
 }
@@ -355,30 +355,30 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
   int64_t evaluated = -1;
   absl::SleepFor(experiment.evaluate.start_delay);
   absl::Time not_before = absl::InfinitePast();
-  absl::Time report_at = Clock::Real().Now() + kReportInterval;
+  absl::Time report_at = base::Clock::Real().Now() + kReportInterval;
   for (;; absl::SleepFor(model_dir.poll_interval())) {
     if (const absl::Status status = model_dir.Follow(); !status.ok()) {
       log(absl::StrCat("cannot list checkpoints: ", status.message(), "; retrying"));
       continue;
     }
     const std::optional<checkpoint::Entry> newest = Newest(model_dir.folder());
-    if (Clock::Real().Now() >= report_at) {
-      report_at = Clock::Real().Now() + kReportInterval;
+    if (base::Clock::Real().Now() >= report_at) {
+      report_at = base::Clock::Real().Now() + kReportInterval;
       log(absl::StrCat("waiting for ", CheckpointAfter(evaluated), " in ", model_dir.place()));
     }
     if (!newest || newest->step <= evaluated) continue;
     const bool may_be_last = newest->final || newest->step >= experiment.train.max_steps;
     const bool too_soon =
         newest->step - evaluated < experiment.evaluate.every_steps.value_or(0) && evaluated >= 0;
-    if (!may_be_last && (too_soon || Clock::Real().Now() < not_before)) continue;
+    if (!may_be_last && (too_soon || base::Clock::Real().Now() < not_before)) continue;
     const auto stored = checkpoint::Checkpoint::Open(newest->folder);
     const bool of_this_job =
         job_id.empty() || (stored.ok() && checkpoint::JobOf(stored->state()) == job_id);
     const auto& resume_step = environment.resume_step;
     const bool to_be_set_aside = resume_step && newest->step > *resume_step && !of_this_job;
     if (to_be_set_aside) continue;  // the chief is about to move it
-    not_before = Clock::Real().Now() + experiment.evaluate.throttle;
-    report_at = Clock::Real().Now() + kReportInterval;
+    not_before = base::Clock::Real().Now() + experiment.evaluate.throttle;
+    report_at = base::Clock::Real().Now() + kReportInterval;
     evaluated = newest->step;
     if (!stored.ok()) {  // removed or damaged meanwhile: wait for the next
       log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gtest/gtest.h"
 
@@ -21,15 +21,15 @@ class Echo : public Model {
 };
 
 std::string Predicted(const Tensor& outputs, const Tensor& targets, const Loss& loss) {
-  TempDir dir;
+  base::TempDir dir;
   Experiment experiment;
   experiment.data = FromTensors({outputs, targets}, {outputs, targets});
   experiment.loss = loss;
   Echo model;
-  const std::string path = JoinPath(dir.path(), "predicted.csv");
+  const std::string path = base::JoinPath(dir.path(), "predicted.csv");
   const absl::Status status = PredictToFile(experiment, model, "test", path);
   EXPECT_TRUE(status.ok()) << status;
-  return ReadFile(path).value_or("");
+  return base::ReadFile(path).value_or("");
 }
 
 // Certain of the classes in `classes`, [batch, positions]; as [batch, positions, `count`].
@@ -68,7 +68,7 @@ TEST(PredictTest, CtcHasTheClassesLast) {
   EXPECT_EQ(Predicted(Certain(Classes(), 4), Classes(), Ctc()), kByPosition);
 }
 
-TEST(PredictTest, NumbersAsTheyAre) {
+TEST(PredictTest, WritesRawOutputs) {
   const Tensor outputs = at::tensor(std::vector<float>{0.5, -2, 1e-7, 3}).view({2, 2});
   EXPECT_EQ(Predicted(outputs, at::rand({2, 2}), MeanSquaredError()),
             "example,outputs\n0,0.5,-2\n1,1e-07,3\n");

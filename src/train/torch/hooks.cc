@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "muster/train.h"
 #include "nlohmann/json.hpp"
 
@@ -65,7 +65,7 @@ class ProfilerHook final : public Hook {
     if (events_.empty()) return;
     const nlohmann::json trace = {{"traceEvents", events_}};
     // Best effort: a profile must not fail the job.
-    ReplaceFile(path_, trace.dump(), 0644).IgnoreError();
+    base::ReplaceFile(path_, trace.dump(), 0644).IgnoreError();
     events_.clear();
   }
 

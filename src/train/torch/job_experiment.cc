@@ -110,6 +110,10 @@ absl::Status ReadSpec(const Json& train, TrainSpec& spec) {
 }
 
 absl::Status ReadEvaluate(const Json& train, EvalSpec& spec) {
+  if (train.value("evaluate", Json()) == "off") {
+    spec.enabled = false;
+    return absl::OkStatus();
+  }
   const Json evaluate = Section(train, "evaluate");
   int64_t start_delay = 0;
   int64_t throttle = 0;
@@ -169,7 +173,7 @@ absl::StatusOr<Experiment> ExperimentOf(const Json& train, const std::string& jo
   MUSTER_RETURN_IF_ERROR(Get(train, "metrics", metrics));
   experiment.settings = DataSettings(Section(train, "data"));
   experiment.settings["model"] = model;
-  MUSTER_ASSIGN_OR_RETURN(model, storage::BringHere(model, Print));
+  MUSTER_ASSIGN_OR_RETURN(model, storage::FetchToLocal(model, Print));
   const ModelInput input = InputOf(*dataset, loss);
   if (loss.empty()) loss = DefaultLossName(input);
   experiment.settings["loss"] = loss;

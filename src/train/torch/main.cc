@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "checkpoint/store.h"
 #include "nlohmann/json.hpp"
@@ -44,10 +44,11 @@ void Log(const std::string& line) {
 }
 
 struct Arguments {
-  TaskFlags flags;
+  cluster::TaskFlags flags;
   std::string split;
   std::string checkpoint = "latest";
   std::string to;
+  std::vector<std::string> results;  // of evaluate
   std::string model_dir;
   bool json = false;
   bool force = false;  // replace a file at `to`
@@ -67,18 +68,21 @@ absl::StatusOr<std::unique_ptr<wire::Transport>> TransportOf(const Environment& 
         environment.plaintext ? wire::Plaintext::kAnywhere : wire::Plaintext::kLoopbackOnly);
   }
   auto tls = wire::Tls::Read(environment.tls_dir);
-  if (!tls.ok()) return Annotate(tls.status(), "the job's certificates (MUSTER_TLS_DIR)");
+  if (!tls.ok()) return base::Annotate(tls.status(), "the job's certificates (MUSTER_TLS_DIR)");
   return std::make_unique<wire::GrpcTransport>(*std::move(tls));
 }
 
-absl::Status Serve(const Environment& environment) {
+// Serves one job. Without a `timeout` waits for its tasks forever.
+absl::Status Serve(const Environment& environment, std::optional<absl::Duration> timeout) {
+  // A server with a timeout exits by itself after the job; a SIGTERM must not interrupt that.
+  std::function<void()> on_finish;
+  if (timeout) on_finish = [] { ::signal(SIGTERM, SIG_IGN); };
   MUSTER_ASSIGN_OR_RETURN(const auto transport, TransportOf(environment));
   ParameterServer server({.self = environment.self,
                           .training_tasks = environment.TrainingTasks(),
                           .cluster = ClusterText(environment),
                           .log = Log,
-                          // The server exits by itself now; a SIGTERM must not interrupt that.
-                          .on_finish = [] { ::signal(SIGTERM, SIG_IGN); }});
+                          .on_finish = std::move(on_finish)});
   const std::string address = environment.AddressOf(environment.self);
   MUSTER_ASSIGN_OR_RETURN(
       const auto listener,
@@ -86,12 +90,20 @@ absl::Status Serve(const Environment& environment) {
         server.Serve(connection, caller);
       }));
   Log(absl::StrCat("serving at ", address));
-  // Tasks that wait for another server, or restart, are not connected to this one. Their own
-  // timeouts must expire first.
+  return server.Run(timeout.value_or(absl::InfiniteDuration()), kServerGrace);
+}
+
+// Returns how long a server waits for tasks. Tasks that wait for another server, or restart, are
+// not connected to this one. Their own timeouts must expire first.
+absl::Duration ServerTimeout(const Environment& environment) {
   const RunConfig defaults{};
-  const absl::Duration timeout = environment.peer_timeout.value_or(defaults.peer_timeout) +
-                                 environment.start_timeout.value_or(defaults.start_timeout);
-  return server.Run(timeout, kServerGrace);
+  return environment.peer_timeout.value_or(defaults.peer_timeout) +
+         environment.start_timeout.value_or(defaults.start_timeout);
+}
+
+// Serves one job after another, until the process is stopped.
+absl::Status ServeForever(const Environment& environment) {
+  while (true) MUSTER_RETURN_IF_ERROR(Serve(environment, std::nullopt));
 }
 
 std::string ModelDirOf(const Environment& environment, const Experiment& experiment) {
@@ -99,7 +111,7 @@ std::string ModelDirOf(const Environment& environment, const Experiment& experim
 }
 
 absl::Status PlayRole(Environment environment, const ExperimentFactory& make) {
-  if (environment.self.role == "ps") return Serve(environment);
+  if (environment.self.role == "ps") return Serve(environment, ServerTimeout(environment));
   MUSTER_ASSIGN_OR_RETURN(Experiment experiment, make(environment));
   MUSTER_RETURN_IF_ERROR(CheckExperiment(experiment));
   if (environment.start_timeout) experiment.run.start_timeout = *environment.start_timeout;
@@ -172,7 +184,10 @@ absl::Status RunEvaluate(const Environment& environment, const ExperimentFactory
   nlohmann::json json = {{"step", result.step}, {"examples", result.examples}, {"split", split}};
   for (const auto& [name, value] : result.metrics) json["metrics"][name] = value;
   Log(arguments.json ? json.dump() : ToString(result, loaded.experiment.name, split));
-  return arguments.to.empty() ? absl::OkStatus() : storage::WriteAt(arguments.to, json.dump());
+  for (const std::string& file : arguments.results) {
+    MUSTER_RETURN_IF_ERROR(storage::WriteAt(file, json.dump()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RunPredict(const Environment& environment, const ExperimentFactory& make,
@@ -205,8 +220,8 @@ int Report(const absl::Status& status, const Environment& environment) {
         {"message",
          {{"message", std::string(status.message())},
           {"extraInfo", {{"timestamp", absl::StrCat(absl::ToUnixSeconds(absl::Now()))}}}}}};
-    ReplaceFile(environment.error_file,
-                error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+    base::ReplaceFile(environment.error_file,
+                      error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
         .IgnoreError();
   }
   return lost ? kLostPeers : kFailed;
@@ -227,7 +242,10 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   CLI::App* evaluate = checkpointed("evaluate", "Evaluate a checkpoint");
   evaluate->add_option("--split", arguments.split, "The split to evaluate on");
   evaluate->add_flag("--json", arguments.json, "Print one JSON object");
-  evaluate->add_option("--to", arguments.to, "Also write the JSON object to this file or URL");
+  evaluate
+      ->add_option("--to", arguments.results,
+                   "Also write the JSON object to this file or URL; may be repeated")
+      ->allow_extra_args(false);
   CLI::App* predict = checkpointed("predict", "Write the model's outputs for a split");
   predict->add_option("--split", arguments.split, "The split to predict");
   predict->add_option("--to", arguments.to, "The CSV file or URL to write")->required();
@@ -235,6 +253,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   exporting
       ->add_option("--to", arguments.to, "FILE.pt (TorchScript) or FILE.safetensors; also a URL")
       ->required();
+  app.add_subcommand("serve", "Run a parameter server, whatever the role, until it is stopped");
   for (CLI::App* command : {predict, exporting}) {
     command->add_flag("--force", arguments.force, "Replace the file if it exists");
   }
@@ -257,7 +276,7 @@ int RunMain(int argc, char** argv, const ExperimentFactory& make) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  std::optional<TaskFlags> flags;
+  std::optional<cluster::TaskFlags> flags;
   if (!arguments.flags.job_name.empty()) flags = arguments.flags;
   auto environment = Environment::FromEnv(flags);
   if (!environment.ok()) return Report(environment.status(), {});
@@ -270,6 +289,8 @@ int RunMain(int argc, char** argv, const ExperimentFactory& make) {
       status = RunPredict(*environment, make, arguments);
     } else if (app.got_subcommand("export")) {
       status = RunExport(*environment, make, arguments);
+    } else if (app.got_subcommand("serve")) {
+      status = ServeForever(*environment);
     } else {
       status = RunTask(*environment, make);
     }

@@ -60,7 +60,7 @@ TEST(CheckExperimentTest, RejectsInvalidNumbers) {
   }
 }
 
-// job/train_section_test.cc checks the same defaults in a job file.
+// job/format/train_section_test.cc checks the same defaults in a job file.
 TEST(OptimizerOfTest, DefaultsAreThoseOfAJobFile) {
   const auto of_library = OptimizerOf(TrainSpec{});
   ASSERT_TRUE(of_library.ok()) << of_library.status();

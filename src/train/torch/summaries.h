@@ -8,20 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "summary/event_writer.h"
-#include "train/core/placement.h"
-#include "train/run/environment.h"
+#include "train/run/model_graph.h"
 #include "train/torch/exchange/replica.h"
 
 namespace muster::train {
 
 class Summaries {
  public:
-  // Writes the graph first: the variables and the tasks that hold them. `step`: completed steps;
-  // invalidates later events of an earlier run.
+  // Writes the graph first. `step`: completed steps; invalidates later events of an earlier run.
   static absl::StatusOr<std::unique_ptr<Summaries>> Open(
-      const Environment& environment, const std::vector<Variable>& variables,
-      const std::vector<ShardPlan>& plans, int64_t step,
-      std::function<void(const std::string&)> log);
+      const GraphInput& graph, int64_t step, std::function<void(const std::string&)> log);
 
   void Scalar(const std::string& tag, int64_t step, double value) {
     events_->Scalar(tag, step, value);

@@ -4,12 +4,12 @@
 #include <c10/core/ScalarType.h>
 
 #include "absl/status/statusor.h"
-#include "base/dtype.h"
+#include "base/bytes/dtype.h"
 
 namespace muster::train {
 
-at::ScalarType ScalarTypeOf(DType dtype);
+at::ScalarType ScalarTypeOf(base::DType dtype);
 // Returns InvalidArgument for types that only torch has (complex, quantized).
-absl::StatusOr<DType> DTypeOf(at::ScalarType type);
+absl::StatusOr<base::DType> DTypeOf(at::ScalarType type);
 
 }  // namespace muster::train

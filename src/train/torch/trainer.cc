@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "data/random.h"
+#include "data/input/random.h"
 #include "train/core/finite.h"
 #include "train/run/first_values.h"
 #include "train/run/peer.h"
@@ -18,6 +18,7 @@
 #include "train/torch/exchange/ps_exchange.h"
 #include "train/torch/model/dataset_adapter.h"
 #include "train/torch/model/models.h"
+#include "train/torch/model/trace.h"
 #include "train/torch/specs.h"
 #include "train/torch/torch_status.h"
 
@@ -80,7 +81,7 @@ absl::Status Trainer::Train() {
   absl::Status status = Join();
   if (status.ok()) {
     for (const auto& hook : experiment_.train.hooks) hook->Begin(*this);
-    status = TrainToTheEnd();
+    status = TrainUntilDone();
   }
   if (absl::IsCancelled(status)) {
     log_("the other tasks have ended the job");
@@ -100,9 +101,9 @@ absl::Status Trainer::Prepare() {
   MUSTER_RETURN_IF_ERROR(CheckModel(*model_, InputOf(*dataset_), experiment_.loss));
   MUSTER_ASSIGN_OR_RETURN(const std::set<std::string> tables, FindTables());
   MUSTER_ASSIGN_OR_RETURN(replica_, Replica::Create(*model_, tables));
-  MUSTER_ASSIGN_OR_RETURN(const OptimizerConfig optimizer, OptimizerOf(experiment_.train));
-  for (const absl::string_view slot : SlotNames(optimizer)) slots_.emplace_back(slot);
-  exchange_ = MakeExchange(optimizer);
+  MUSTER_ASSIGN_OR_RETURN(optimizer_, OptimizerOf(experiment_.train));
+  for (const absl::string_view slot : SlotNames(optimizer_)) slots_.emplace_back(slot);
+  exchange_ = MakeExchange();
   replica_->OnGradient([this](int parameter) { OnGradient(parameter); });
   // Fail now, not after the servers were initialized.
   MUSTER_ASSIGN_OR_RETURN(
@@ -130,11 +131,11 @@ absl::StatusOr<std::set<std::string>> Trainer::FindTables() {
   return tables;
 }
 
-std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer) {
+std::unique_ptr<Exchange> Trainer::MakeExchange() {
   const TrainSpec& train = experiment_.train;
   if (environment_.Servers() == 0) {
     CollectiveExchange::Options options{
-        .optimizer = optimizer,
+        .optimizer = optimizer_,
         .schedule = ScheduleOf(train),
         .total_steps = train.max_steps,
         .clip_norm = train.clip_norm,
@@ -148,7 +149,7 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
                           .timeout = experiment_.run.start_timeout,
                           .peer_timeout = experiment_.run.peer_timeout,
                           .log = log_};
-    for (const TaskId& task : options.rendezvous.tasks) {
+    for (const cluster::TaskId& task : options.rendezvous.tasks) {
       options.rendezvous.addresses.emplace_back(environment_.cluster.AddressOf(task));
     }
     return std::make_unique<CollectiveExchange>(*replica_, std::move(options));
@@ -170,14 +171,14 @@ std::unique_ptr<Exchange> Trainer::MakeExchange(const OptimizerConfig& optimizer
   options.spec.backup_tasks = train.backup_tasks;
   options.spec.staleness = train.staleness;
   options.spec.cursors.assign(static_cast<size_t>(world_), 0);
-  options.spec.optimizer = optimizer;
+  options.spec.optimizer = optimizer_;
   options.spec.schedule = ScheduleOf(train);
   return std::make_unique<PsExchange>(transport_, *replica_, std::move(options));
 }
 
 absl::StatusOr<std::unique_ptr<ValueSource>> Trainer::FirstValuesOf() {
   MUSTER_RETURN_IF_ERROR(model_dir_.Fetch(std::nullopt));
-  // Once the model was trained, a second one is made for the initial values.
+  // Once the model has been trained, a second one is created to get the initial values.
   struct Fresh {
     std::unique_ptr<Model> model;
     std::unique_ptr<Replica> replica;
@@ -217,13 +218,13 @@ absl::Status Trainer::Join() {
   MUSTER_RETURN_IF_ERROR(SeekData());
   stop_sent_ = false;
   first_step_ = progress_.step;
-  cadence_.Restart(progress_.step, Clock::Real().Now());
+  cadence_.Restart(progress_.step, base::Clock::Real().Now());
   report_ = std::make_unique<ProgressReport>(
       ProgressReport::Options{.file = environment_.progress_file,
                               .log_every_steps = experiment_.run.log_step_count_steps,
                               .log_steps = environment_.is_chief,
                               .log = log_},
-      progress_.step, Clock::Real().Now());
+      progress_.step, base::Clock::Real().Now());
   if (!environment_.is_chief) {
     log_(absl::StrCat("joined at step ", progress_.step));
     return absl::OkStatus();
@@ -252,16 +253,30 @@ void Trainer::OpenOutputs() {
   if (environment_.ChiefEvaluates() && experiment_.evaluate.enabled) {
     evaluation_ = std::make_unique<ChiefEvaluation>(experiment_, model_dir_, log_);
   }
-  auto summaries = Summaries::Open(environment_, replica_->variables(), exchange_->plans(),
+  OpenSummaries();
+}
+
+void Trainer::OpenSummaries() {
+  auto operations =
+      TraceModel(*model_, InputOf(*dataset_), experiment_.loss, experiment_.train.batch_size);
+  if (!operations.ok()) {
+    log_(absl::StrCat("the graph has no operations: ", operations.status().message()));
+    operations = UntracedModel(replica_->variables());
+  }
+  auto summaries = Summaries::Open({.environment = environment_,
+                                    .variables = replica_->variables(),
+                                    .plans = exchange_->plans(),
+                                    .optimizer = optimizer_,
+                                    .operations = *operations},
                                    progress_.step, log_);
   if (summaries.ok()) {
     summaries_ = *std::move(summaries);
   } else {
-    log_(absl::StrCat("no summaries: ", summaries.status().message()));
+    log_(absl::StrCat("cannot write summaries: ", summaries.status().message()));
   }
 }
 
-absl::Status Trainer::TrainToTheEnd() {
+absl::Status Trainer::TrainUntilDone() {
   for (;;) {
     absl::Status status = Loop();
     if (status.ok()) status = environment_.is_chief ? SaveFinal() : exchange_->AwaitEnd();
@@ -293,9 +308,9 @@ absl::StatusOr<std::vector<Batch>> Trainer::NextBatches() {
 }
 
 absl::StatusOr<bool> Trainer::Step() {
-  const absl::Time start = Clock::Real().Now();
+  const absl::Time start = base::Clock::Real().Now();
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Batch> batches, NextBatches());
-  const absl::Time have_input = Clock::Real().Now();
+  const absl::Time have_input = base::Clock::Real().Now();
   MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches));
   if (!more) return false;
   for (const auto& hook : experiment_.train.hooks) hook->BeforeStep(*this);
@@ -305,7 +320,7 @@ absl::StatusOr<bool> Trainer::Step() {
   const auto buffers = may_skip ? replica_->PackBuffers() : nullptr;
   MUSTER_ASSIGN_OR_RETURN(const double loss, Compute(batches, skipped));
   if (skipped) replica_->UnpackBuffers(*buffers);  // undo the update of running means
-  const absl::Time computed = Clock::Real().Now();
+  const absl::Time computed = base::Clock::Real().Now();
   const int64_t next = progress_.sequence + 1;
   MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Finish(skipped));
   replica_->ClearGradients();
@@ -316,7 +331,7 @@ absl::StatusOr<bool> Trainer::Step() {
                  .examples = experiment_.train.batch_size * experiment_.train.accumulate,
                  .input_time = have_input - start,
                  .compute_time = computed - have_input,
-                 .exchange_time = Clock::Real().Now() - computed}));
+                 .exchange_time = base::Clock::Real().Now() - computed}));
   return true;
 }
 
@@ -335,7 +350,7 @@ absl::StatusOr<double> Trainer::Compute(const std::vector<Batch>& batches, bool&
       if (!checked.ok() || skipped) return;
       (batches.size() == 1 ? loss : loss / static_cast<double>(batches.size())).backward();
     });
-    if (!computed.ok()) return Annotate(computed, At());
+    if (!computed.ok()) return base::Annotate(computed, At());
     MUSTER_RETURN_IF_ERROR(checked);
   }
   if (!bad_gradient_.empty() && experiment_.train.nan_guard == "stop") {
@@ -378,7 +393,7 @@ void Trainer::OnGradient(int parameter) {
 
 absl::Status Trainer::AfterStep(const StepResult& result) {
   const int64_t examples = result.examples * (shared_steps() ? world_ : 1);
-  report_->Step(progress_.step, progress_.limit, result.loss, examples, Clock::Real().Now());
+  report_->Step(progress_.step, progress_.limit, result.loss, examples, base::Clock::Real().Now());
   for (const auto& hook : experiment_.train.hooks) hook->AfterStep(*this, result);
   if (!environment_.is_chief) return absl::OkStatus();
   const RunConfig& run = experiment_.run;
@@ -396,7 +411,7 @@ absl::Status Trainer::AfterStep(const StepResult& result) {
   }
   if (saver_ == nullptr) return absl::OkStatus();
   AnnounceSaved();
-  const bool due = cadence_.CheckpointDue(progress_.step, Clock::Real().Now());
+  const bool due = cadence_.CheckpointDue(progress_.step, base::Clock::Real().Now());
   if (progress_.step < progress_.limit && due) return Save(/*final=*/false);
   return absl::OkStatus();
 }
@@ -410,17 +425,17 @@ void Trainer::AnnounceSaved() {
 absl::Status Trainer::Save(bool final) {
   if (saver_->busy() && !final) return absl::OkStatus();  // still due after the next step
   MUSTER_ASSIGN_OR_RETURN(std::unique_ptr<Snapshot> snapshot, exchange_->TakeSnapshot());
-  cadence_.Saved(progress_.step, Clock::Real().Now());
+  cadence_.Saved(progress_.step, base::Clock::Real().Now());
   saver_->Save(std::move(snapshot), final);
   if (final || evaluation_ == nullptr) return absl::OkStatus();
-  if (!cadence_.EvaluationDue(progress_.step, Clock::Real().Now())) return absl::OkStatus();
+  if (!cadence_.EvaluationDue(progress_.step, base::Clock::Real().Now())) return absl::OkStatus();
   if (!saver_->AwaitWritten().ok()) return absl::OkStatus();  // logged by the saver
   return Evaluate(/*final=*/false);
 }
 
 absl::Status Trainer::Evaluate(bool final) {
   MUSTER_ASSIGN_OR_RETURN(const int64_t step, evaluation_->EvaluateNewest(final));
-  cadence_.Evaluated(step, Clock::Real().Now());
+  cadence_.Evaluated(step, base::Clock::Real().Now());
   return absl::OkStatus();
 }
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "data/stream.h"
+#include "data/input/stream.h"
 #include "muster/train.h"
 #include "train/run/cadence.h"
 #include "train/run/environment.h"
@@ -48,14 +48,15 @@ class Trainer final : public RunContext {
   absl::Status Prepare();
   absl::Status Train();
   absl::StatusOr<std::set<std::string>> FindTables();
-  std::unique_ptr<Exchange> MakeExchange(const OptimizerConfig& optimizer);
+  std::unique_ptr<Exchange> MakeExchange();
   absl::StatusOr<std::unique_ptr<ValueSource>> FirstValuesOf();
 
   absl::Status Join();
   // Opens the saver, the evaluation and the summaries of the chief, once.
   void OpenOutputs();
+  void OpenSummaries();
   // Trains and saves to the end, rejoining when servers are lost.
-  absl::Status TrainToTheEnd();
+  absl::Status TrainUntilDone();
   absl::Status Loop();
   // Computes one step. Returns false if the job is complete.
   absl::StatusOr<bool> Step();
@@ -90,6 +91,7 @@ class Trainer final : public RunContext {
   std::shared_ptr<const data::Dataset> dataset_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Replica> replica_;
+  OptimizerConfig optimizer_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<data::BatchStream> stream_;
   DataOrigin stream_origin_;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/bytes/digest.h"
 #include "base/clock.h"
-#include "base/digest.h"
 #include "train/wire/watchdog.h"
 
 namespace muster::train::wire {
@@ -24,13 +24,13 @@ constexpr absl::Duration kRefusalTimeout = absl::Seconds(5);
 
 Admission::Admission(Options options)
     : options_(std::move(options)),
-      cluster_digest_(Sha256Hex(options_.cluster)),
+      cluster_digest_(base::Sha256Hex(options_.cluster)),
       streams_(std::make_shared<int>(0)) {}
 
 void Admission::LogRefusal(const std::string& line) {
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = Clock::Real().Now();
+    const absl::Time now = base::Clock::Real().Now();
     if (now < next_log_) return;
     next_log_ = now + kLogInterval;
   }
@@ -51,7 +51,7 @@ absl::StatusOr<Admission::Permit> Admission::Admit(const Caller& caller) {
                      "TF_CONFIG"));
   }
   const Peer& peer = caller.hello.peer();
-  const TaskId task{peer.role(), static_cast<int>(peer.index())};
+  const cluster::TaskId task{peer.role(), static_cast<int>(peer.index())};
   const auto found = std::find(options_.tasks.begin(), options_.tasks.end(), task);
   if (found == options_.tasks.end()) {
     return absl::NotFoundError(
@@ -77,7 +77,7 @@ Outgoing ErrorOf(const absl::Status& status) {
 
 void Refuse(Connection& connection, const absl::Status& status) {
   Watchdog watchdog(connection);
-  watchdog.Arm(Clock::Real().Now() + kRefusalTimeout);
+  watchdog.Arm(base::Clock::Real().Now() + kRefusalTimeout);
   connection.Send(ErrorOf(status));
 }
 

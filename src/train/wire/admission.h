@@ -19,9 +19,9 @@ namespace muster::train::wire {
 class Admission {
  public:
   struct Options {
-    TaskId self;
-    std::vector<TaskId> tasks;  // that may connect, by rank
-    std::string cluster;        // must be the same in every task
+    cluster::TaskId self;
+    std::vector<cluster::TaskId> tasks;  // that may connect, by rank
+    std::string cluster;                 // must be the same in every task
     std::function<void(const std::string&)> log;
   };
   explicit Admission(Options options);

@@ -10,8 +10,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/files/unique_fd.h"
 #include "base/testing.h"
-#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "train/wire/grpc_transport.h"
@@ -30,7 +30,7 @@ Outgoing MessageOf(std::string text) {
   return message;
 }
 
-// Against a server that does.
+// Tests of a server that does.
 class GarbageTest : public testing::Test {
  protected:
   GarbageTest() : path_(folder_.path() + "/socket") {
@@ -41,7 +41,7 @@ class GarbageTest : public testing::Test {
             absl::MutexLock lock(&mutex_);
             received_.push_back(message.status());
           }
-          if (message.ok()) connection.Send(MessageOf("heard"));
+          if (message.ok()) connection.Send(MessageOf("received"));
         });
     EXPECT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
@@ -55,8 +55,8 @@ class GarbageTest : public testing::Test {
     ASSERT_TRUE((*connection)->Send(MessageOf("hello")));
     EXPECT_TRUE((*connection)->Receive().ok());
   }
-  UniqueFd RawSocket() {
-    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  base::UniqueFd RawSocket() {
+    base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path_.c_str(), sizeof(address.sun_path) - 1);
@@ -83,14 +83,14 @@ class GarbageTest : public testing::Test {
     grpc::Slice slice(bytes);
     call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
     queue.Next(&tag, &ok);
-    const auto heard = [&] {
+    const auto received = [&] {
       mutex_.AssertHeld();
       return received_.size() > before;
     };
     absl::Status status;
     {
       absl::MutexLock lock(&mutex_);
-      EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&heard), kSoon));
+      EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&received), kSoon));
       status = received_.back();
     }
     context.TryCancel();
@@ -103,7 +103,7 @@ class GarbageTest : public testing::Test {
     return status;
   }
 
-  TempDir folder_;
+  base::TempDir folder_;
   const std::string path_;
   GrpcTransport transport_;
   absl::Mutex mutex_;
@@ -113,14 +113,14 @@ class GarbageTest : public testing::Test {
 
 TEST_F(GarbageTest, RandomBytes) {
   for (int i = 0; i < 10; ++i) {
-    const UniqueFd socket = RawSocket();
+    const base::UniqueFd socket = RawSocket();
     const std::string bytes(10'000, static_cast<char>(i * 37));
     (void)::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 }
 
-TEST_F(GarbageTest, ABrowser) {
-  const UniqueFd socket = RawSocket();
+TEST_F(GarbageTest, AnHttpRequestOfABrowser) {
+  const base::UniqueFd socket = RawSocket();
   const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
   ASSERT_GT(::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL), 0);
   char answer[4096];
@@ -129,13 +129,13 @@ TEST_F(GarbageTest, ABrowser) {
 }
 
 TEST_F(GarbageTest, SilenceAndHalfAPreface) {
-  const UniqueFd silent = RawSocket();
-  const UniqueFd half = RawSocket();
+  const base::UniqueFd silent = RawSocket();
+  const base::UniqueFd half = RawSocket();
   ASSERT_EQ(::send(half.get(), "PRI * HT", 8, MSG_NOSIGNAL), 8);
   ExpectAlive();
 }
 
-TEST_F(GarbageTest, FramesThatAreNone) {
+TEST_F(GarbageTest, MalformedFrames) {
   const auto length = [](uint32_t n) { return std::string(reinterpret_cast<char*>(&n), 4); };
   const std::string cases[] = {"",
                                "abc",
@@ -171,9 +171,9 @@ TEST_F(GarbageTest, AnUnknownMethodIsAnswered) {
 
 // A listener that is not a gRPC server.
 TEST(Garbage, AServerThatDoesNotSpeakTheProtocol) {
-  TempDir folder;
+  base::TempDir folder;
   const std::string path = folder.path() + "/socket";
-  const auto listener = UnixListener::Start(path, [](UniqueFd peer) {
+  const auto listener = UnixListener::Start(path, [](base::UniqueFd peer) {
     const std::string greeting = "220 mail.example.com ESMTP\r\n";
     (void)::send(peer.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
   });

@@ -15,9 +15,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 #include "cluster/address.h"
 #include "train/wire/unix_socket.h"
 
@@ -250,7 +250,7 @@ class GrpcListener final : public Listener {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || (path.empty() && port == 0)) return CannotListen(address);
     if (path.empty()) return absl::OkStatus();
-    auto socket = UnixListener::Start(path, [this](UniqueFd connection) {
+    auto socket = UnixListener::Start(path, [this](base::UniqueFd connection) {
       grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
     });
     if (absl::IsAlreadyExists(socket.status())) return CannotListen(address);
@@ -303,7 +303,7 @@ absl::StatusOr<Tls> Tls::Read(const std::string& folder) {
   for (const auto& [name, content] : {std::pair{"ca.crt", &tls.authority},
                                       {"tls.crt", &tls.certificate},
                                       {"tls.key", &tls.key}}) {
-    MUSTER_ASSIGN_OR_RETURN(*content, ReadFile(JoinPath(folder, name), kMaxFileBytes));
+    MUSTER_ASSIGN_OR_RETURN(*content, base::ReadFile(base::JoinPath(folder, name), kMaxFileBytes));
   }
   return tls;
 }
@@ -312,8 +312,8 @@ absl::Status GrpcTransport::CheckProtected(const std::string& address) const {
   if (tls_ || plaintext_ == Plaintext::kAnywhere || !PathOf(address).empty()) {
     return absl::OkStatus();
   }
-  const auto parsed = ParseAddress(address);
-  if (parsed && IsLoopback(parsed->host)) return absl::OkStatus();
+  const auto parsed = cluster::ParseAddress(address);
+  if (parsed && cluster::IsLoopback(parsed->host)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       address,
       " is on a network and this task has no certificates: anybody there could read and change "
@@ -341,7 +341,7 @@ absl::StatusOr<std::unique_ptr<Connection>> GrpcTransport::Connect(const std::st
   // Also the minimum time of one attempt, which includes the TLS handshake.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  if (tls_) arguments.SetSslTargetNameOverride(kTaskTlsName);
+  if (tls_) arguments.SetSslTargetNameOverride(cluster::kTaskTlsName);
   auto channel = grpc::CreateCustomChannel(address, ClientCredentials(tls_), arguments);
   if (!channel->WaitForConnected(DeadlineAfter(timeout))) return CannotConnect(address);
   return std::make_unique<ClientConnection>(std::move(channel), hello);

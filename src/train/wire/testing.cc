@@ -10,8 +10,8 @@
 
 namespace muster::train::wire {
 
-UniqueFd BindAnywhere(std::string& address) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+base::UniqueFd BindAnywhere(std::string& address) {
+  base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in bound = {.sin_family = AF_INET, .sin_addr = {::htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof(bound);
   EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&bound), size), 0);
@@ -26,10 +26,10 @@ std::string FreeAddress() {
   return address;
 }
 
-UniqueFd ConnectTo(const std::string& address) {
-  UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+base::UniqueFd ConnectTo(const std::string& address) {
+  base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in peer = {.sin_family = AF_INET,
-                            .sin_port = ::htons(static_cast<uint16_t>(PortOf(address))),
+                            .sin_port = ::htons(static_cast<uint16_t>(cluster::PortOf(address))),
                             .sin_addr = {::htonl(INADDR_LOOPBACK)}};
   EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&peer), sizeof(peer)), 0);
   return socket;

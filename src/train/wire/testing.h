@@ -4,15 +4,15 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/unique_fd.h"
+#include "base/files/unique_fd.h"
 
 namespace muster::train::wire {
 
 // Returns a socket bound to a free port and stores its address.
-UniqueFd BindAnywhere(std::string& address);
+base::UniqueFd BindAnywhere(std::string& address);
 // Returns 127.0.0.1 with a port that is free now.
 std::string FreeAddress();
-UniqueFd ConnectTo(const std::string& address);
+base::UniqueFd ConnectTo(const std::string& address);
 // Returns false if the peer has closed the connection.
 bool SendAll(int socket, absl::string_view bytes);
 

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/files/unique_fd.h"
 #include "base/testing.h"
-#include "base/unique_fd.h"
 #include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -34,8 +34,10 @@ constexpr absl::Duration kRefused = absl::Seconds(2);
 
 Tls NewJob() {
   const auto authority = net::Authority::Create({.name = "a job"}).value();
-  const auto issued =
-      authority.Issue({.name = kTaskTlsName, .hosts = absl::StrCat("DNS:", kTaskTlsName)}).value();
+  const auto issued = authority
+                          .Issue({.name = cluster::kTaskTlsName,
+                                  .hosts = absl::StrCat("DNS:", cluster::kTaskTlsName)})
+                          .value();
   return {authority.certificate(), issued.certificate, issued.key};
 }
 
@@ -49,15 +51,15 @@ class Eavesdropper {
 
   const std::string& address() const { return address_; }
   // REQUIRES: the client has disconnected.
-  const std::string& heard() {
+  const std::string& recorded() {
     thread_.join();
-    return heard_;
+    return recorded_;
   }
 
  private:
   void Run() {
-    const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
-    const UniqueFd server = ConnectTo(server_);
+    const base::UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+    const base::UniqueFd server = ConnectTo(server_);
     std::array<pollfd, 2> ends = {{{client.get(), POLLIN, 0}, {server.get(), POLLIN, 0}}};
     std::array<char, 16384> buffer;
     while (::poll(ends.data(), ends.size(), -1) > 0) {
@@ -66,7 +68,7 @@ class Eavesdropper {
         const ssize_t size = ::read(ends[from].fd, buffer.data(), buffer.size());
         if (size <= 0) return;
         const absl::string_view bytes(buffer.data(), static_cast<size_t>(size));
-        if (from == 0) absl::StrAppend(&heard_, bytes);
+        if (from == 0) absl::StrAppend(&recorded_, bytes);
         if (!SendAll(ends[1 - from].fd, bytes)) return;
       }
     }
@@ -74,8 +76,8 @@ class Eavesdropper {
 
   const std::string server_;
   std::string address_;
-  const UniqueFd listener_ = BindAnywhere(address_);
-  std::string heard_;
+  const base::UniqueFd listener_ = BindAnywhere(address_);
+  std::string recorded_;
   std::jthread thread_;
 };
 
@@ -86,7 +88,7 @@ class TlsTest : public testing::Test {
       ++served_;
       if (connection.Receive().ok()) {
         Outgoing answer;
-        answer.frame.set_text("heard");
+        answer.frame.set_text("received");
         connection.Send(std::move(answer));
       }
     });
@@ -114,39 +116,39 @@ class TlsTest : public testing::Test {
   std::unique_ptr<Listener> listener_;
 };
 
-TEST_F(TlsTest, TasksOfTheJobSpeakToEachOther) {
+TEST_F(TlsTest, TasksOfOneJobCommunicate) {
   EXPECT_TRUE(IsServed(job_, kSoon));
   EXPECT_EQ(served_, 1);
 }
 
-TEST_F(TlsTest, StrangersAreNotServed) {
+TEST_F(TlsTest, ClientsWithoutTheJobsCertificateAreRejected) {
   EXPECT_FALSE(IsServed(std::nullopt, kRefused)) << "without a certificate";
   const Tls other = NewJob();
-  EXPECT_FALSE(IsServed(other, kRefused)) << "another job's";
+  EXPECT_FALSE(IsServed(other, kRefused)) << "of another job";
   EXPECT_FALSE(IsServed(Tls{job_.authority, other.certificate, other.key}, kRefused))
-      << "another job's, by who knows whom to trust";
+      << "the authority of this job with the certificate of another";
   EXPECT_EQ(served_, 0);
-  EXPECT_TRUE(IsServed(job_, kSoon)) << "and the others still are";
+  EXPECT_TRUE(IsServed(job_, kSoon)) << "tasks of the job are still served";
 }
 
-TEST_F(TlsTest, WhatATaskSaidIsNotHeardAgain) {
+TEST_F(TlsTest, TrafficIsEncryptedAndCannotBeReplayed) {
   Eavesdropper eavesdropper(address_);
   ASSERT_TRUE(IsServedAt(eavesdropper.address(), job_, kSoon));
-  const std::string& said = eavesdropper.heard();
-  ASSERT_GT(said.size(), 1000);
-  EXPECT_THAT(said, testing::Not(HasSubstr("hello")));
-  const UniqueFd replay = ConnectTo(address_);
-  ASSERT_TRUE(SendAll(replay.get(), said));
+  const std::string& sent = eavesdropper.recorded();
+  ASSERT_GT(sent.size(), 1000);
+  EXPECT_THAT(sent, testing::Not(HasSubstr("hello")));
+  const base::UniqueFd replay = ConnectTo(address_);
+  ASSERT_TRUE(SendAll(replay.get(), sent));
   std::array<char, 16384> answer;
   ssize_t size = 0;
   while ((size = ::read(replay.get(), answer.data(), answer.size())) > 0) {
   }
-  EXPECT_LE(size, 0) << "the server hangs up";
+  EXPECT_LE(size, 0) << "the server closes the connection";
   EXPECT_EQ(served_, 1);
   EXPECT_TRUE(IsServed(job_, kSoon));
 }
 
-TEST_F(TlsTest, ATaskDoesNotSpeakToAStranger) {
+TEST_F(TlsTest, ATaskRejectsAServerOfAnotherJob) {
   const Tls other = NewJob();
   GrpcTransport stranger(other);
   const std::string address = FreeAddress();
@@ -159,12 +161,12 @@ TEST_F(TlsTest, ATaskDoesNotSpeakToAStranger) {
 }
 
 TEST(TlsFilesTest, AreReadFromAFolder) {
-  const TempDir temp;
+  const base::TempDir temp;
   EXPECT_THAT(Tls::Read(temp.path()).status().message(), HasSubstr("ca.crt"));
   const Tls job = NewJob();
-  ASSERT_TRUE(ReplaceFile(temp.path() + "/ca.crt", job.authority).ok());
-  ASSERT_TRUE(ReplaceFile(temp.path() + "/tls.crt", job.certificate).ok());
-  ASSERT_TRUE(ReplaceFile(temp.path() + "/tls.key", job.key).ok());
+  ASSERT_TRUE(base::ReplaceFile(temp.path() + "/ca.crt", job.authority).ok());
+  ASSERT_TRUE(base::ReplaceFile(temp.path() + "/tls.crt", job.certificate).ok());
+  ASSERT_TRUE(base::ReplaceFile(temp.path() + "/tls.key", job.key).ok());
   const auto read = Tls::Read(temp.path());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->key, job.key);

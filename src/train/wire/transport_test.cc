@@ -11,8 +11,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/files/unique_fd.h"
 #include "base/testing.h"
-#include "base/unique_fd.h"
 #include "cluster/address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -85,7 +85,7 @@ class TransportTest : public testing::TestWithParam<Kind> {
     return connection.ok() ? *std::move(connection) : nullptr;
   }
 
-  TempDir folder_;
+  base::TempDir folder_;
   std::string address_;
   std::unique_ptr<Transport> transport_;
 };
@@ -163,7 +163,7 @@ TEST_P(TransportTest, ManyChunksOfAnySize) {
             expected);
 }
 
-TEST_P(TransportTest, MemoryIsKeptUntilItWasSentAndThenReleased) {
+TEST_P(TransportTest, MemoryIsReleasedAfterItIsSent) {
   auto listener = Listen(Echo);
   auto memory = std::make_shared<std::string>(1 << 20, 'x');
   const std::weak_ptr<std::string> watched = memory;
@@ -216,7 +216,7 @@ TEST_P(TransportTest, APeerThatVanishesWhileWeSend) {
   EXPECT_TRUE(absl::IsUnavailable(connection->Receive().status()));
 }
 
-TEST_P(TransportTest, AServerNoticesThatAPeerHasGone) {
+TEST_P(TransportTest, AServerDetectsALostPeer) {
   absl::Notification came, gone;
   auto listener = Listen([&](Connection& connection, const Caller&) {
     came.Notify();
@@ -231,7 +231,7 @@ TEST_P(TransportTest, AServerNoticesThatAPeerHasGone) {
   EXPECT_TRUE(gone.WaitForNotificationWithTimeout(kSoon));
 }
 
-TEST_P(TransportTest, WhatAServerSaysLastArrives) {
+TEST_P(TransportTest, TheLastMessageOfAServerArrives) {
   auto listener = Listen([](Connection& connection, const Caller&) {
     (void)connection.Receive();
     connection.Send(MessageOf("goodbye"));
@@ -278,7 +278,7 @@ TEST_P(TransportTest, NoServerAnswers) {
   EXPECT_LT(absl::Now() - before, absl::Seconds(10));
 }
 
-TEST_P(TransportTest, WhoComesFirstWaits) {
+TEST_P(TransportTest, ConnectWaitsForTheListener) {
   std::unique_ptr<Listener> listener;
   std::jthread later([&] {
     absl::SleepFor(absl::Milliseconds(50));
@@ -290,7 +290,7 @@ TEST_P(TransportTest, WhoComesFirstWaits) {
   EXPECT_TRUE(connection->Receive().ok());
 }
 
-TEST_P(TransportTest, OutboxNeverBlocksWhoPosts) {
+TEST_P(TransportTest, OutboxPostNeverBlocks) {
   absl::Notification over;
   auto listener = Listen([&](Connection&, const Caller&) { over.WaitForNotification(); });
   auto connection = Connect();
@@ -322,30 +322,30 @@ TEST_P(TransportTest, AWatchdogEndsAStreamThatDoesNotAnswer) {
   auto listener = Listen([&](Connection&, const Caller&) { over.WaitForNotification(); });
   auto connection = Connect();
   Watchdog watchdog(*connection);
-  watchdog.Arm(Clock::Real().Now() + absl::Milliseconds(50));
+  watchdog.Arm(base::Clock::Real().Now() + absl::Milliseconds(50));
   EXPECT_FALSE(connection->Receive().ok());
   EXPECT_FALSE(watchdog.Disarm());
   over.Notify();
 }
 
-TEST(Watchdog, LeavesAStreamInPeaceThatAnswers) {
+TEST(Watchdog, DoesNotEndAStreamThatAnswers) {
   FakeTransport transport;
   auto listener = transport.Listen("here", Echo);
   auto connection = *transport.Connect("here", {}, kSoon);
   Watchdog watchdog(*connection);
   for (int i = 0; i < 20; ++i) {
-    watchdog.Arm(Clock::Real().Now() + kSoon);
+    watchdog.Arm(base::Clock::Real().Now() + kSoon);
     connection->Send(MessageOf(""));
     EXPECT_TRUE(connection->Receive().ok());
     EXPECT_TRUE(watchdog.Disarm());
   }
 }
 
-TEST(GrpcTransport, ASocketThatIsLeftOverIsReplaced) {
-  TempDir folder;
+TEST(GrpcTransport, AStaleSocketIsReplaced) {
+  base::TempDir folder;
   const std::string path = folder.path() + "/socket";
   {
-    UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
+    base::UniqueFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
@@ -357,7 +357,7 @@ TEST(GrpcTransport, ASocketThatIsLeftOverIsReplaced) {
   EXPECT_TRUE(transport.Connect("unix:" + path, {}, kSoon).ok());
 }
 
-TEST(GrpcTransport, AHelloThatIsTooLong) {
+TEST(GrpcTransport, AHelloThatExceedsTheLimit) {
   Frame hello;
   hello.set_text(std::string(kMaxHelloBytes, 'x'));
   const auto connection = GrpcTransport().Connect(FreeAddress(), hello, kSoon);
@@ -377,14 +377,14 @@ TEST(GrpcTransport, PlaintextStaysOnTheMachine) {
     }
   }
   GrpcTransport open(std::nullopt, Plaintext::kAnywhere);
-  const std::string everywhere = absl::StrCat("0.0.0.0:", PortOf(FreeAddress()));
+  const std::string everywhere = absl::StrCat("0.0.0.0:", cluster::PortOf(FreeAddress()));
   const auto listener = open.Listen(everywhere, Echo);
   ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_TRUE(open.Connect(everywhere, {}, kSoon).ok());
 }
 
-TEST(GrpcTransport, AFolderThatDoesNotExist) {
-  TempDir folder;
+TEST(GrpcTransport, AMissingFolder) {
+  base::TempDir folder;
   GrpcTransport transport;
   for (const std::string& name : {std::string("missing"), std::string(150, 'a')}) {
     const std::string address = absl::StrCat("unix:", folder.path(), "/", name, "/socket");

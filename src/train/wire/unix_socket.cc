@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -27,7 +26,7 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(10);
 
 struct Address {
   sockaddr_un name = {};
-  UniqueFd folder;  // parent of a path longer than the 107 characters of sun_path
+  base::UniqueFd folder;  // parent of a path longer than the 107 characters of sun_path
 };
 
 absl::StatusOr<Address> AddressOf(const std::string& path) {
@@ -36,7 +35,7 @@ absl::StatusOr<Address> AddressOf(const std::string& path) {
   if (path.size() >= sizeof(address.name.sun_path)) {
     const std::filesystem::path whole(path);
     address.folder =
-        UniqueFd(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        base::UniqueFd(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!address.folder.valid()) {
       return absl::ErrnoToStatus(errno, whole.parent_path().string());
     }
@@ -52,9 +51,11 @@ absl::StatusOr<Address> AddressOf(const std::string& path) {
   return address;
 }
 
-UniqueFd NewSocket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+base::UniqueFd NewSocket() {
+  return base::UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
 
-void EnlargeSendBuffer(const UniqueFd& socket) {
+void EnlargeSendBuffer(const base::UniqueFd& socket) {
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof(kSendBuffer));
 }
 
@@ -64,12 +65,12 @@ const sockaddr* Name(const Address& address) {
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout) {
-  const absl::Time deadline = Clock::Real().Now() + timeout;
+absl::StatusOr<base::UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout) {
+  const absl::Time deadline = base::Clock::Real().Now() + timeout;
   MUSTER_ASSIGN_OR_RETURN(const Address address, AddressOf(path));
-  UniqueFd socket = NewSocket();
+  base::UniqueFd socket = NewSocket();
   while (::connect(socket.get(), Name(address), sizeof(address.name)) != 0) {
-    if (Clock::Real().Now() > deadline) return absl::ErrnoToStatus(errno, path);
+    if (base::Clock::Real().Now() > deadline) return absl::ErrnoToStatus(errno, path);
     absl::SleepFor(kRetryInterval);
   }
   EnlargeSendBuffer(socket);
@@ -78,27 +79,25 @@ absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration tim
 }
 
 absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
-    const std::string& path, std::function<void(UniqueFd)> accept) {
+    const std::string& path, std::function<void(base::UniqueFd)> accept) {
   // The kernel releases the lock with its process, even if the socket's file remains.
-  const std::string lock_path = path + ".lock";
-  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock.valid()) return absl::ErrnoToStatus(errno, lock_path);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return absl::AlreadyExistsError(path);
+  MUSTER_ASSIGN_OR_RETURN(std::optional<base::FileLock> lock, base::FileLock::Try(path + ".lock"));
+  if (!lock.has_value()) return absl::AlreadyExistsError(path);
   MUSTER_ASSIGN_OR_RETURN(const Address address, AddressOf(path));
-  UniqueFd socket = NewSocket();
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
+  base::UniqueFd socket = NewSocket();
+  base::UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
   ::unlink(path.c_str());
   if (!socket.valid() || !wake.valid() ||
       ::bind(socket.get(), Name(address), sizeof(address.name)) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     return absl::ErrnoToStatus(errno, path);
   }
-  return std::unique_ptr<UnixListener>(new UnixListener(path, std::move(lock), std::move(socket),
+  return std::unique_ptr<UnixListener>(new UnixListener(path, *std::move(lock), std::move(socket),
                                                         std::move(wake), std::move(accept)));
 }
 
-UnixListener::UnixListener(std::string path, UniqueFd lock, UniqueFd socket, UniqueFd wake,
-                           std::function<void(UniqueFd)> accept)
+UnixListener::UnixListener(std::string path, base::FileLock lock, base::UniqueFd socket,
+                           base::UniqueFd wake, std::function<void(base::UniqueFd)> accept)
     : path_(std::move(path)),
       lock_(std::move(lock)),
       socket_(std::move(socket)),
@@ -119,7 +118,8 @@ void UnixListener::Run() {
     if (::poll(fds, 2, -1) < 0 && errno != EINTR) return;
     if (fds[1].revents != 0) return;
     if (fds[0].revents == 0) continue;
-    UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    base::UniqueFd connection(
+        ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection.valid()) {  // e.g. out of descriptors: retry, without spinning
       ::poll(nullptr, 0, 50);
       continue;

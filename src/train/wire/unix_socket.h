@@ -8,33 +8,34 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/unique_fd.h"
+#include "base/files/file_lock.h"
+#include "base/files/unique_fd.h"
 
 namespace muster::train::wire {
 
-// Returns a non-blocking connected socket. Retries until `timeout` while nobody listens at `path`,
-// which may be longer than sockaddr_un allows.
-absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout);
+// Returns a non-blocking connected socket. Retries until `timeout` while no process listens at
+// `path`, which may be longer than sockaddr_un allows.
+absl::StatusOr<base::UniqueFd> ConnectUnix(const std::string& path, absl::Duration timeout);
 
 // Listens until it is destroyed.
 class UnixListener {
  public:
   // Calls `accept` on the listener's thread for each connection. Returns AlreadyExists if another
   // process listens at `path`; replaces the socket of a dead process.
-  static absl::StatusOr<std::unique_ptr<UnixListener>> Start(const std::string& path,
-                                                             std::function<void(UniqueFd)> accept);
+  static absl::StatusOr<std::unique_ptr<UnixListener>> Start(
+      const std::string& path, std::function<void(base::UniqueFd)> accept);
   ~UnixListener();
 
  private:
-  UnixListener(std::string path, UniqueFd lock, UniqueFd socket, UniqueFd wake,
-               std::function<void(UniqueFd)> accept);
+  UnixListener(std::string path, base::FileLock lock, base::UniqueFd socket, base::UniqueFd wake,
+               std::function<void(base::UniqueFd)> accept);
   void Run();
 
   const std::string path_;
-  const UniqueFd lock_;
-  const UniqueFd socket_;
-  const UniqueFd wake_;
-  const std::function<void(UniqueFd)> accept_;
+  const base::FileLock lock_;
+  const base::UniqueFd socket_;
+  const base::UniqueFd wake_;
+  const std::function<void(base::UniqueFd)> accept_;
   std::jthread thread_;
 };
 

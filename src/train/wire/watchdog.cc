@@ -10,7 +10,7 @@ Watchdog::Watchdog(Connection& connection)
 Watchdog::~Watchdog() = default;
 
 void Watchdog::Arm(absl::Time deadline) {
-  const absl::Duration left = deadline - Clock::Real().Now();
+  const absl::Duration left = deadline - base::Clock::Real().Now();
   const std::lock_guard lock(mutex_);
   deadline_ = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(left);
   changed_.notify_one();

@@ -65,8 +65,8 @@ class Model {
   virtual std::vector<RowUse> RowsNeeded(const torch::Tensor& /*inputs*/) { return {}; }
 };
 
-// Makes the model. Called after seeding torch's generator, so that the seed determines the initial
-// values.
+// Creates the model. Called after seeding torch's generator, so that the seed determines the
+// initial values.
 using ModelFactory = std::function<absl::StatusOr<std::unique_ptr<Model>>()>;
 
 // A torch::nn::Module with `torch::Tensor forward(torch::Tensor)`.

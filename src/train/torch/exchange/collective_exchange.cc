@@ -71,7 +71,7 @@ absl::StatusOr<Progress> CollectiveExchange::Join(FirstValues first) {
     return absl::FailedPreconditionError("an all-reduce job cannot be rejoined");
   }
   if (!alone()) {
-    MUSTER_ASSIGN_OR_RETURN(meeting_, Meet(options_.rendezvous));
+    MUSTER_ASSIGN_OR_RETURN(rendezvous_, Rendezvous(options_.rendezvous));
   }
   std::unique_ptr<ValueSource> source;
   if (options_.rendezvous.rank == 0) {
@@ -101,19 +101,19 @@ void CollectiveExchange::WaitFor(c10d::Work& work) {
       }
     }
     options_.rendezvous.log(
-        absl::StrCat("step ", progress_.step, ": waiting for ", WhoIsMissing()));
+        absl::StrCat("step ", progress_.step, ": waiting for ", MissingPeers()));
   }
 }
 
-std::string CollectiveExchange::WhoIsMissing() {
+std::string CollectiveExchange::MissingPeers() {
   const auto key = [&](size_t rank) {
     return absl::StrCat("waits/", meetings_, "/", progress_.step, "/", rank);
   };
   std::vector<std::string> missing;
   const absl::Status asked = CatchTorch([&] {
-    meeting_.store->set(key(static_cast<size_t>(options_.rendezvous.rank)), {1});
+    rendezvous_.store->set(key(static_cast<size_t>(options_.rendezvous.rank)), {1});
     for (size_t rank = 0; rank < options_.rendezvous.tasks.size(); ++rank) {
-      if (meeting_.store->check({key(rank)})) continue;
+      if (rendezvous_.store->check({key(rank)})) continue;
       missing.push_back(options_.rendezvous.tasks[rank].ToString());
     }
   });
@@ -124,14 +124,14 @@ std::string CollectiveExchange::WhoIsMissing() {
 absl::Status CollectiveExchange::Gather() {
   if (alone()) return absl::OkStatus();
   ++meetings_;
-  return CatchLoss([&] { WaitFor(*meeting_.group->barrier()); });
+  return CatchLoss([&] { WaitFor(*rendezvous_.group->barrier()); });
 }
 
 void CollectiveExchange::Broadcast(absl::Span<std::byte> bytes) {
   if (alone() || bytes.empty()) return;
   std::vector<torch::Tensor> tensors = {
       torch::from_blob(bytes.data(), {static_cast<int64_t>(bytes.size())}, torch::kUInt8)};
-  WaitFor(*meeting_.group->broadcast(tensors));
+  WaitFor(*rendezvous_.group->broadcast(tensors));
 }
 
 // Broadcasts rank 0's values and slots.
@@ -214,7 +214,7 @@ void CollectiveExchange::Launch(int bucket) {
     begin[kEnds] = end_requested_ ? 1 : 0;
   }
   std::vector<torch::Tensor> tensors = {torch::from_blob(begin, {elements}, torch::kFloat32)};
-  works_[bucket] = meeting_.group->allreduce(tensors);
+  works_[bucket] = rendezvous_.group->allreduce(tensors);
 }
 
 float CollectiveExchange::ClipScale(float scale) const {

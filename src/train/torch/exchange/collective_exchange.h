@@ -55,7 +55,7 @@ class CollectiveExchange final : public Exchange {
   absl::Status Gather();
   void WaitFor(c10d::Work& work);
   // Returns the tasks that have not reached this point.
-  std::string WhoIsMissing();
+  std::string MissingPeers();
   void Broadcast(absl::Span<std::byte> bytes);
   void Launch(int bucket);
   void FillBucket(int bucket);
@@ -67,7 +67,7 @@ class CollectiveExchange final : public Exchange {
   const Options options_;
   const std::vector<ShardPlan> plans_;
   std::unique_ptr<Shard> shard_;
-  Meeting meeting_;                           // empty for a single process
+  RendezvousResult rendezvous_;               // empty for a single process
   std::vector<std::vector<Piece>> pieces_;    // by bucket
   std::vector<std::vector<int>> buckets_of_;  // by parameter
   std::vector<int> waits_for_;                // parameters, by bucket

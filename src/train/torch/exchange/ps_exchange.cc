@@ -110,9 +110,9 @@ absl::Status PsExchange::TryJoin(FirstValues first, absl::Duration timeout) {
 
 absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
   const absl::Duration timeout = has_joined_ ? options_.peer_timeout : options_.start_timeout;
-  const absl::Time deadline = Clock::Real().Now() + timeout;
+  const absl::Time deadline = base::Clock::Real().Now() + timeout;
   for (;;) {
-    const absl::Duration left = deadline - Clock::Real().Now();
+    const absl::Duration left = deadline - base::Clock::Real().Now();
     const absl::Status status = TryJoin(first, std::min(left, kJoinAttemptTimeout));
     if (status.ok()) {
       has_joined_ = true;
@@ -120,7 +120,7 @@ absl::StatusOr<Progress> PsExchange::Join(FirstValues first) {
     }
     if (!LostPeers(status) && !absl::IsDeadlineExceeded(status)) return status;
     if (options_.is_over && options_.is_over()) return absl::CancelledError("the job is complete");
-    if (Clock::Real().Now() <= deadline) continue;
+    if (base::Clock::Real().Now() <= deadline) continue;
     return has_joined_ ? LostContact(timeout, status.message())
                        : TimedOut(timeout, status.message());
   }

@@ -71,9 +71,10 @@ class RelayedStore final : public c10d::Store {
   void wait(const std::vector<std::string>& keys) override { wait(keys, getTimeout()); }
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override {
-    const absl::Time deadline = Clock::Real().Now() + absl::FromChrono(timeout);
+    const absl::Time deadline = base::Clock::Real().Now() + absl::FromChrono(timeout);
     while (!check(keys)) {
-      if (Clock::Real().Now() > deadline) throw std::runtime_error("no answer from other tasks");
+      if (base::Clock::Real().Now() > deadline)
+        throw std::runtime_error("no answer from other tasks");
       absl::SleepFor(kPollInterval);
     }
   }

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/status_macros.h"
 #include "cluster/address.h"
 #include "train/core/waiting.h"
@@ -49,7 +49,7 @@ std::string RandomName() {
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
 }
 
-// The roll call of the tasks. Each process has a random name, and the leader publishes the names
+// The registration of the tasks. Each process has a random name, and the leader publishes the names
 // that it has seen, so keys of an earlier attempt do not count as presence.
 //
 //   all     set here/<rank> = name
@@ -108,13 +108,13 @@ void RemoveOthers(const std::string& folder, const std::string& mine) {
   }
 }
 
-absl::StatusOr<StorePtr> LeadInFolder(const RendezvousOptions& options, Waiting& waiting) {
+absl::StatusOr<StorePtr> CreateFolderStore(const RendezvousOptions& options, Waiting& waiting) {
   const std::string id = RandomName();
   const std::string file = absl::StrCat(kAnnouncement, "-", id);
   const StorePtr store = c10::make_intrusive<c10d::FileStore>(
-      JoinPath(options.folder, file), static_cast<int>(options.tasks.size()));
+      base::JoinPath(options.folder, file), static_cast<int>(options.tasks.size()));
   Roll roll(options, store);
-  MUSTER_RETURN_IF_ERROR(ReplaceFile(JoinPath(options.folder, kAnnouncement), id));
+  MUSTER_RETURN_IF_ERROR(base::ReplaceFile(base::JoinPath(options.folder, kAnnouncement), id));
   MUSTER_RETURN_IF_ERROR(Poll(
       waiting, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));
   RemoveOthers(options.folder, file);
@@ -122,9 +122,9 @@ absl::StatusOr<StorePtr> LeadInFolder(const RendezvousOptions& options, Waiting&
 }
 
 // Joins the store that the leader announces; moves on when a later attempt announces another.
-absl::StatusOr<StorePtr> FollowInFolder(const RendezvousOptions& options, Waiting& waiting) {
-  const std::string announcement = JoinPath(options.folder, kAnnouncement);
-  const auto announced = [&] { return ReadFile(announcement, 64).value_or(""); };
+absl::StatusOr<StorePtr> OpenFolderStore(const RendezvousOptions& options, Waiting& waiting) {
+  const std::string announcement = base::JoinPath(options.folder, kAnnouncement);
+  const auto announced = [&] { return base::ReadFile(announcement, 64).value_or(""); };
   const auto file_of = [&](const std::string& id) { return absl::StrCat(announcement, "-", id); };
   const auto leader = [&] { return options.tasks[0].ToString(); };
   for (;;) {
@@ -163,7 +163,7 @@ bool Resolves(const std::string& host) {
 absl::StatusOr<std::shared_ptr<CollectiveNode>> StartNode(const RendezvousOptions& options,
                                                           Waiting& waiting) {
   const std::string& self = options.addresses[static_cast<size_t>(options.rank)];
-  const auto address = ParseAddress(self);
+  const auto address = cluster::ParseAddress(self);
   if (!address) {
     return absl::InvalidArgumentError(absl::StrCat(self, ": the address must be host:port"));
   }
@@ -180,10 +180,10 @@ absl::StatusOr<std::shared_ptr<CollectiveNode>> StartNode(const RendezvousOption
   return node;
 }
 
-// Calls the roll in the store of rank 0. Retries if rank 0 was restarted, since its store is empty
-// then.
-absl::StatusOr<StorePtr> MeetOverNetwork(const RendezvousOptions& options, CollectiveNode& node,
-                                         Waiting& waiting) {
+// Registers in the store of rank 0 and waits for the others. Retries if rank 0 was restarted, since
+// its store is empty then.
+absl::StatusOr<StorePtr> OpenNetworkStore(const RendezvousOptions& options, CollectiveNode& node,
+                                          Waiting& waiting) {
   for (;;) {
     const auto values = node.OpenStore(wire::kConnectAttemptTimeout);
     if (!values.ok()) {
@@ -206,16 +206,16 @@ absl::StatusOr<StorePtr> MeetOverNetwork(const RendezvousOptions& options, Colle
   }
 }
 
-absl::StatusOr<Meeting> MeetAt(const RendezvousOptions& options, Waiting& waiting) {
-  Meeting meeting;
+absl::StatusOr<RendezvousResult> FindPeers(const RendezvousOptions& options, Waiting& waiting) {
+  RendezvousResult result;
   if (!options.folder.empty()) {
-    MUSTER_ASSIGN_OR_RETURN(meeting.store, options.rank == 0 ? LeadInFolder(options, waiting)
-                                                             : FollowInFolder(options, waiting));
-    return meeting;
+    MUSTER_ASSIGN_OR_RETURN(result.store, options.rank == 0 ? CreateFolderStore(options, waiting)
+                                                            : OpenFolderStore(options, waiting));
+    return result;
   }
-  MUSTER_ASSIGN_OR_RETURN(meeting.node, StartNode(options, waiting));
-  MUSTER_ASSIGN_OR_RETURN(meeting.store, MeetOverNetwork(options, *meeting.node, waiting));
-  return meeting;
+  MUSTER_ASSIGN_OR_RETURN(result.node, StartNode(options, waiting));
+  MUSTER_ASSIGN_OR_RETURN(result.store, OpenNetworkStore(options, *result.node, waiting));
+  return result;
 }
 
 // Returns a loopback address: Gloo never leaves this machine, the relay reaches the others.
@@ -229,27 +229,27 @@ std::string GlooHost(const RendezvousOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<Meeting> Meet(const RendezvousOptions& options) {
+absl::StatusOr<RendezvousResult> Rendezvous(const RendezvousOptions& options) {
   Waiting waiting(options.timeout, kReportInterval, options.log);
-  absl::StatusOr<Meeting> meeting = absl::UnknownError("");
-  MUSTER_RETURN_IF_ERROR(CatchTorch([&] { meeting = MeetAt(options, waiting); }));
-  if (absl::IsDeadlineExceeded(meeting.status())) {
-    return TimedOut(options.timeout, meeting.status().message());
+  absl::StatusOr<RendezvousResult> result = absl::UnknownError("");
+  MUSTER_RETURN_IF_ERROR(CatchTorch([&] { result = FindPeers(options, waiting); }));
+  if (absl::IsDeadlineExceeded(result.status())) {
+    return TimedOut(options.timeout, result.status().message());
   }
-  MUSTER_RETURN_IF_ERROR(meeting.status());
+  MUSTER_RETURN_IF_ERROR(result.status());
   const absl::Status connected = CatchTorch([&] {
     auto gloo =
         c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.peer_timeout));
     gloo->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(GlooHost(options)));
     gloo->threads = 2;
-    meeting->group = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        meeting->store, options.rank, static_cast<int>(options.tasks.size()), gloo);
+    result->group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        result->store, options.rank, static_cast<int>(options.tasks.size()), gloo);
   });
   if (!connected.ok()) {
     return absl::UnavailableError(
         absl::StrCat("cannot connect the tasks to each other: ", connected.message()));
   }
-  return meeting;
+  return result;
 }
 
 }  // namespace muster::train

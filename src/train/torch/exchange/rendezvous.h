@@ -23,10 +23,11 @@ namespace muster::train {
 
 struct RendezvousOptions {
   int rank = 0;
-  std::vector<TaskId> tasks;           // by rank
+  std::vector<cluster::TaskId> tasks;  // by rank
   std::vector<std::string> addresses;  // by rank, host:port
-  // A private folder shared by all tasks, which are on one machine: they meet through a file in it
-  // and use the loopback interface. Empty: each task listens at its address, through `transport`.
+  // A private folder shared by all tasks, which are on one machine: they find each other through a
+  // file in it and use the loopback interface. Empty: each task listens at its address, through
+  // `transport`.
   std::string folder;
   wire::Transport* transport = nullptr;
   wire::Frame hello;    // identifies this task
@@ -36,7 +37,7 @@ struct RendezvousOptions {
   std::function<void(const std::string&)> log;
 };
 
-struct Meeting {
+struct RendezvousResult {
   std::shared_ptr<CollectiveNode> node;   // null with a folder; must outlive `group`
   c10::intrusive_ptr<c10d::Store> store;  // shared key-value store of the tasks
   c10::intrusive_ptr<c10d::ProcessGroup> group;
@@ -44,6 +45,6 @@ struct Meeting {
 
 // Waits for all tasks and connects them. Returns DeadlineExceeded, naming the missing tasks, after
 // `timeout`; Unavailable if a task was lost meanwhile.
-absl::StatusOr<Meeting> Meet(const RendezvousOptions& options);
+absl::StatusOr<RendezvousResult> Rendezvous(const RendezvousOptions& options);
 
 }  // namespace muster::train

@@ -41,10 +41,10 @@ absl::StatusOr<std::unique_ptr<Replica>> Replica::Create(Model& model,
   const auto add = [&](const std::string& name, const torch::Tensor& tensor,
                        Variable::Kind kind) -> absl::Status {
     auto dtype = DTypeOf(tensor.scalar_type());
-    if (!dtype.ok()) return Annotate(dtype.status(), name);
-    if (kind != Variable::Kind::kBuffer && *dtype != DType::kFloat32) {
+    if (!dtype.ok()) return base::Annotate(dtype.status(), name);
+    if (kind != Variable::Kind::kBuffer && *dtype != base::DType::kFloat32) {
       return absl::InvalidArgumentError(
-          absl::StrCat("parameter ", name, " is ", ToString(*dtype),
+          absl::StrCat("parameter ", name, " is ", base::ToString(*dtype),
                        "; parameters must be float32 (set wire_precision to send fewer bytes)"));
     }
     replica->variables_.push_back({{name, *dtype, tensor.sizes().vec()}, kind});
@@ -76,7 +76,8 @@ void Replica::UseOwnMemory() {
   for (int i = 0; i < parameter_count_; ++i) {
     if (variables_[i].kind != Variable::Kind::kDense) continue;
     offsets_[i] = elements;
-    elements += (ElementsOf(variables_[i].spec.shape) + kAlignment - 1) / kAlignment * kAlignment;
+    elements +=
+        (base::ElementsOf(variables_[i].spec.shape) + kAlignment - 1) / kAlignment * kAlignment;
   }
   for (int side = 0; side < 2; ++side) {
     memory_[side] = FlatMemory(static_cast<size_t>(elements) * sizeof(float));

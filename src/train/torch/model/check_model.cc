@@ -14,13 +14,13 @@ namespace {
 
 constexpr int64_t kTrialBatch = 2;
 
-at::Tensor Zeros(const Shape& example, DType dtype) {
-  Shape shape = {kTrialBatch};
+at::Tensor Zeros(const base::Shape& example, base::DType dtype) {
+  base::Shape shape = {kTrialBatch};
   shape.insert(shape.end(), example.begin(), example.end());
   return at::zeros(shape, ScalarTypeOf(dtype));
 }
 
-std::string ShapeOf(const at::Tensor& tensor) { return ToString(tensor.sizes().vec()); }
+std::string ShapeOf(const at::Tensor& tensor) { return base::ToString(tensor.sizes().vec()); }
 
 absl::Status CheckParameters(Model& model) {
   if (!model.Parameters().empty()) return absl::OkStatus();
@@ -69,13 +69,15 @@ absl::Status RunTrial(Model& model, const ModelInput& input, const Loss& loss) {
   at::Tensor outputs;
   const absl::Status forward = CatchTorch([&] { outputs = model.Forward(batch.inputs); });
   if (absl::IsUnknown(forward)) {  // the model's own exception
-    return Annotate(forward, absl::StrCat("the model failed in a trial with a batch of two zeros ",
-                                          ShapeOf(batch.inputs)));
+    return base::Annotate(forward,
+                          absl::StrCat("the model failed in a trial with a batch of two zeros ",
+                                       ShapeOf(batch.inputs)));
   }
   if (!forward.ok()) {
-    return Annotate(forward, absl::StrCat("the model does not accept the data's inputs, ",
-                                          ShapeOf(batch.inputs), " of type ",
-                                          ToString(input.inputs_dtype), " for a batch of two"));
+    return base::Annotate(
+        forward,
+        absl::StrCat("the model does not accept the data's inputs, ", ShapeOf(batch.inputs),
+                     " of type ", base::ToString(input.inputs_dtype), " for a batch of two"));
   }
   if (!outputs.defined() || outputs.dim() == 0 || outputs.size(0) != kTrialBatch) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -85,7 +87,7 @@ absl::Status RunTrial(Model& model, const ModelInput& input, const Loss& loss) {
   at::Tensor value;
   const absl::Status lost = CatchTorch([&] { value = loss(outputs, batch); });
   if (!lost.ok()) {
-    return Annotate(
+    return base::Annotate(
         lost, absl::StrCat("the loss failed in a trial with a batch of two zeros (", "outputs ",
                            ShapeOf(outputs), ", targets ", ShapeOf(batch.targets), ")"));
   }

@@ -31,8 +31,8 @@ absl::StatusOr<data::Feature> FeatureOf(const at::Tensor& tensor, const std::str
     return absl::InvalidArgumentError(
         absl::StrCat("the ", what, " must be a dense tensor in main memory"));
   }
-  const absl::StatusOr<DType> dtype = DTypeOf(tensor.scalar_type());
-  if (!dtype.ok()) return Annotate(dtype.status(), absl::StrCat("the ", what));
+  const absl::StatusOr<base::DType> dtype = DTypeOf(tensor.scalar_type());
+  if (!dtype.ok()) return base::Annotate(dtype.status(), absl::StrCat("the ", what));
   return data::Feature{*dtype, tensor.sizes().slice(1).vec()};
 }
 
@@ -108,17 +108,18 @@ absl::StatusOr<Kind> KindOf(const Batch& tensors, const std::string& split) {
 }
 
 std::string Describe(const Kind& kind) {
-  return absl::StrCat("inputs ", ToString(kind.inputs.shape), " of type ",
-                      ToString(kind.inputs.dtype), " and targets ", ToString(kind.targets.shape),
-                      " of type ", ToString(kind.targets.dtype));
+  return absl::StrCat("inputs ", base::ToString(kind.inputs.shape), " of type ",
+                      base::ToString(kind.inputs.dtype), " and targets ",
+                      base::ToString(kind.targets.shape), " of type ",
+                      base::ToString(kind.targets.dtype));
 }
 
 // Merges the kinds of both splits: the larger number of classes, or 0 if one has no classes.
 absl::StatusOr<Kind> Join(const Kind& train, const Kind& test) {
   if (train.inputs != test.inputs || train.targets != test.targets) {
     return absl::InvalidArgumentError(
-        absl::StrCat("training and test data differ: ", Describe(train), " against ",
-                     Describe(test), "; give both the same shapes and types"));
+        absl::StrCat("training and test data differ: ", Describe(train), " versus ", Describe(test),
+                     "; give both the same shapes and types"));
   }
   const auto join = [](int64_t a, int64_t b) { return a == 0 || b == 0 ? 0 : std::max(a, b); };
   Kind kind = train;

@@ -31,15 +31,15 @@ const Batch& Digits() {
 TEST(ToTensorsTest, TensorsOwnTheMemoryOfTheBatch) {
   data::Batch batch;
   batch.size = 2;
-  batch.inputs.Reset({DType::kFloat32, {3}}, 2);
-  batch.targets.Reset({DType::kInt64, {}}, 2);
+  batch.inputs.Reset({base::DType::kFloat32, {3}}, 2);
+  batch.targets.Reset({base::DType::kInt64, {}}, 2);
   for (int i = 0; i < 6; ++i) batch.inputs.as<float>()[i] = static_cast<float>(i);
   batch.targets.as<int64_t>()[0] = 7;
   batch.targets.as<int64_t>()[1] = 8;
   const void* const memory = batch.inputs.data();
 
   Batch tensors = ToTensors(std::move(batch));
-  batch.inputs.Reset({DType::kFloat32, {3}}, 2);  // The batch can be filled again.
+  batch.inputs.Reset({base::DType::kFloat32, {3}}, 2);  // The batch can be filled again.
   EXPECT_NE(batch.inputs.data(), memory);
   EXPECT_EQ(tensors.inputs.data_ptr(), memory);
   EXPECT_TRUE(tensors.inputs.equal(at::arange(6, at::kFloat).view({2, 3})));
@@ -65,11 +65,11 @@ TEST(FromTensorsTest, TakesViews) {
   EXPECT_TRUE(ToTensors(std::move(batch)).inputs[0].equal(columns.inputs[1]));
 }
 
-TEST(FromTensorsTest, TellsAModelWhatItNeeds) {
+TEST(FromTensorsTest, DescribesTheDataToAModel) {
   const Batch test = {at::zeros({1, 2, 3}), at::full({1}, 9, at::kLong)};
   const ModelInput digits = InputOf(*Open(FromTensors(Digits(), test), "train"), "mse");
-  EXPECT_EQ(digits.inputs, (Shape{2, 3}));
-  EXPECT_EQ(digits.targets, Shape{});
+  EXPECT_EQ(digits.inputs, (base::Shape{2, 3}));
+  EXPECT_EQ(digits.targets, base::Shape{});
   EXPECT_EQ(digits.classes, 10);
   EXPECT_EQ(digits.vocabulary, 0);
   EXPECT_EQ(digits.loss, "mse");
@@ -85,7 +85,7 @@ TEST(FromTensorsTest, TellsAModelWhatItNeeds) {
   EXPECT_EQ(InputOf(*Open(FromTensors(prices, {}), "train")).classes, 0);
 }
 
-TEST(FromTensorsTest, SaysWhatDoesNotFit) {
+TEST(FromTensorsTest, ReportsMismatches) {
   EXPECT_THAT(ErrorOf({at::zeros({3, 2}), at::zeros({2})}, {}),
               StrEq("there are 3 training inputs, but 2 targets; give one target for each input"));
   EXPECT_THAT(ErrorOf({at::zeros({0, 2}), at::zeros({0})}, {}),
@@ -94,12 +94,12 @@ TEST(FromTensorsTest, SaysWhatDoesNotFit) {
               StrEq("the training inputs: tensors of type ComplexFloat are not supported"));
   EXPECT_THAT(ErrorOf(Digits(), {at::zeros({1, 6}), at::zeros({1}, at::kLong)}),
               StrEq("training and test data differ: inputs [2, 3] of type F32 and targets [] of "
-                    "type I64 against inputs [6] of type F32 and targets [] of type I64; give both "
+                    "type I64 versus inputs [6] of type F32 and targets [] of type I64; give both "
                     "the same shapes and types"));
   EXPECT_THAT(ErrorOf(Digits(), {}, "test"), HasSubstr("there is no data for 'test'"));
 }
 
-TEST(OpenDataTest, SaysWhatIsMissing) {
+TEST(OpenDataTest, ReportsMissingFiles) {
   const auto dataset = OpenData({.format = "mnist", .path = "/no/such/folder"})("train");
   EXPECT_EQ(dataset.status().code(), absl::StatusCode::kNotFound) << dataset.status();
 }

@@ -204,7 +204,7 @@ absl::StatusOr<ExportedModel> ExportTorchScript(Model& model, const torch::Tenso
   absl::StatusOr<ExportedModel> exported = absl::UnknownError("not exported");
   absl::Status status = CatchTorch([&] { exported = Export(model, example_inputs, path); });
   if (status.ok()) status = exported.status();
-  if (!status.ok()) return Annotate(status, "cannot export the model as TorchScript");
+  if (!status.ok()) return base::Annotate(status, "cannot export the model as TorchScript");
   return exported;
 }
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 namespace muster::train {
 namespace {
@@ -19,7 +19,7 @@ using at::Tensor;
 Tensor LikeOutputs(const char* loss, const Tensor& outputs, const Tensor& targets) {
   TORCH_CHECK_VALUE(
       outputs.squeeze().sizes() == targets.squeeze().sizes() && outputs.numel() == targets.numel(),
-      "the loss ", loss, " needs one target for each output; the model gives ", outputs.sizes(),
+      "the loss ", loss, " needs one target for each output; the model returns ", outputs.sizes(),
       ", the targets are ", targets.sizes());
   return targets.reshape_as(outputs).to(outputs.scalar_type());
 }
@@ -36,14 +36,14 @@ void CheckRange(const Tensor& targets, int64_t low, int64_t high, const char* re
 // Outputs [batch, classes, …]; targets are classes [batch, …] or probabilities of the same shape.
 Tensor CrossEntropyOf(const Tensor& outputs, const Batch& batch) {
   TORCH_CHECK_VALUE(outputs.dim() >= 2,
-                    "the loss cross_entropy needs outputs [batch, classes]; the model gives ",
+                    "the loss cross_entropy needs outputs [batch, classes]; the model returns ",
                     outputs.sizes());
   Tensor targets = batch.targets;
   if (targets.is_floating_point()) {
     TORCH_CHECK_VALUE(targets.sizes() == outputs.sizes(),
                       "the loss cross_entropy needs integer classes, or a probability for each "
                       "output; the targets are floating-point numbers of shape ",
-                      targets.sizes(), ", the model gives ", outputs.sizes());
+                      targets.sizes(), ", the model returns ", outputs.sizes());
     return at::cross_entropy_loss(outputs, targets.to(outputs.scalar_type()));
   }
   std::vector<int64_t> wanted = outputs.sizes().vec();
@@ -91,7 +91,7 @@ void CheckLabelsFit(const Tensor& labels, const std::vector<int64_t>& counts, in
     int64_t needed = counts[row];
     for (int64_t i = 1; i < counts[row]; ++i) needed += values[row][i] == values[row][i - 1];
     TORCH_CHECK_VALUE(needed <= time, "target ", row, " of the batch has ", counts[row],
-                      " labels and needs ", needed, " time steps; the model gives ", time);
+                      " labels and needs ", needed, " time steps; the model returns ", time);
   }
 }
 
@@ -99,7 +99,7 @@ Tensor CtcOf(const Tensor& outputs, const Batch& batch) {
   TORCH_CHECK_VALUE(
       outputs.dim() == 3 && batch.targets.dim() == 2 && outputs.size(0) == batch.targets.size(0),
       "the loss ctc needs outputs [batch, time, classes] and targets "
-      "[batch, length]; the model gives ",
+      "[batch, length]; the model returns ",
       outputs.sizes(), ", the targets are ", batch.targets.sizes());
   const Tensor labels = batch.targets.to(at::kLong).contiguous();
   CheckRange(labels, 0, outputs.size(2), "the model's output");
@@ -161,9 +161,9 @@ absl::StatusOr<Loss> LossByName(const std::string& name) {
   }
   std::vector<std::string> names;
   for (const auto& [known, make] : LossesByName()) names.push_back(known);
-  return absl::InvalidArgumentError(absl::StrCat("there is no loss '", name, "'",
-                                                 DidYouMean(name, names), "; choose one of ",
-                                                 absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat("unknown loss '", name, "'",
+                                                 base::DidYouMean(name, names),
+                                                 "; expected one of ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace muster::train

@@ -66,23 +66,24 @@ TEST(CrossEntropyTest, OfAClassForEachPosition) {
   EXPECT_NEAR(LossOf(CrossEntropy(), outputs, Classes({0, 2, 0}).unsqueeze(0)), 1.93412268, 1e-6);
 }
 
-TEST(CrossEntropyTest, NamesTheClassThatIsNotThere) {
+TEST(CrossEntropyTest, NamesAnInvalidClass) {
   const char* expected = "a target is class 3, but the model's output has 3 classes (0 to 2)";
   EXPECT_THAT(ErrorOf(CrossEntropy(), Logits(), Classes({0, 3, 1})), StrEq(expected));
   EXPECT_THAT(ErrorOf(CrossEntropy(), Logits(), Classes({0, -100, 1})),
               HasSubstr("a target is class -100"));
 }
 
-TEST(CrossEntropyTest, SaysWhatDoesNotFit) {
-  EXPECT_THAT(ErrorOf(CrossEntropy(), Logits(), Numbers({0, 1, 2})),
-              StrEq("the loss cross_entropy needs integer classes, or a probability for each "
-                    "output; the targets are floating-point numbers of shape [3], the model gives "
-                    "[3, 3]"));
+TEST(CrossEntropyTest, ReportsMismatches) {
+  EXPECT_THAT(
+      ErrorOf(CrossEntropy(), Logits(), Numbers({0, 1, 2})),
+      StrEq("the loss cross_entropy needs integer classes, or a probability for each "
+            "output; the targets are floating-point numbers of shape [3], the model returns "
+            "[3, 3]"));
   EXPECT_THAT(ErrorOf(CrossEntropy(), Logits(), Classes({0, 1})),
               StrEq("the loss cross_entropy needs targets [3] for the model's outputs [3, 3]; the "
                     "targets are [2]"));
   EXPECT_THAT(ErrorOf(CrossEntropy(), Numbers({1, 2, 3}), Classes({0, 1, 1})),
-              HasSubstr("needs outputs [batch, classes]; the model gives [3]"));
+              HasSubstr("needs outputs [batch, classes]; the model returns [3]"));
 }
 
 TEST(BinaryCrossEntropyTest, OfLogits) {
@@ -92,13 +93,13 @@ TEST(BinaryCrossEntropyTest, OfLogits) {
               1e-6);
 }
 
-TEST(BinaryCrossEntropyTest, SaysWhatDoesNotFit) {
+TEST(BinaryCrossEntropyTest, ReportsMismatches) {
   EXPECT_THAT(ErrorOf(BinaryCrossEntropy(), Numbers({1, 2}), Numbers({0, 2})),
               StrEq("the loss binary_cross_entropy needs targets from 0 to 1; they reach from 0 to "
                     "2"));
   EXPECT_THAT(ErrorOf(BinaryCrossEntropy(), at::zeros({4, 2}), at::zeros({4})),
               StrEq("the loss binary_cross_entropy needs one target for each output; the model "
-                    "gives [4, 2], the targets are [4]"));
+                    "returns [4, 2], the targets are [4]"));
 }
 
 TEST(DistanceLossTest, GoldenValues) {
@@ -133,12 +134,12 @@ TEST_F(CtcTest, TakesTargetsOfBlanks) {
   EXPECT_TRUE(std::isfinite(LossOf(Ctc(), outputs_, at::zeros({2, 2}, at::kLong))));
 }
 
-TEST_F(CtcTest, SaysWhatDoesNotFit) {
+TEST_F(CtcTest, ReportsMismatches) {
   EXPECT_THAT(ErrorOf(Ctc(), outputs_, Classes({1, 2, 0, 2}).view({2, 2})),
               StrEq("target 1 of the batch has the blank 0 before the label 2; the loss ctc "
                     "accepts blanks only at the end"));
   EXPECT_THAT(ErrorOf(Ctc(), outputs_, Classes({1, 1, 1, 1, 2, 0}).view({2, 3})),
-              StrEq("target 0 of the batch has 3 labels and needs 5 time steps; the model gives "
+              StrEq("target 0 of the batch has 3 labels and needs 5 time steps; the model returns "
                     "4"));
   EXPECT_THAT(ErrorOf(Ctc(), outputs_, Classes({1, 7, 2, 0}).view({2, 2})),
               HasSubstr("a target is class 7"));
@@ -146,13 +147,13 @@ TEST_F(CtcTest, SaysWhatDoesNotFit) {
               HasSubstr("needs outputs [batch, time, classes]"));
 }
 
-TEST(LossByNameTest, KnowsTheNamesOfTheJobFile) {
+TEST(LossByNameTest, AcceptsTheNamesOfTheJobFile) {
   for (const char* name : {"cross_entropy", "binary_cross_entropy", "mse", "mae", "huber", "ctc"}) {
     EXPECT_TRUE(LossByName(name).ok()) << name;
   }
   EXPECT_THAT(LossByName("cross_entrpy").status().message(),
-              StrEq("there is no loss 'cross_entrpy' (did you mean 'cross_entropy'?); choose one "
-                    "of binary_cross_entropy, cross_entropy, ctc, huber, mae, mse"));
+              StrEq("unknown loss 'cross_entrpy' (did you mean 'cross_entropy'?); expected "
+                    "one of binary_cross_entropy, cross_entropy, ctc, huber, mae, mse"));
 }
 
 TEST(AccuracyTest, CountsHits) {
@@ -210,28 +211,28 @@ TEST(ErrorMetricTest, GoldenValues) {
   EXPECT_FALSE(MeanAbsoluteErrorMetric().higher_is_better);
 }
 
-TEST(MetricTest, SaysWhatDoesNotFit) {
+TEST(MetricTest, ReportsMismatches) {
   const auto error = [](const MetricSpec& spec, const Tensor& outputs, const Tensor& targets) {
     return std::string(CatchTorch([&] { MetricOf(spec, outputs, targets); }).message());
   };
   EXPECT_THAT(error(Accuracy(), Logits(), Classes({1})),
               StrEq("the metric accuracy needs one class as target for each row of logits; the "
-                    "model gives [3, 3], the targets are [1]"));
+                    "model returns [3, 3], the targets are [1]"));
   EXPECT_THAT(error(Auc(), Logits(), Classes({1, 0, 1})),
               StrEq("the metric auc needs one score or two logits for each example; the model "
-                    "gives [3, 3]"));
+                    "returns [3, 3]"));
   EXPECT_THAT(error(MeanAbsoluteErrorMetric(), Logits(), Classes({1, 0, 1})),
               HasSubstr("the metric mae needs one target for each output"));
 }
 
-TEST(MetricByNameTest, KnowsTheNamesOfTheJobFile) {
+TEST(MetricByNameTest, AcceptsTheNamesOfTheJobFile) {
   for (const char* name : {"accuracy", "top5_accuracy", "auc", "mse", "mae", "loss"}) {
     const auto spec = MetricByName(name, CrossEntropy());
     ASSERT_TRUE(spec.ok()) << name;
     EXPECT_EQ(spec->name, name);
   }
   EXPECT_THAT(MetricByName("acuracy", CrossEntropy()).status().message(),
-              StrEq("there is no metric 'acuracy' (did you mean 'accuracy'?); choose some of "
+              StrEq("unknown metric 'acuracy' (did you mean 'accuracy'?); expected some of "
                     "accuracy, auc, loss, mae, mse, top5_accuracy"));
 }
 
@@ -249,9 +250,9 @@ TEST(DefaultsTest, FollowFromTheTargets) {
     return result;
   };
   EXPECT_THAT(names({.classes = 10}), ElementsAre("cross_entropy", "accuracy"));
-  EXPECT_THAT(names({.targets_dtype = DType::kFloat32, .classes = 2}),
+  EXPECT_THAT(names({.targets_dtype = base::DType::kFloat32, .classes = 2}),
               ElementsAre("binary_cross_entropy", "accuracy", "auc"));
-  EXPECT_THAT(names({.targets_dtype = DType::kFloat32}), ElementsAre("mse", "mae"));
+  EXPECT_THAT(names({.targets_dtype = base::DType::kFloat32}), ElementsAre("mse", "mae"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "train/torch/model/losses.h"
 
 namespace muster::train {
@@ -37,7 +37,7 @@ bool IsOneLogit(const Tensor& outputs) { return outputs.dim() < 2 || outputs.siz
 
 void CheckSameCount(const char* metric, const Tensor& outputs, const Tensor& targets) {
   TORCH_CHECK_VALUE(outputs.numel() == targets.numel(), "the metric ", metric,
-                    " needs one target for each output; the model gives ", outputs.sizes(),
+                    " needs one target for each output; the model returns ", outputs.sizes(),
                     ", the targets are ", targets.sizes());
 }
 
@@ -45,7 +45,7 @@ void CheckSameCount(const char* metric, const Tensor& outputs, const Tensor& tar
 std::pair<Tensor, Tensor> ByPosition(const char* metric, const Tensor& outputs,
                                      const Tensor& targets) {
   TORCH_CHECK_VALUE(outputs.numel() == targets.numel() * outputs.size(1), "the metric ", metric,
-                    " needs one class as target for each row of logits; the model gives ",
+                    " needs one class as target for each row of logits; the model returns ",
                     outputs.sizes(), ", the targets are ", targets.sizes());
   return {outputs.movedim(1, -1).reshape({-1, outputs.size(1)}),
           targets.reshape({-1}).to(at::kLong)};
@@ -79,7 +79,7 @@ class TopKMetric : public Metric {
   void Add(const Tensor& outputs, const Batch& batch) override {
     at::NoGradGuard no_grad;
     TORCH_CHECK_VALUE(outputs.dim() >= 2, "the metric top", k_,
-                      "_accuracy needs outputs [batch, classes]; the model gives ",
+                      "_accuracy needs outputs [batch, classes]; the model returns ",
                       outputs.sizes());
     const auto [logits, targets] = ByPosition("top-k accuracy", outputs, batch.targets);
     const Tensor best = std::get<1>(logits.topk(std::min<int64_t>(k_, logits.size(1)), 1));
@@ -102,7 +102,7 @@ class AucMetric : public Metric {
     const bool two_classes = outputs.dim() == 2 && outputs.size(1) == 2;
     TORCH_CHECK_VALUE(two_classes || IsOneLogit(outputs),
                       "the metric auc needs one score or two logits for each example; the model "
-                      "gives ",
+                      "returns ",
                       outputs.sizes());
     const Tensor scores = two_classes ? outputs.select(1, 1) - outputs.select(1, 0) : outputs;
     CheckSameCount("auc", scores, batch.targets);
@@ -220,9 +220,9 @@ absl::StatusOr<MetricSpec> MetricByName(const std::string& name, const Loss& los
   std::vector<std::string> names = {"loss"};
   for (const auto& [known, make] : MetricsByName()) names.push_back(known);
   std::sort(names.begin(), names.end());
-  return absl::InvalidArgumentError(absl::StrCat("there is no metric '", name, "'",
-                                                 DidYouMean(name, names), "; choose some of ",
-                                                 absl::StrJoin(names, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown metric '", name, "'", base::DidYouMean(name, names),
+                   "; expected some of ", absl::StrJoin(names, ", ")));
 }
 
 std::vector<MetricSpec> DefaultMetrics(const ModelInput& input) {

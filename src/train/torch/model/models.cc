@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "train/torch/model/script_model.h"
 #include "train/torch/torch_status.h"
 
@@ -54,7 +54,7 @@ struct Mlp : nn::Module {
 };
 
 struct Cnn : nn::Module {
-  Cnn(const Shape& image, int64_t outputs)
+  Cnn(const base::Shape& image, int64_t outputs)
       : conv1(nn::Conv2dOptions(image[0], 32, 5).padding(2)),
         conv2(nn::Conv2dOptions(32, 64, 5).padding(2)),
         fc1(64 * (image[1] / 4) * (image[2] / 4), 1024),
@@ -107,7 +107,7 @@ TORCH_MODULE(ResidualBlock);
 
 // Layers are named as in torchvision, so that its weights can be loaded.
 struct ResNet18 : nn::Module {
-  ResNet18(const Shape& image, int64_t outputs)
+  ResNet18(const base::Shape& image, int64_t outputs)
       : small(image[1] <= kSmallImage),
         conv1(small ? Conv(image[0], 64, 3, 1) : Conv(image[0], 64, 7, 2)),
         bn1(64),
@@ -201,7 +201,7 @@ struct Entry {
 };
 
 bool IsNumbers(const ModelInput& input) {
-  return IsFloating(input.inputs_dtype) && ElementsOf(input.inputs) > 0;
+  return IsFloating(input.inputs_dtype) && base::ElementsOf(input.inputs) > 0;
 }
 
 bool IsImage(const ModelInput& input, int64_t smallest) {
@@ -210,7 +210,7 @@ bool IsImage(const ModelInput& input, int64_t smallest) {
 }
 
 bool IsIds(const ModelInput& input) {
-  return !IsFloating(input.inputs_dtype) && input.inputs_dtype != DType::kBool &&
+  return !IsFloating(input.inputs_dtype) && input.inputs_dtype != base::DType::kBool &&
          input.inputs.size() == 1 && input.inputs[0] > 0;
 }
 
@@ -218,11 +218,11 @@ const std::vector<Entry>& Entries() {
   static const auto& kEntries = *new std::vector<Entry>{
       {"logistic", "floating-point inputs of any shape", IsNumbers,
        [](const ModelInput& input) {
-         return Build<Logistic>(ElementsOf(input.inputs), OutputsOf(input));
+         return Build<Logistic>(base::ElementsOf(input.inputs), OutputsOf(input));
        }},
       {"mlp", "floating-point inputs of any shape", IsNumbers,
        [](const ModelInput& input) {
-         return Build<Mlp>(ElementsOf(input.inputs), OutputsOf(input));
+         return Build<Mlp>(base::ElementsOf(input.inputs), OutputsOf(input));
        }},
       {"cnn", "floating-point images [channels, height, width] of at least 4 by 4",
        [](const ModelInput& input) { return IsImage(input, 4); },
@@ -248,7 +248,7 @@ absl::Status CheckFit(const Entry& entry, const ModelInput& input) {
   if (!entry.fits(input)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the model '", entry.name, "' needs ", entry.needs, "; the data has ",
-                     ToString(input.inputs), " of type ", ToString(input.inputs_dtype),
+                     base::ToString(input.inputs), " of type ", base::ToString(input.inputs_dtype),
                      "; choose a model that fits the data"));
   }
   if (entry.name == "embedding" && input.vocabulary <= 0) {
@@ -256,7 +256,7 @@ absl::Status CheckFit(const Entry& entry, const ModelInput& input) {
         "the model 'embedding' needs the number of ids, which the data does not define");
   }
   if (OutputsOf(input) <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the targets ", ToString(input.targets),
+    return absl::InvalidArgumentError(absl::StrCat("the targets ", base::ToString(input.targets),
                                                    " have no elements; there is nothing to learn"));
   }
   return absl::OkStatus();
@@ -278,12 +278,13 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const std::string& name_or_file
     MUSTER_RETURN_IF_ERROR(CheckFit(entry, input));
     std::unique_ptr<Model> model;
     const absl::Status made = CatchTorch([&] { model = entry.make(input); });
-    if (!made.ok()) return Annotate(made, absl::StrCat("cannot make the model '", entry.name, "'"));
+    if (!made.ok())
+      return base::Annotate(made, absl::StrCat("cannot create the model '", entry.name, "'"));
     return model;
   }
   const std::vector<std::string> names = BuiltInModels();
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no model '", name_or_file, "'", DidYouMean(name_or_file, names),
+      absl::StrCat("unknown model '", name_or_file, "'", base::DidYouMean(name_or_file, names),
                    "; the built-in ones are ", absl::StrJoin(names, ", "),
                    "; a TorchScript file is given by its path"));
 }

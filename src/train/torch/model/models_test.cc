@@ -18,10 +18,10 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StrEq;
 
-ModelInput Images(Shape shape) { return {.inputs = std::move(shape), .classes = 10}; }
+ModelInput Images(base::Shape shape) { return {.inputs = std::move(shape), .classes = 10}; }
 
 ModelInput Sentences() {
-  return {.inputs = {7}, .inputs_dtype = DType::kInt64, .classes = 3, .vocabulary = 50};
+  return {.inputs = {7}, .inputs_dtype = base::DType::kInt64, .classes = 3, .vocabulary = 50};
 }
 
 std::unique_ptr<Model> Make(const std::string& name, const ModelInput& input) {
@@ -139,12 +139,12 @@ TEST(ModelsTest, EmbeddingNamesAnIdOutsideTheVocabulary) {
 
 TEST(ModelsTest, OutputsFollowFromLossAndTargets) {
   EXPECT_EQ(OutputsOf({.classes = 10}), 10);
-  EXPECT_EQ(OutputsOf({.targets_dtype = DType::kFloat32, .classes = 2}), 1);
+  EXPECT_EQ(OutputsOf({.targets_dtype = base::DType::kFloat32, .classes = 2}), 1);
   EXPECT_EQ(OutputsOf({.classes = 2, .loss = "binary_cross_entropy"}), 1);
-  EXPECT_EQ(OutputsOf({.targets = {3, 2}, .targets_dtype = DType::kFloat32}), 6);
+  EXPECT_EQ(OutputsOf({.targets = {3, 2}, .targets_dtype = base::DType::kFloat32}), 6);
 }
 
-TEST(ModelsTest, ASeedDecidesTheFirstValues) {
+TEST(ModelsTest, TheSeedDeterminesTheInitialValues) {
   const auto first = [](uint64_t seed) {
     at::manual_seed(seed);
     return Make("mlp", Images({20}))->Parameters()[0].second;
@@ -155,7 +155,7 @@ TEST(ModelsTest, ASeedDecidesTheFirstValues) {
 
 TEST(ModelsTest, UnknownName) {
   EXPECT_THAT(ErrorOf("resnet81", Images({1, 28, 28})),
-              StrEq("there is no model 'resnet81' (did you mean 'resnet18'?); the built-in ones "
+              StrEq("unknown model 'resnet81' (did you mean 'resnet18'?); the built-in ones "
                     "are logistic, mlp, cnn, resnet18, embedding; a TorchScript file is given by "
                     "its path"));
 }
@@ -176,7 +176,7 @@ TEST(ModelsTest, InputsThatDoNotFit) {
 TEST(ModelsTest, AModelTooLargeForTheMachine) {
   const auto model = MakeModel("cnn", Images({1, 1 << 17, 1 << 17}));
   EXPECT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted) << model.status();
-  EXPECT_THAT(model.status().message(), HasSubstr("cannot make the model 'cnn': out of memory"));
+  EXPECT_THAT(model.status().message(), HasSubstr("cannot create the model 'cnn': out of memory"));
 }
 
 TEST(CheckModelTest, AllBuiltInModelsFit) {
@@ -212,7 +212,7 @@ TEST(CheckModelTest, LossAndTargetsThatDoNotFit) {
   EXPECT_THAT(
       CheckModel(*model, Images({20}), MeanSquaredError()).message(),
       StrEq("the loss failed in a trial with a batch of two zeros (outputs [2, 10], targets "
-            "[2]): the loss mse needs one target for each output; the model gives [2, 10], "
+            "[2]): the loss mse needs one target for each output; the model returns [2, 10], "
             "the targets are [2]"));
 }
 

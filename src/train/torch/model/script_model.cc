@@ -125,8 +125,8 @@ absl::StatusOr<std::unique_ptr<Model>> LoadScriptModel(const std::string& path) 
     model->SetTraining(true);
   });
   if (!loaded.ok()) {
-    return Annotate(loaded, absl::StrCat("cannot load the model ", path, " (", kHowToSave,
-                                         ", with a version of torch that is not newer)"));
+    return base::Annotate(loaded, absl::StrCat("cannot load the model ", path, " (", kHowToSave,
+                                               ", with a version of torch that is not newer)"));
   }
   MUSTER_RETURN_IF_ERROR(CheckForward(path, model->module()));
   MUSTER_RETURN_IF_ERROR(CheckTrainable(path, *model));

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,8 +28,8 @@ using testing::StrEq;
 
 // Runs a Python program in `folder` and returns what it prints.
 std::string Python(const std::string& folder, const std::string& program) {
-  std::ofstream(JoinPath(folder, "program.py")) << "import torch\nfrom torch import nn\n"
-                                                << program;
+  std::ofstream(base::JoinPath(folder, "program.py")) << "import torch\nfrom torch import nn\n"
+                                                      << program;
   const std::string command =
       absl::StrCat("cd '", folder, "' && OMP_NUM_THREADS=1 /usr/bin/python3 program.py 2>&1");
   FILE* const pipe = ::popen(command.c_str(), "r");
@@ -67,9 +67,9 @@ torch.jit.script(net).save("model.pt")
 )";
 
 TEST(ScriptModelTest, TrainsAModelMadeInPython) {
-  TempDir dir;
+  base::TempDir dir;
   Python(dir.path(), kGoodModel);
-  const auto model = MakeModel(JoinPath(dir.path(), "model.pt"), Pixels());
+  const auto model = MakeModel(base::JoinPath(dir.path(), "model.pt"), Pixels());
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(CheckModel(**model, Pixels(), CrossEntropy()), absl::OkStatus());
 
@@ -99,10 +99,10 @@ TEST(ScriptModelTest, TrainsAModelMadeInPython) {
   EXPECT_TRUE((*model)->Forward(batch.inputs).equal((*model)->Forward(batch.inputs)));
 }
 
-TEST(ScriptModelTest, GoesBackToPython) {
-  TempDir dir;
+TEST(ScriptModelTest, TheExportLoadsInPython) {
+  base::TempDir dir;
   Python(dir.path(), kGoodModel);
-  const auto model = LoadScriptModel(JoinPath(dir.path(), "model.pt"));
+  const auto model = LoadScriptModel(base::JoinPath(dir.path(), "model.pt"));
   ASSERT_TRUE(model.ok()) << model.status();
   {
     at::NoGradGuard no_grad;
@@ -112,7 +112,7 @@ TEST(ScriptModelTest, GoesBackToPython) {
     }
   }
   const auto exported =
-      ExportTorchScript(**model, at::ones({2, 4}), JoinPath(dir.path(), "trained.pt"));
+      ExportTorchScript(**model, at::ones({2, 4}), base::JoinPath(dir.path(), "trained.pt"));
   ASSERT_TRUE(exported.ok()) << exported.status();
   EXPECT_TRUE(exported->any_batch_size);
   EXPECT_EQ(Python(dir.path(), R"(
@@ -123,8 +123,8 @@ print(m.training, float(m.fc2.bias.sum()), m.fc1.bias.requires_grad, m.fc2.bias.
             "False 1.5 False True [5, 3]\n");
 }
 
-TEST(ScriptModelTest, SaysWhatIsWrongWithAFile) {
-  TempDir dir;
+TEST(ScriptModelTest, ReportsInvalidFiles) {
+  base::TempDir dir;
   Python(dir.path(), absl::StrCat(kGoodModel, R"(
 torch.save(net.state_dict(), "state_dict.pt")
 torch.save(net.state_dict(), "legacy.pt", _use_new_zipfile_serialization=False)
@@ -140,7 +140,7 @@ torch.jit.freeze(torch.jit.script(net.eval())).save("frozen.pt")
 torch.jit.script(nn.ModuleDict({"fc": nn.Linear(4, 3)})).save("no_forward.pt")
 )"));
   const auto error = [&](const std::string& name) {
-    return std::string(MakeModel(JoinPath(dir.path(), name), Pixels()).status().message());
+    return std::string(MakeModel(base::JoinPath(dir.path(), name), Pixels()).status().message());
   };
   constexpr char kSave[] = "save it in Python with torch.jit.script(model).save(\"model.pt\")";
   EXPECT_THAT(
@@ -158,21 +158,21 @@ torch.jit.script(nn.ModuleDict({"fc": nn.Linear(4, 3)})).save("no_forward.pt")
   EXPECT_THAT(error("frozen.pt"), HasSubstr("has no parameters to train; save it before "
                                             "torch.jit.freeze"));
   EXPECT_THAT(error("no_forward.pt"), HasSubstr("has no method 'forward'"));
-  EXPECT_EQ(MakeModel(JoinPath(dir.path(), "none.pt"), Pixels()).status().code(),
+  EXPECT_EQ(MakeModel(base::JoinPath(dir.path(), "none.pt"), Pixels()).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_THAT(error("../"), HasSubstr("is not a file; pass a TorchScript file"));
 
-  const std::string good = *ReadFile(JoinPath(dir.path(), "model.pt"));
+  const std::string good = *base::ReadFile(base::JoinPath(dir.path(), "model.pt"));
   for (const size_t size : {size_t{0}, size_t{10}, good.size() / 2, good.size() - 5}) {
-    std::ofstream(JoinPath(dir.path(), "cut.pt")) << good.substr(0, size);
+    std::ofstream(base::JoinPath(dir.path(), "cut.pt")) << good.substr(0, size);
     EXPECT_THAT(error("cut.pt"), HasSubstr("is not a TorchScript file, or it is damaged")) << size;
   }
 }
 
 TEST(ScriptModelTest, ModelAndDataThatDoNotFit) {
-  TempDir dir;
+  base::TempDir dir;
   Python(dir.path(), kGoodModel);
-  const auto model = LoadScriptModel(JoinPath(dir.path(), "model.pt"));
+  const auto model = LoadScriptModel(base::JoinPath(dir.path(), "model.pt"));
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(
       CheckModel(**model, {.inputs = {5}, .classes = 3}, CrossEntropy()).message(),
@@ -188,7 +188,7 @@ void WriteFloats(const std::string& path, const Tensor& tensor) {
 }
 
 TEST(ExportTest, PythonGetsTheSameOutputsForAnotherBatchSize) {
-  TempDir dir;
+  base::TempDir dir;
   struct Case {
     std::string name;
     ModelInput input;
@@ -200,21 +200,21 @@ TEST(ExportTest, PythonGetsTheSameOutputsForAnotherBatchSize) {
       {"cnn", images, at::rand({3, 1, 12, 12})},
       {"resnet18", images, at::rand({3, 1, 12, 12})},
       {"embedding",
-       {.inputs = {6}, .inputs_dtype = DType::kInt64, .classes = 4, .vocabulary = 9},
+       {.inputs = {6}, .inputs_dtype = base::DType::kInt64, .classes = 4, .vocabulary = 9},
        at::randint(9, {3, 6}, at::kLong)},
   };
   for (const Case& c : cases) {
     const auto model = MakeModel(c.name, c.input);
     ASSERT_TRUE(model.ok()) << model.status();
     (*model)->Forward(c.inputs);  // Running means that are not the first ones.
-    const auto exported =
-        ExportTorchScript(**model, c.inputs.narrow(0, 0, 2), JoinPath(dir.path(), c.name + ".pt"));
+    const auto exported = ExportTorchScript(**model, c.inputs.narrow(0, 0, 2),
+                                            base::JoinPath(dir.path(), c.name + ".pt"));
     ASSERT_TRUE(exported.ok()) << exported.status();
     EXPECT_TRUE(exported->any_batch_size) << c.name;
     (*model)->SetTraining(false);
     at::NoGradGuard no_grad;
-    WriteFloats(JoinPath(dir.path(), c.name + ".in"), c.inputs);
-    WriteFloats(JoinPath(dir.path(), c.name + ".out"), (*model)->Forward(c.inputs));
+    WriteFloats(base::JoinPath(dir.path(), c.name + ".in"), c.inputs);
+    WriteFloats(base::JoinPath(dir.path(), c.name + ".out"), (*model)->Forward(c.inputs));
   }
   EXPECT_EQ(Python(dir.path(), R"(
 def floats(path):
@@ -253,10 +253,10 @@ TEST(ModuleModelTest, FrozenParametersAreNotTrained) {
   EXPECT_THAT(Names((*model)->Buffers()), ElementsAre("fc.bias"));
 }
 
-TEST(ExportTest, SaysWhenABatchSizeIsFixed) {
-  TempDir dir;
+TEST(ExportTest, ReportsAFixedBatchSize) {
+  base::TempDir dir;
   const auto model = FromModule<FixedBatch>()();
-  const std::string path = JoinPath(dir.path(), "fixed.pt");
+  const std::string path = base::JoinPath(dir.path(), "fixed.pt");
   const auto exported = ExportTorchScript(**model, at::rand({2, 2, 2}), path);
   ASSERT_TRUE(exported.ok()) << exported.status();
   EXPECT_FALSE(exported->any_batch_size);
@@ -264,20 +264,20 @@ TEST(ExportTest, SaysWhenABatchSizeIsFixed) {
 }
 
 TEST(ExportTest, KeepsTheOldFileWhenTheModelCannotBeTraced) {
-  TempDir dir;
+  base::TempDir dir;
   const auto model = FromModule<Noise>()();
-  const std::string path = JoinPath(dir.path(), "noise.pt");
+  const std::string path = base::JoinPath(dir.path(), "noise.pt");
   std::ofstream(path) << "old";
   const auto exported = ExportTorchScript(**model, at::rand({2, 4}), path);
   EXPECT_THAT(exported.status().message(),
               HasSubstr("cannot export the model as TorchScript: the outputs of the exported model "
                         "differ from the model's"));
-  EXPECT_EQ(*ReadFile(path), "old");
+  EXPECT_EQ(*base::ReadFile(path), "old");
 }
 
 // Parameters that are views of one buffer, as a trainer lays them out, are written once.
 TEST(ExportTest, ViewsOfALargeBufferStaySmall) {
-  TempDir dir;
+  base::TempDir dir;
   const auto model = MakeModel("mlp", {.inputs = {4}, .classes = 3});
   ASSERT_TRUE(model.ok()) << model.status();
   const Tensor buffer = at::zeros({1 << 20});
@@ -287,16 +287,16 @@ TEST(ExportTest, ViewsOfALargeBufferStaySmall) {
     used += parameter.numel();
     Tensor(parameter).set_data(view);
   }
-  const std::string path = JoinPath(dir.path(), "views.pt");
+  const std::string path = base::JoinPath(dir.path(), "views.pt");
   const auto exported = ExportTorchScript(**model, at::rand({2, 4}), path);
   ASSERT_TRUE(exported.ok()) << exported.status();
   EXPECT_LT(std::filesystem::file_size(path), used * 4 + 65536);
 }
 
 TEST(ExportTest, AFullDiskIsAnError) {
-  TempDir dir;
+  base::TempDir dir;
   const auto model = FromModule<FixedBatch>()();
-  const std::string path = JoinPath(dir.path(), "full.pt");
+  const std::string path = base::JoinPath(dir.path(), "full.pt");
   const rlimit small = {1000, RLIM_INFINITY};
   rlimit before;
   ::getrlimit(RLIMIT_FSIZE, &before);

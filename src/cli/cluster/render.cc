@@ -1,0 +1,88 @@
+// muster render: prints a job as manifests for kubectl.
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/files/files.h"
+#include "base/status_macros.h"
+#include "base/text/units.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/job/job_file.h"
+#include "codec/yaml_writer.h"
+#include "manifest/images.h"
+#include "manifest/manifests.h"
+
+namespace muster::cli {
+namespace {
+
+struct RenderCommand {
+  std::string job;
+  std::string config;  // another spelling of `job`
+  std::string output;
+  manifest::RenderOptions options;
+};
+
+std::string RandomSalt() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
+absl::StatusOr<std::string> JobFileOf(const RenderCommand& command) {
+  if (command.job.empty() == command.config.empty()) {
+    return absl::InvalidArgumentError(command.job.empty()
+                                          ? "missing job file; usage: muster render FILE"
+                                          : "FILE and --config are the same option; pass one");
+  }
+  return command.job.empty() ? command.config : command.job;
+}
+
+absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
+  MUSTER_ASSIGN_OR_RETURN(const std::string file, JobFileOf(command));
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file));
+  manifest::RenderOptions options = command.options;
+  options.salt = RandomSalt();
+  MUSTER_ASSIGN_OR_RETURN(options.tls, job::MakeJobTls(submission.spec.name));
+  MUSTER_ASSIGN_OR_RETURN(const auto objects, manifest::RenderJob(submission.spec, options));
+  for (const std::string& limit : manifest::RenderLimits(submission.spec)) {
+    context.err().Note(absl::StrCat("not without the operator: ", limit));
+  }
+  const std::string text = codec::ToYamlDocuments(objects);
+  if (command.output.empty() || command.output == "-") {
+    context.out().PrintData(text);
+    return kSuccess;
+  }
+  // Private mode: the file contains the job's TLS key and the hash of the notebook's password.
+  MUSTER_RETURN_IF_ERROR(base::WriteFileAtomically(command.output, text, 0600));
+  context.err().Note(absl::StrCat("wrote ",
+                                  base::Plural(static_cast<int64_t>(objects.size()), "object"),
+                                  "; kubectl apply -f ", command.output));
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddRenderCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("render", "Print a job as Kubernetes manifests, for kubectl apply");
+  auto render = std::make_shared<RenderCommand>();
+  render->options.trainer_image = manifest::TrainerImage(MUSTER_VERSION);
+  render->options.notebook_image = manifest::kNotebookImage;
+  command.Argument("FILE", &render->job, "A job file");
+  command.Option("-c,--config", &render->config, "The job file, instead of FILE");
+  command.Option("-o,--output,--out", &render->output,
+                 "The file to write (default: standard output)");
+  command.Option("-n,--namespace", &render->options.kubernetes_namespace,
+                 "The namespace (default: the job's, else default)");
+  command.Flag("--create-namespace", &render->options.create_namespace,
+               "Also create the namespace");
+  command.Option("--domain", &render->options.domain, "The cluster's domain");
+  command.Option("--trainer-image", &render->options.trainer_image,
+                 "The image of the built-in trainer");
+  command.Option("--notebook-image", &render->options.notebook_image,
+                 "An image with Jupyter and TensorBoard");
+  command.OnCall([&context, render] { return Render(context, *render); });
+}
+
+}  // namespace muster::cli

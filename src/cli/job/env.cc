@@ -1,0 +1,190 @@
+// muster env: prints the environment of one task, to run it by hand.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/files/files.h"
+#include "base/status_macros.h"
+#include "base/text/suggest.h"
+#include "base/text/terminal_text.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/job/job_file.h"
+#include "cli/job/target_options.h"
+#include "cli/terminal/print_json.h"
+#include "cluster/tf_config.h"
+#include "job/job_tls.h"
+#include "jobs/addresses.h"
+#include "jobs/lookup.h"
+#include "jobs/tasks.h"
+#include "nlohmann/json.hpp"
+#include "supervise/job_dir.h"
+
+namespace muster::cli {
+namespace {
+
+struct EnvOptions {
+  std::string job;
+  TargetOptions target;
+  std::string role;
+  int index = 0;
+  bool cluster = false;
+  std::string certificates;
+  std::string print;  // the name of one variable
+  std::string format = "shell";
+};
+
+struct Described {
+  job::Submission submission;
+  cluster::ClusterSpec cluster;
+  std::string platform;
+};
+
+absl::StatusOr<Described> DescribeFile(Context& context, const std::string& path,
+                                       const TargetOptions& target) {
+  Described described;
+  MUSTER_ASSIGN_OR_RETURN(described.submission, LoadJobFile(context, path));
+  job::Submission& submission = described.submission;
+  MUSTER_ASSIGN_OR_RETURN(submission.target, target.ToTarget());
+  described.platform = std::string(job::PlatformOf(submission.target));
+  // Separate invocations, one for each task, must print the same cluster, so the id is not random.
+  submission.id = submission.spec.name;
+  MUSTER_ASSIGN_OR_RETURN(described.cluster,
+                          jobs::AddressesBeforeStart(context.jobs(), submission));
+  return described;
+}
+
+absl::StatusOr<Described> Describe(Context& context, const std::string& reference,
+                                   const TargetOptions& target) {
+  if (IsFile(context, reference)) return DescribeFile(context, reference, target);
+  MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, target.ToSelection());
+  MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job,
+                          jobs::FindJob(context.jobs(), reference, selection));
+  Described described{.platform = job.platform};
+  MUSTER_ASSIGN_OR_RETURN(described.submission, supervise::JobDir(job.directory).LoadSubmission());
+  MUSTER_ASSIGN_OR_RETURN(history::History * history, context.jobs().history());
+  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
+  for (const job::TaskRecord& task : tasks) described.cluster.Set(task.id, task.address);
+  return described;
+}
+
+// Returns the folder of the job's certificates, created if absent, or "" if none is requested.
+absl::StatusOr<std::string> CertificatesOf(Context& context, const EnvOptions& options,
+                                           const Described& described) {
+  if (options.certificates.empty()) return "";
+  MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
+  const std::string folder = base::AbsolutePath(options.certificates, context.working_dir());
+  MUSTER_RETURN_IF_ERROR(job::EnsureJobTls(described.submission.spec.name, folder));
+  context.err().PrintLine(absl::StrCat(
+      "copy ca.crt, tls.crt and tls.key of ", base::Printable(folder),
+      " to a folder on every host, readable only by the user that runs the tasks, and set "
+      "MUSTER_TLS_DIR to that folder; anyone who has the key can join the job"));
+  return folder;
+}
+
+void PrintLaunch(Terminal& out, const job::RoleSpec& role, const job::TaskLaunch& launch,
+                 bool json) {
+  if (json) {
+    PrintJson(out, nlohmann::json(launch.env));
+    return;
+  }
+  for (const auto& [name, value] : launch.env) {
+    out.PrintData(absl::StrCat("export ", name, "=", base::ShellQuote(value), "\n"));
+  }
+  // Comments out every line of the command, so that the output can be sourced.
+  const std::string command =
+      absl::StrReplaceAll(job::DescribeCommand(role, launch), {{"\n", "\n# "}});
+  out.PrintData(absl::StrCat("# then: ", command, "\n"));
+}
+
+// Prints the value alone, for `export NAME=$(muster env …)`.
+absl::Status PrintVariable(Terminal& out, const job::TaskLaunch& launch, const std::string& name) {
+  const auto found = launch.env.find(name);
+  if (found == launch.env.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, value] : launch.env) names.push_back(known);
+    return absl::InvalidArgumentError(absl::StrCat("--print ", name, ": the task has no such ",
+                                                   "variable", base::DidYouMean(name, names)));
+  }
+  out.PrintData(absl::StrCat(found->second, "\n"));
+  return absl::OkStatus();
+}
+
+// Returns how a task is launched by hand.
+absl::StatusOr<job::TaskLaunch> LaunchByHand(Context& context, const Described& described,
+                                             const cluster::TaskId& task,
+                                             const std::string& certificates) {
+  std::vector<job::TaskRecord> tasks;
+  for (const cluster::TaskId& id : described.submission.spec.Tasks()) tasks.push_back({.id = id});
+  MUSTER_RETURN_IF_ERROR(
+      jobs::SelectTasks(described.submission.id, tasks, {task.ToString()}).status());
+  MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform,
+                          context.jobs().platform(described.platform));
+  MUSTER_ASSIGN_OR_RETURN(job::TaskLaunch launch,
+                          platform->LaunchOf(described.submission, described.cluster, task));
+  // A task that Muster does not run has no job folder.
+  for (const char* name :
+       {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
+    launch.env.erase(name);
+  }
+  if (!certificates.empty()) launch.env["MUSTER_TLS_DIR"] = certificates;
+  if (const auto& train = described.submission.spec.train; !train.is_null()) {
+    launch.env["MUSTER_TRAIN_CONFIG"] =
+        train.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  return launch;
+}
+
+absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
+  Terminal& out = context.out();
+  MUSTER_ASSIGN_OR_RETURN(const Described described,
+                          Describe(context, options.job, options.target));
+  MUSTER_ASSIGN_OR_RETURN(const std::string certificates,
+                          CertificatesOf(context, options, described));
+  if (options.cluster) {
+    const auto config =
+        nlohmann::ordered_json::parse(cluster::WriteTfConfig({.cluster = described.cluster}));
+    PrintJson(out, config["cluster"]);
+    return kSuccess;
+  }
+  if (options.role.empty()) {
+    if (!certificates.empty()) return kSuccess;
+    return absl::InvalidArgumentError(
+        "missing task; usage: muster env JOB ROLE INDEX, or --cluster for all");
+  }
+  MUSTER_ASSIGN_OR_RETURN(cluster::TaskId task, cluster::TaskId::Parse(options.role));
+  if (options.role.find(':') == std::string::npos) task.index = options.index;
+  MUSTER_ASSIGN_OR_RETURN(const job::TaskLaunch launch,
+                          LaunchByHand(context, described, task, certificates));
+  if (!options.print.empty()) {
+    MUSTER_RETURN_IF_ERROR(PrintVariable(out, launch, options.print));
+    return kSuccess;
+  }
+  PrintLaunch(out, *described.submission.spec.FindRole(task.role), launch,
+              options.format == "json");
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddEnvCommand(Command& program, Context& context) {
+  Command& command =
+      program.AddCommand("env", "Print TF_CONFIG and the other variables of one task");
+  auto options = std::make_shared<EnvOptions>();
+  command.Argument("JOB", &options->job, "A job file, or a job", Presence::kRequired);
+  command.Argument("ROLE", &options->role, "The role of the task, or the task itself: worker:1");
+  command.Argument("INDEX", &options->index, "The index of the task");
+  command.Flag("--cluster", &options->cluster,
+               "Print the addresses of all tasks (the ClusterSpec)");
+  command.Option("--certificates", &options->certificates,
+                 "A folder for the certificates with which tasks on several machines authenticate "
+                 "each other; created if it does not exist");
+  command.Option("--format", &options->format, "Output format: shell or json", {"shell", "json"});
+  command.Option("--print", &options->print,
+                 "Print the value of one variable, without its name: --print TF_CONFIG");
+  for (const char* other : {"--cluster", "--format"}) command.Exclude("--print", other);
+  options->target.AddTo(command, context, platform::OptionUse::kEnv);
+  command.OnCall([&context, options] { return Env(context, *options); });
+}
+
+}  // namespace muster::cli
