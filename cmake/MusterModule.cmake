@@ -1,4 +1,4 @@
-# muster_module(NAME name LAYER n SRCS … [DEPS …] [LIBS …] [TESTS …] [TEST_LIBS …] [PCH name])
+# muster_module(NAME name LAYER n SRCS … [DEPS …] [LIBS …] [TESTS …] [TEST_LIBS …] [PCH name] [NO_UNITY])
 #
 # Declares the library muster_<name> in src/<name>/; in the names of targets a "/" of <name> is a "_". DEPS are other
 # modules and must be in a lower layer; LIBS are external targets. TESTS are the *_test.cc files, linked into one
@@ -9,7 +9,7 @@
 set_property(GLOBAL PROPERTY MUSTER_MODULE_GRAPH "")
 
 function(muster_module)
-  cmake_parse_arguments(ARG "" "NAME;LAYER;PCH" "SRCS;DEPS;LIBS;TESTS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_UNITY" "NAME;LAYER;PCH" "SRCS;DEPS;LIBS;TESTS;TEST_LIBS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "muster_module(${ARG_NAME}): unexpected ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -23,7 +23,9 @@ function(muster_module)
     set(test_pch "")
   endif()
   muster_use_pch(${target} ${ARG_PCH})
-  muster_use_unity(${target})
+  if(NOT ARG_NO_UNITY)
+    muster_use_unity(${target})
+  endif()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   set_target_properties(${target} PROPERTIES MUSTER_LAYER ${ARG_LAYER})
 

@@ -195,6 +195,14 @@ bool GitIgnore::Matches(const Pattern& pattern, absl::string_view text) {
   if (pattern.suffix) return absl::EndsWith(text, pattern.literal);
   if (pattern.tokens.empty()) return text == pattern.literal;
   const std::vector<Token>& tokens = pattern.tokens;
+  // Most names fail at their first or last byte, which is far cheaper than running the automaton.
+  const auto excludes = [](const Token& token, char c) {
+    return token.kind == Token::Kind::kByte && token.byte != static_cast<unsigned char>(c);
+  };
+  if (!text.empty() &&
+      (excludes(tokens.front(), text.front()) || excludes(tokens.back(), text.back()))) {
+    return false;
+  }
   using States = absl::InlinedVector<char, 128>;
   // Adds the states that are reachable without a byte. Such steps lead forward, so one pass is
   // enough.

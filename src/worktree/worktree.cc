@@ -275,6 +275,14 @@ class Walk {
       // ENOENT: deleted since its folder was listed.
       return errno == ENOENT || program_only_ ? absl::OkStatus() : absl::ErrnoToStatus(errno, full);
     }
+    WorkFile file;
+    file.path = path;
+    TakeStat(info, file);
+    // Checked before the rules, which cost far more and would be matched against every data file.
+    if (program_only_ && !S_ISDIR(info.st_mode) &&
+        (!S_ISREG(info.st_mode) || !IsProgramFile(file) || !base::IsUtf8(path))) {
+      return absl::OkStatus();
+    }
     if (Ignored(path, S_ISDIR(info.st_mode))) return absl::OkStatus();
     if (HoldsCredentials(path, S_ISDIR(info.st_mode))) {
       with_credentials_.push_back(base::Printable(path));
@@ -294,12 +302,7 @@ class Walk {
       return absl::OkStatus();
     }
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) return absl::OkStatus();
-    if (program_only_ && (S_ISLNK(info.st_mode) || !base::IsUtf8(path))) return absl::OkStatus();
     if (!base::IsUtf8(path)) not_utf8_.push_back(absl::CHexEscape(path));
-    WorkFile file;
-    file.path = path;
-    TakeStat(info, file);
-    if (program_only_ && !IsProgramFile(file)) return absl::OkStatus();
     if (S_ISLNK(info.st_mode)) MUSTER_RETURN_IF_ERROR(ReadLink(full, file));
     files_.push_back(std::move(file));
     if (static_cast<int64_t>(files_.size()) <= limits_.max_files) return absl::OkStatus();
