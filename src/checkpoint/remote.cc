@@ -227,6 +227,9 @@ absl::StatusOr<std::string> RemoteStore::MoveAside(int64_t after_step,
   MUSTER_ASSIGN_OR_RETURN(std::vector<int64_t> steps, Steps());
   steps.erase(steps.begin(), std::upper_bound(steps.begin(), steps.end(), after_step));
   const auto best = ReadBest();
+  if (!best.ok() && !absl::IsNotFound(best.status()) && !absl::IsDataLoss(best.status())) {
+    return best.status();
+  }
   const bool best_goes = best.ok() && best->step > after_step;
   if (steps.empty() && !best_goes && others.empty()) return "";
   MUSTER_ASSIGN_OR_RETURN(const Url aside, UnusedSupersededFolder());

@@ -53,7 +53,10 @@ class ShellQuoting {
     }
   }
 
-  std::string Write(const std::vector<std::string>& words) const {
+  // Returns the words as the shell reads them here. An escape before them applies to their first
+  // byte.
+  std::string Write(const std::vector<std::string>& words) {
+    escaped_ = false;
     if (quote_ == 0) return base::ShellJoin(words);
     const std::string text = absl::StrJoin(words, " ");
     if (quote_ == '\'') return absl::StrReplaceAll(text, {{"'", "'\\''"}});

@@ -313,6 +313,12 @@ TEST_F(TaskLaunchTest, WorkingDirIsResolved) {
   EXPECT_EQ(Build().working_dir, "/srv");
 }
 
+TEST_F(TaskLaunchTest, AnEscapedPlaceholderDoesNotEscapeTheTextAfterIt) {
+  spec_.model_dir = "/a $b";
+  Role("worker").command = {"/bin/sh", "-c", "echo \\{index}\"{model_dir}\""};
+  EXPECT_EQ(Build().argv.back(), "echo \\1\"/a \\$b\"");
+}
+
 TEST_F(TaskLaunchTest, OnlyTheNamedValuesDependOnTheAttempt) {
   Role("worker").command = {"train", "{task_flags}", "{attempt}"};
   TaskLaunch first = Build();

@@ -89,7 +89,10 @@ absl::Status Observe(Service& service, job::JobRecord& job) {
 
 absl::Status Refresh(Service& service, job::JobRecord& job) {
   if (job::IsFinal(job.state)) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform, service.platform(job.platform));
+  const auto found = service.platform(job.platform);
+  if (!found.ok())
+    return absl::OkStatus();  // a later version started it; the record stays as it is
+  platform::Platform* platform = *found;
   if (platform::CapabilityOf<platform::StateSource>(*platform) != nullptr) {
     // The submitter owns the record until the platform takes over.
     return IsOwnedHere(job) ? absl::OkStatus() : ObserveOrMark(service, job);

@@ -57,6 +57,21 @@ TEST_F(ServiceTest, AnUnknownPlatformIsReportedWithTheKnownOnes) {
   EXPECT_THAT(Message(unknown), HasSubstr("did you mean 'kubernetes'?"));
 }
 
+TEST_F(ServiceTest, AJobOfALaterVersionsPlatformDoesNotHideTheOthers) {
+  const job::JobRecord job = Start();
+  const job::JobRecord later{.id = "later-1",
+                             .name = "later",
+                             .platform = "slurm",
+                             .state = job::JobState::kRunning,
+                             .created = absl::Now(),
+                             .directory = job.directory};
+  ASSERT_TRUE((*service_->history())->Apply({.job = later}).ok());
+  const auto jobs = ListJobs(*service_, {});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_THAT(*jobs, SizeIs(2));
+  EXPECT_EQ(Recorded("later-1").state, job::JobState::kRunning);
+}
+
 TEST_F(ServiceTest, ALostSupervisorMeansFailure) {
   job::JobRecord job = Start();
   service_.local().liveness = platform::Liveness::kGone;

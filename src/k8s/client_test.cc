@@ -153,6 +153,18 @@ TEST_F(ClientTest, RetriesTooManyRequests) {
   EXPECT_EQ(ApiErrorOf(refused)->retry_after, absl::Seconds(7));
 }
 
+TEST_F(ClientTest, ReadsRetryAfterAsADate) {
+  const std::string date = absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT",
+                                            absl::Now() + absl::Minutes(1), absl::UTCTimeZone());
+  Answer([&date](Exchange& exchange) {
+    Refuse(exchange, 403, "Forbidden", "x", Json::object(), {{"Retry-After", date}});
+  });
+  const auto error = ApiErrorOf(client_->Get(kPods, {"", "a"}).status());
+  ASSERT_TRUE(error.has_value());
+  EXPECT_GT(error->retry_after, absl::ZeroDuration());
+  EXPECT_LE(error->retry_after, absl::Minutes(1));
+}
+
 TEST_F(ClientTest, RetriesOnlyWhatIsSafe) {
   std::atomic<int> count = 0;
   Answer([&](Exchange& exchange) {

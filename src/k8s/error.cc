@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/text/json.h"
 #include "base/text/terminal_text.h"
 #include "k8s/encoding.h"
@@ -153,7 +154,7 @@ absl::Status ErrorOf(const ApiRequest& request, int code, const nlohmann::json& 
 absl::Status ErrorOf(const ApiRequest& request, const net::Response& response) {
   const Json status = ParseObject(response.body);
   ApiError error = Read(response.status, status);
-  const auto asked = net::ParseRetryAfter(response.Header("Retry-After"), absl::UnixEpoch());
+  const auto asked = net::ParseRetryAfter(response.Header("Retry-After"), absl::Now());
   if (asked.has_value()) error.retry_after = std::min(*asked, absl::Seconds(kMaxSeconds));
   return MakeStatus(request, error, TextAt(status, "/message"));
 }

@@ -168,9 +168,12 @@ absl::Status ModelDir::KeepUnsent(const std::vector<int64_t>& steps) {
 
 absl::Status ModelDir::Fetch(std::optional<int64_t> step) {
   if (!is_remote()) return absl::OkStatus();
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, remote_->Steps());
-  if (!step.has_value()) MUSTER_RETURN_IF_ERROR(KeepUnsent(steps));
-  unsent_ = false;
+  MUSTER_ASSIGN_OR_RETURN(std::vector<int64_t> steps, remote_->Steps());
+  if (unsent_ || !step.has_value()) MUSTER_RETURN_IF_ERROR(KeepUnsent(steps));
+  // The checkpoint of `step` may be one that was sent just now.
+  if (unsent_.exchange(false) && step.has_value()) {
+    MUSTER_ASSIGN_OR_RETURN(steps, remote_->Steps());
+  }
   MUSTER_RETURN_IF_ERROR(FetchFile(BestFile()));
   if (!step.has_value()) return FetchNewest(steps);
   if (std::binary_search(steps.begin(), steps.end(), *step)) return remote_->Fetch(*step, folder_);

@@ -5,7 +5,8 @@
 
 #include "base/files/files.h"
 #include "base/testing.h"
-#include "gtest/gtest.h"
+#include "checkpoint/testing.h"
+#include "gmock/gmock.h"
 
 namespace muster::train {
 namespace {
@@ -53,6 +54,21 @@ TEST_F(ModelDirTest, FailedUploadsAreKept) {
   EXPECT_TRUE(std::filesystem::exists(file));
   EXPECT_TRUE(absl::IsUnavailable(Open().status()));  // the remote folder cannot be listed
   EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST_F(ModelDirTest, FetchingAStepSendsWhatAnEarlierAttemptCouldNotSend) {
+  environment_.job_id = "job-1";
+  const auto open = [this] {
+    return ModelDir::Open("memory://run", environment_, [](const std::string&) {});
+  };
+  const std::string folder = open().value()->folder();  // removed with the object
+  ASSERT_TRUE(base::MakeDirectories(folder).ok());
+  ASSERT_TRUE(base::ReplaceFile(base::JoinPath(folder, ".owner"), "job-1").ok());
+  ASSERT_TRUE(checkpoint::SaveStep(folder, 5).ok());
+  auto dir = open();
+  ASSERT_TRUE(dir.ok()) << dir.status();
+  EXPECT_TRUE((*dir)->Fetch(5).ok());
+  EXPECT_THAT(std::string((*dir)->Fetch(7).message()), testing::HasSubstr("available: 5"));
 }
 
 }  // namespace
