@@ -12,7 +12,9 @@ namespace {
 
 using wire::Frame;
 
+// As for a control request of a parameter server.
 constexpr absl::Duration kCallTimeout = absl::Seconds(60);
+// Bounds the memory that a peer can occupy. Gloo's largest value has 136 bytes per task.
 constexpr size_t kMaxValueBytes = 4 << 20;
 
 wire::Outgoing MessageOf(Frame::Kind kind, const std::string& text, const std::string& payload) {

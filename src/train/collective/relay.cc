@@ -1,3 +1,10 @@
+// One relayed connection, from the task that connects to the one that listens:
+//
+//    Gloo ──> port of Forward() ── RunForwarder ══ HELLO (RELAY, port) ══> Serve ──> port of Gloo
+//
+// Both ends then run Pump(): one thread reads the socket and sends BYTES, the other receives BYTES
+// and writes them to the socket. A task may exit right after its last collective, with bytes
+// possibly still in the streams; the acknowledged END lets Drain() wait for them.
 #include "train/collective/relay.h"
 
 #include <arpa/inet.h>
@@ -120,6 +127,7 @@ Relay::Relay(wire::Transport& transport, Options options, base::EventFd stop)
     : transport_(transport), options_(std::move(options)), stop_(std::move(stop)) {}
 
 Relay::~Relay() {
+  // Joined when the function returns, after the mutex is released: Pump() takes it.
   std::vector<std::jthread> forwarders;
   stop_.Signal();
   {
@@ -197,6 +205,7 @@ void Relay::Serve(wire::Connection& connection, const Frame& hello) {
 void Relay::Pump(const base::UniqueFd& socket, wire::Connection& stream, std::optional<int> rank) {
   {
     absl::MutexLock lock(&mutex_);
+    // A stream that is registered after the destructor has cancelled the others would never end.
     if (stopping_) return;
     streams_.insert(&stream);
     ++undelivered_;
@@ -229,6 +238,7 @@ void Relay::Pump(const base::UniqueFd& socket, wire::Connection& stream, std::op
   }
   if (!delivered) stream.Cancel();
   ::shutdown(socket.get(), SHUT_RDWR);
+  // The socket was shut down, so recv() in the thread returns.
   sending.join();
   deliver();
   absl::MutexLock lock(&mutex_);

@@ -6,6 +6,7 @@
 namespace muster::train {
 namespace {
 
+// The scan stops at the end of the first block that has NaN or infinity.
 constexpr int64_t kBlock = 4096;
 
 // Returns the largest bit pattern of a block, signs cleared. NaN and infinity have larger patterns

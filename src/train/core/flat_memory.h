@@ -33,7 +33,7 @@ class FlatMemory {
   }
 
   // Faults in the pages of [offset, offset + size) now instead of on first access. Keeps their
-  // content.
+  // content. Best effort: kernels before 5.14 do not implement MADV_POPULATE_WRITE.
   void Populate(size_t offset, size_t size) const {
     ::madvise(bytes() + offset, std::min(size, bytes_ - offset), MADV_POPULATE_WRITE);
   }

@@ -32,6 +32,9 @@ uint16_t HalfOf(float value) {
     const float shifted = Float(magnitude) + 0.5F;
     return sign | static_cast<uint16_t>(Bits(shifted) - Bits(0.5F));
   }
+  // Adds just less than half of the last kept bit, or exactly half if that bit is odd: ties round
+  // to even. A carry out of the mantissa increments the exponent, which is correct. 112 is the
+  // difference of the exponents' biases, 127 - 15.
   const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1) - (112U << 23);
   return sign | static_cast<uint16_t>(rounded >> 13);
 }
@@ -95,6 +98,7 @@ void ToBfloat16(const float* from, void* to, int64_t n) {
   auto* out = static_cast<std::byte*>(to);
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t bits = Bits(from[i]);
+    // Dropping the lower bits could turn a NaN into infinity; 0x40, the quiet bit, keeps it a NaN.
     const bool nan = (bits & 0x7fffffff) > 0x7f800000;
     const auto half = static_cast<uint16_t>(nan ? (bits >> 16) | 0x40
                                                 : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16);

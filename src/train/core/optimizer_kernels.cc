@@ -163,6 +163,8 @@ Coefficients CoefficientsOf(const OptimizerConfig& config, const Update& update)
   c.root_scale = 1;
   c.epsilon = static_cast<float>(config.epsilon);
   if (c.rule == Rule::kAdam) {
+    // The corrections of Adam's biased means are folded into the rate and the root, in double, once
+    // per update. epsilon is added after the correction, as in PyTorch.
     const auto step = static_cast<double>(update.step);
     c.rate = static_cast<float>(update.learning_rate / (1 - std::pow(config.beta1, step)));
     c.root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(config.beta2, step)));

@@ -37,7 +37,9 @@ int64_t RowElements(const base::TensorSpec& spec) {
   return rows == 0 ? 0 : base::ElementsOf(spec.shape) / rows;
 }
 
-// Splits a variable into parts of about equal size, none larger than a fair share.
+// Splits a variable into parts of about equal size, none larger than a fair share. The number of
+// parts is limited by the rows: a split variable must consist of whole rows, so that a part of a
+// table is addressed by row numbers.
 std::vector<Part> Split(const Variable& variable, int index, int servers, int64_t fair_share) {
   const base::TensorSpec& spec = variable.spec;
   const int64_t rows = RowsOf(spec);
@@ -70,6 +72,8 @@ std::vector<std::vector<Part>> Spread(const std::vector<Variable>& variables, in
       parts.push_back(part);
     }
   }
+  // Parts of one variable with equal size keep their order, and names are unique: no two tasks can
+  // order the list differently.
   std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) {
     if (a.bytes != b.bytes) return a.bytes > b.bytes;
     return variables[a.variable].spec.name < variables[b.variable].spec.name;
@@ -93,6 +97,8 @@ std::vector<Bucket> Cut(const std::vector<Piece>& pieces, int64_t bucket_element
     open = {open.offset + open.elements, 0};
   };
   for (const Piece& piece : pieces) {
+    // A piece that does not fit begins a new bucket: a bucket is pushed when its last gradient is
+    // ready, so a piece that spanned the boundary would make one more bucket wait for it.
     if (open.elements + piece.elements > bucket_elements) close();
     int64_t left = piece.elements;
     while (left > bucket_elements) {
@@ -213,6 +219,7 @@ absl::StatusOr<ShardShape> ShardShape::FromJson(const nlohmann::json& json) {
     for (const auto& entry : json.at("buckets")) {
       const int64_t elements = CountIn(entry);
       shape.buckets.push_back({shape.elements, elements});
+      // Each addend is at most 2^48, so the sum cannot overflow before it is compared.
       if (elements < 1 || (shape.elements += elements) > kMaxElements) return damaged;
     }
     for (const auto& entry : json.at("tables")) {

@@ -11,7 +11,9 @@
 namespace muster::train {
 namespace {
 
+// The nice value at which pages are faulted in: training goes first.
 constexpr int kLowestPriority = 19;
+// Pages are faulted in by portions of this size, so that the destructor waits for one portion only.
 constexpr size_t kPopulateBytes = 16 << 20;
 
 size_t Floats(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
@@ -41,6 +43,9 @@ Shard::Shard(ShardShape shape, Options options)
   for (BucketState& state : states_) state.version = options_.version;
 }
 
+// Dense values are double-buffered in lockstep (keep_previous): an update reads values_[v % 2] and
+// writes values_[(v + 1) % 2], so version v stays intact until v + 2 is computed. Messages that
+// refer to version v in place rely on this.
 float* Shard::ValuesOf(int64_t version) const {
   return values_[options_.keep_previous ? version % 2 : 0].floats();
 }
@@ -92,6 +97,7 @@ void Shard::Apply(int bucket, absl::Span<Gradient* const> gradients, float scale
     train::Apply(options_.optimizer, NextUpdate(state.version, scale), gradients, in, out, slots,
                  range.elements);
   }
+  // Last: a thread that reads the new version without the mutex must not precede the values.
   ++state.version;
 }
 
@@ -133,6 +139,8 @@ void Shard::ApplyRows(int table, absl::Span<const RowGradients> gradients, float
     float* sum = sums.data() + (rows.size() - 1) * static_cast<size_t>(shape.width);
     for (int64_t i = 0; i < shape.width; ++i) sum[i] += part.gradient[i];
   }
+  // Tables keep their previous version as the overwritten rows: an update touches few rows, and a
+  // second copy of a table would double the memory of the largest variables.
   float* values = areas_[static_cast<int>(Area::kTables)].floats() + shape.offset;
   if (options_.keep_previous) {
     Undo& undo = undo_[table];
@@ -179,6 +187,7 @@ void Shard::SetBuffers(absl::Span<const std::byte> bytes) {
   absl::MutexLock lock(&states_[bucket].mutex);
   KeepForSnapshot(bucket);
   const absl::Span<std::byte> memory = Memory(Area::kBuffers, 0);
+  // Buffers have only one memory as well. The previous version is a copy, made at each update.
   if (options_.keep_previous) previous_buffers_.assign(memory.begin(), memory.end());
   if (!bytes.empty()) {
     std::memcpy(memory.data(), bytes.data(), std::min(bytes.size(), memory.size()));
@@ -201,6 +210,8 @@ void Shard::AllocateSnapshot() {
   }
 }
 
+// The thread only touches pages; MADV_POPULATE_WRITE keeps their content, so a snapshot may be
+// copied into the same memory meanwhile.
 void Shard::PrepareSnapshots() {
   AllocateSnapshot();
   preparing_ = std::jthread([this](const std::stop_token& stop) {
@@ -214,6 +225,10 @@ void Shard::PrepareSnapshots() {
   });
 }
 
+// Marks every bucket as due. The first of the next update and FinishSnapshot() copies the bucket,
+// so updates never wait for a copy of the whole shard. The snapshot is of one version only if no
+// update runs during this loop: in lockstep the chief requests the snapshot before it pushes its
+// next gradient.
 void Shard::BeginSnapshot() {
   AllocateSnapshot();
   for (BucketState& state : states_) {

@@ -19,6 +19,7 @@
 namespace muster::train {
 
 // The memory areas of a shard. The values equal those of Frame::Area on the wire.
+// The order matters: AreaOf() in values.h computes the area of slot i as its values' area + 1 + i.
 enum class Area { kValues, kSlot0, kSlot1, kBuffers, kTables, kTableSlot0, kTableSlot1 };
 inline constexpr int kAreas = 7;
 
@@ -79,6 +80,9 @@ class Shard {
   absl::Span<const std::byte> Snapshot(Area area) const;
 
  private:
+  // The mutex serializes updates, reads and copies of one bucket. `version` is atomic because
+  // version() reads it without the mutex; it is written only with the mutex held, after the values
+  // that it describes.
   struct BucketState {
     mutable absl::Mutex mutex;
     std::atomic<int64_t> version{0};

@@ -24,6 +24,8 @@ void Claims::Complete(int rank) {
   --computing_;
 }
 
+// The cursor does not move, so the task's next attempt is granted the same sequence and computes
+// the same batch.
 void Claims::Leave(int rank) {
   if (states_[rank] == State::kComputing) --computing_;
   states_[rank] = State::kIdle;
@@ -64,6 +66,8 @@ std::vector<int> Claims::TakeDone() {
 }
 
 std::vector<int> Claims::WaitsFor() const {
+  // A waiting task depends on others for two reasons: all remaining steps are being computed and
+  // one may be granted again (`all_taken`), or it is too far ahead of the slowest (`ahead`).
   bool asked = false;
   bool ahead = false;
   for (size_t rank = 0; rank < states_.size(); ++rank) {

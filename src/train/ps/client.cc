@@ -1,3 +1,13 @@
+// A task has one stream to every server. The caller's thread posts messages to an outbox per
+// stream; a receiver thread per stream handles the answers. They share a count of outstanding
+// answers:
+//
+//   Begin()        due_[server][bucket] = true for every bucket, pending_ = their number
+//   VALUES         due_ = false, copy outside of the mutex, --pending_      (receiver threads)
+//   Wait()         until pending_ == 0, or an error
+//
+// CLAIM and ROWS_PULL reuse pending_ as a flag, so they must not overlap with a step: the caller
+// waits for their answer before Begin().
 #include "train/ps/client.h"
 
 #include <algorithm>
@@ -19,10 +29,13 @@ namespace {
 
 using wire::Frame;
 
+// Longer than the 10 s for which a server waits until the task's earlier stream has ended
+// (members.cc).
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
 
-// Returns whether a retry may succeed.
+// Returns whether a retry may succeed. AlreadyExists is transient: the slot is free once the server
+// has detected the loss of the process that holds it.
 bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) ||
          absl::IsDeadlineExceeded(status) || absl::IsAlreadyExists(status);
@@ -42,6 +55,8 @@ PsClient::~PsClient() { Disconnect(); }
 
 void PsClient::Disconnect() {
   for (Link& link : links_) {
+    // All streams are cancelled before the first one is joined, so that the receivers end in
+    // parallel.
     if (link.connection != nullptr) link.connection->Cancel();
   }
   links_.clear();
@@ -68,6 +83,7 @@ absl::StatusOr<PsClient::Welcome> PsClient::AwaitWelcome(wire::Connection& conne
     MUSTER_ASSIGN_OR_RETURN(const wire::Incoming answer, connection.Receive());
     const Frame& frame = answer.frame;
     if (frame.kind() == Frame::ERROR) return wire::StatusOf(frame);
+    // A SET_LIMIT between the server's registration of this task and its WELCOME arrives first.
     if (frame.kind() == Frame::LIMIT) limit = std::min(limit, frame.version());
     // VALUES for an earlier stream of this task may come first. They are dropped and pulled again.
     if (frame.kind() != Frame::WELCOME) continue;
@@ -108,6 +124,8 @@ absl::StatusOr<std::optional<Position>> PsClient::TryJoin(const Waiting& waiting
       // not count steps.
       position->step = std::min(position->step, at.step);
       position->limit = std::min(position->limit, at.limit);
+      // Without shared steps only ps:0, the first server, counts batches; the others report the
+      // cursors with which the generation began.
       if (options_.shared_steps) position->sequence = std::min(position->sequence, at.sequence);
     }
   }

@@ -84,6 +84,9 @@ class PsClient {
                                          const std::vector<int64_t>& rows);
 
  private:
+  // Members are destroyed in reverse order: the receiver and the outbox, whose threads use the
+  // connection, end before it. REQUIRES: the connection was cancelled, or the receiver does not
+  // end.
   struct Link {
     std::unique_ptr<wire::Connection> connection;
     std::unique_ptr<wire::Outbox> outbox;
@@ -120,6 +123,8 @@ class PsClient {
   wire::Transport& transport_;
   const Options options_;
   std::vector<Link> links_;
+  // Written while no receiver and no backward pass runs: in Join() and Begin(). The receivers also
+  // use the atomics below.
   uint64_t generation_ = 0;
   int64_t sequence_ = 0;
   std::atomic<int64_t> version_{0};

@@ -54,6 +54,7 @@ absl::StatusOr<wire::Incoming> PsControl::Call(wire::Outgoing request, absl::Dur
 
 absl::StatusOr<wire::Incoming> PsControl::Answer(absl::Duration timeout) {
   absl::StatusOr<wire::Incoming> answer = connection_->Receive();
+  // The watchdog may expire just after the answer was received: the answer counts then.
   if (!watchdog_.Disarm() && !answer.ok()) return NoAnswer(timeout);
   if (answer.ok() && answer->frame.kind() == Frame::ERROR) return wire::StatusOf(answer->frame);
   return answer;

@@ -14,6 +14,7 @@ namespace {
 
 using wire::Frame;
 
+// The limit of one ASSIGN or READ in the protocol: bounds the memory of a message on both sides.
 constexpr int64_t kChunkBytes = 4 << 20;
 
 std::string NameOf(size_t server) { return absl::StrCat("ps:", server); }
@@ -132,6 +133,9 @@ absl::Status PsCoordinator::EnsureActive(FirstValues first, absl::Duration timeo
     return absl::OkStatus();
   }
   MUSTER_ASSIGN_OR_RETURN(const std::unique_ptr<ValueSource> source, first());
+  // Generations must increase even if every server was restarted and reports 0, and if this is a
+  // new chief: the time in microseconds exceeds the numbers chosen earlier, and newest + 1 also
+  // holds if the clock was set back.
   return Start(*source, std::max<uint64_t>(newest + 1, absl::ToUnixMicros(absl::Now())));
 }
 
@@ -151,6 +155,8 @@ absl::Status PsCoordinator::Start(const ValueSource& first, uint64_t generation)
     prepare.frame.set_text(spec.ToJson().dump());
     MUSTER_RETURN_IF_ERROR(Call(server, std::move(prepare)).status());
   }
+  // PREPARE has disconnected the tasks. They cannot join before ACTIVATE, so no task reads values
+  // that are only partly assigned.
   const int slots = static_cast<int>(SlotNames(spec.optimizer).size());
   MUSTER_RETURN_IF_ERROR(AssignAll(
       first, options_.variables, options_.plans, slots,
@@ -172,6 +178,9 @@ absl::Status PsCoordinator::Start(const ValueSource& first, uint64_t generation)
   return absl::OkStatus();
 }
 
+// Called between two steps of the chief. In lockstep no bucket of any server can advance before the
+// chief's next push, so the snapshots of all servers are of the same step. Otherwise updates go on
+// and the parts may differ by the updates that arrive between the requests.
 absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
   nlohmann::json state;
   std::vector<PsSnapshot::Reader> readers(controls_.size());
@@ -182,6 +191,7 @@ absl::StatusOr<std::unique_ptr<Snapshot>> PsCoordinator::TakeSnapshot() {
     state = base::ParseJson(answer.frame.text());
     if (!state.is_object()) return absl::InternalError("ps:0 sent a snapshot without a step");
   }
+  // Own connections: the snapshot is read by the saver's thread, while the chief uses controls_.
   for (size_t server = 0; server < readers.size(); ++server) {
     auto control = PsControl::Connect(transport_, options_.addresses[server], options_.hello,
                                       options_.call_timeout);
@@ -202,6 +212,7 @@ absl::Status PsCoordinator::EndAt(int64_t step) {
 }
 
 absl::Status PsCoordinator::EndJob() {
+  // Every server must get FINISH, also if another one is lost.
   absl::Status first;
   for (size_t server = 0; server < controls_.size(); ++server) {
     const absl::Status status = Call(server, RequestOf(Frame::FINISH)).status();

@@ -1,3 +1,14 @@
+// A bucket of a sync generation collects one push per task in a Round:
+//
+//             push of version v, quorum not reached
+//               ┌───┐
+//               v   │
+//    ──────> collecting at v ──push of v completes the quorum──> apply, in order of rank
+//               ^                                                      │
+//               └───── version v + 1, round cleared <── VALUES to all that contributed
+//
+// A push of an older version is not applied; its sender gets the newest values. Without shared
+// steps there are no rounds: a push is applied on arrival, at most once for each (task, sequence).
 #include "train/ps/generation.h"
 
 #include <algorithm>
@@ -132,6 +143,7 @@ absl::Status Generation::PushSync(int rank, const wire::Frame& frame, Contributi
   // The chief's buffers arrive once a step; with backup tasks, only in the steps it takes part in.
   const int64_t version =
       is_buffers(bucket) && !lockstep() ? frame.version() : shard_.version(bucket);
+  // A correct task cannot get here: it computes from values that this server has sent.
   if (frame.version() > version) {
     return absl::InternalError(absl::StrCat("a gradient of version ", frame.version(),
                                             " for a bucket of version ", version));
@@ -144,6 +156,8 @@ absl::Status Generation::PushSync(int rank, const wire::Frame& frame, Contributi
   if (place.present) return absl::OkStatus();  // an earlier attempt pushed the same
   place = std::move(contribution);
   if (++round.arrived < Quorum(bucket)) return absl::OkStatus();
+  // With the mutex held, so that the pushes of the next version wait until the round is cleared.
+  // Other buckets are not affected: each has its own mutex.
   ApplyPushes(bucket, round.contributions);
   round.arrived = 0;
   for (size_t other = 0; other < round.contributions.size(); ++other) {
@@ -205,7 +219,8 @@ absl::Status Generation::PushAsync(int rank, const wire::Frame& frame, Contribut
   return absl::OkStatus();
 }
 
-// The server that counts the steps accepts only steps that it has granted.
+// The server that counts the steps accepts only steps that it has granted. Takes claims_mutex_
+// while the caller holds the Round's mutex: the order in generation.h.
 absl::Status Generation::CheckClaim(int rank, int64_t sequence) const {
   if (!spec_.counts_steps) return absl::OkStatus();
   absl::MutexLock lock(&claims_mutex_);
@@ -214,10 +229,12 @@ absl::Status Generation::CheckClaim(int rank, int64_t sequence) const {
       absl::StrCat("step ", sequence, " of ", members_.task(rank).ToString(), " was not granted"));
 }
 
-// Counts a pushed bucket. A task's step is complete when all its buckets are.
+// Counts a pushed bucket. A task's step is complete when all its buckets are. Duplicates are not
+// counted, so a step that two attempts of a task pushed in parts completes once.
 void Generation::CountAsync(int rank) {
   if (!spec_.counts_steps) return;
   absl::MutexLock lock(&claims_mutex_);
+  // Tasks other than the chief do not push the bucket of the buffers.
   const bool others_buffers = spec_.shape.buffer_bytes > 0 && rank != 0;
   const int expected = spec_.shape.bucket_count() - (others_buffers ? 1 : 0);
   if (++buckets_done_[rank] < expected) return;
@@ -238,6 +255,7 @@ void Generation::Leave(int rank) {
   SendGrants();
 }
 
+// Posting only enqueues, so holding claims_mutex_ does not block on a slow task.
 void Generation::SendGrants() {
   for (const int rank : claims_.TakeGrants()) {
     wire::Outgoing grant = MessageOf(wire::Frame::GRANT);
@@ -246,6 +264,7 @@ void Generation::SendGrants() {
     members_.Send(rank, std::move(grant));
   }
   for (const int rank : claims_.TakeDone()) {
+    // To a task that waits for a step, LIMIT means that none is left.
     wire::Outgoing limit = MessageOf(wire::Frame::LIMIT);
     limit.frame.set_version(claims_.completed());
     members_.Send(rank, std::move(limit));
@@ -353,6 +372,9 @@ absl::Status Generation::PullRows(int rank, const wire::Frame& frame,
   return absl::OkStatus();
 }
 
+// Holds claims_mutex_ while the buckets are marked, so that no step completes between the snapshot
+// and its cursors. With async strategies parts of steps that are being computed may be included;
+// the restored job computes those steps again.
 nlohmann::json Generation::BeginSnapshot() {
   absl::MutexLock lock(&claims_mutex_);
   const int64_t shared_step = shared_steps() ? step() : 0;
@@ -372,6 +394,7 @@ std::vector<std::string> Generation::Missing() const {
     for (int bucket = 0; bucket < spec_.shape.bucket_count(); ++bucket) {
       const Round& round = rounds_[bucket];
       absl::MutexLock lock(&round.mutex);
+      // A bucket that no task has pushed yet waits for nobody in particular.
       const bool waits = shard_.version(bucket) == now && round.arrived > 0;
       for (size_t rank = 0; rank < missing.size(); ++rank) {
         if (waits && !round.contributions[rank].present) missing[rank] = true;

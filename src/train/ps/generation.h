@@ -29,6 +29,7 @@ namespace muster::train {
 // the newest values.
 //
 // Lock order: a Round's mutex, then claims_mutex_.
+// Below both: the mutexes of the shard's buckets; that of Members, then that of an Outbox.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   static absl::StatusOr<std::shared_ptr<Generation>> Create(GenerationSpec spec, Members& members);
@@ -38,7 +39,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void Activate();
   bool active() const { return active_; }
 
-  // The position at which a joining task resumes.
+  // The position at which a joining task resumes. Thread-safe at any time; a bucket that is being
+  // updated counts with its old version.
   int64_t step() const;
   int64_t CursorOf(int rank) const;
   int64_t limit() const { return limit_; }

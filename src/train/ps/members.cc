@@ -9,6 +9,7 @@
 namespace muster::train {
 namespace {
 
+// Cancelling a stream takes effect within milliseconds, unless its thread is in an update.
 constexpr absl::Duration kReplaceTimeout = absl::Seconds(10);
 
 }  // namespace
@@ -36,6 +37,7 @@ absl::Status Members::Join(int rank, const wire::Peer& peer, std::shared_ptr<wir
   return absl::OkStatus();
 }
 
+// The stream may have been disconnected and the rank taken by another one since.
 void Members::Leave(int rank, const wire::Outbox* outbox) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = entries_[rank];
@@ -46,6 +48,8 @@ void Members::Send(int rank, wire::Outgoing message) {
   std::shared_ptr<wire::Outbox> outbox;
   {
     absl::MutexLock lock(&mutex_);
+    // The copy keeps the outbox alive if the task leaves meanwhile. Post() is called without the
+    // mutex.
     outbox = entries_[rank].outbox;
   }
   if (outbox != nullptr) outbox->Post(std::move(message));

@@ -122,6 +122,7 @@ const void* DensePush::Take(size_t size, size_t alignment, void* room) {
     const wire::Chunk& piece = pieces_.front();
     const std::byte* from = static_cast<const std::byte*>(piece.data) + offset_;
     const size_t n = std::min(left, piece.size - offset_);
+    // True in the first round only: the bytes that follow a partial copy never make up `size`.
     const bool in_place = n == size && reinterpret_cast<uintptr_t>(from) % alignment == 0;
     if (in_place) {
       taken = from;

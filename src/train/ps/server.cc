@@ -83,6 +83,9 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, int rank,
     outbox->CloseAfterSending();
     return taken;
   }
+  // After members_.Join(): Prepare() first replaces the generation and then disconnects the
+  // members, so a stream that still gets the old generation here is among those that it
+  // disconnects.
   const std::shared_ptr<Generation> joined = generation();
   wire::Outgoing welcome;
   welcome.frame.set_kind(Frame::WELCOME);
@@ -97,6 +100,7 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, int rank,
     options_.log(absl::StrCat(name, " joined at step ", joined->step()));
   }
   outbox->Post(std::move(welcome));
+  // Finish() may have notified the members before this task was one of them.
   if (finished()) outbox->Post({FinishFrame()});
   absl::Status status;
   while (active && status.ok()) {
@@ -104,6 +108,7 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, int rank,
     status = message.ok() ? HandleTask(rank, *std::move(message), *joined) : message.status();
   }
   if (active) {
+    // Before members_.Leave(), which admits the next attempt: its claim must not be reset here.
     joined->Leave(rank);
     options_.log(absl::StrCat(name, " left at step ", joined->step()));
   }
@@ -190,6 +195,7 @@ void ParameterServer::Finish() {
     absl::MutexLock lock(&mutex_);
     finished_ = true;
   }
+  // Before the tasks get FINISH and exit: a launcher may then send SIGTERM to the servers.
   if (options_.on_finish) options_.on_finish();
   members_.SendToAll(FinishFrame());
 }

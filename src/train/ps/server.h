@@ -20,6 +20,13 @@
 
 namespace muster::train {
 
+// States, as the chief's requests change them:
+//
+//    empty ──PREPARE──> assigning ──ASSIGN*, ACTIVATE──> active ──FINISH──> finished
+//                           ^                              │
+//                           └───────PREPARE, new generation┘
+//
+// Tasks join only an active server. Thread-safe: Serve() runs on one thread per stream.
 class ParameterServer {
  public:
   struct Options {

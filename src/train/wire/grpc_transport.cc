@@ -103,6 +103,7 @@ void Configure(Arguments& arguments) {
   arguments.SetInt("grpc.http2.lookahead_bytes", 16 << 20);
   arguments.SetInt("grpc.http2.max_frame_size", (16 << 20) - 1);
   arguments.SetInt("grpc.http2.write_buffer_size", 8 << 20);
+  // The windows are fixed above, so gRPC need not estimate the bandwidth-delay product by pings.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, 1 << 20);
   arguments.SetInt(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, 64 << 10);
@@ -114,6 +115,8 @@ void Configure(Arguments& arguments) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // 0: no limit, since a stream may be silent for minutes. Below, the server accepts pings every 5
+  // s; by default it would close the connection of a client that pings more often than every 5 min.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   // Every Connect() opens its own TCP connection, never through an HTTP proxy.
@@ -229,6 +232,7 @@ class GrpcListener final : public Listener {
  public:
   explicit GrpcListener(StreamHandler serve) : service_(std::move(serve)) {}
   ~GrpcListener() override {
+    // First: its thread hands connections to server_.
     socket_.reset();
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now());  // cancels open streams
@@ -250,6 +254,8 @@ class GrpcListener final : public Listener {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || (path.empty() && port == 0)) return CannotListen(address);
     if (path.empty()) return absl::OkStatus();
+    // gRPC's own Unix sockets have the system's small buffers, and cannot have paths of more than
+    // 107 characters.
     auto socket = UnixListener::Start(path, [this](base::UniqueFd connection) {
       grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
     });
@@ -277,6 +283,7 @@ class ClientConnection final : public Connection {
             &context_));
   }
   ~ClientConnection() override {
+    // Finish() waits for the server's status; a cancelled call has one at once.
     context_.TryCancel();
     (void)stream_->Finish();
   }

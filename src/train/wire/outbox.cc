@@ -18,6 +18,7 @@ void Outbox::Run() {
       message = std::move(queue_.front());
       queue_.pop_front();
     }
+    // Without the mutex: Send() blocks while the peer receives nothing, and Post() must not.
     if (connection_.Send(std::move(message))) continue;
     absl::MutexLock lock(&mutex_);
     broken_ = true;
@@ -43,6 +44,7 @@ void Outbox::Abandon() {
 
 void Outbox::Close() {
   if (!thread_.joinable()) return;
+  // Unblocks Send() in the thread, which then drops its queue and can be joined.
   connection_.Cancel();
   CloseAfterSending();
 }

@@ -11,6 +11,12 @@
 
 namespace muster::train::wire {
 
+// States, all guarded by mutex_:
+//
+//    open ──Send() fails──> broken: queue dropped
+//      └──────────┬───────────┘
+//               closing (no new messages; the thread sends the rest) ──join──> stopped
+//
 class Outbox {
  public:
   // `connection` must outlive Close() or the destructor.

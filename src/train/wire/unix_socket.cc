@@ -74,6 +74,7 @@ absl::StatusOr<base::UniqueFd> ConnectUnix(const std::string& path, absl::Durati
     absl::SleepFor(kRetryInterval);
   }
   EnlargeSendBuffer(socket);
+  // gRPC polls the descriptor, so its reads must not block; connect() above may.
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   return socket;
 }

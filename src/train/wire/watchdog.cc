@@ -34,6 +34,8 @@ void Watchdog::Run(const std::stop_token& stop) {
     if (changed_.wait_until(lock, stop, deadline, changed) || stop.stop_requested()) continue;
     deadline_ = kNever;
     expired_ = true;
+    // With the mutex held: once Disarm() has returned true, no expiry of the past can cancel the
+    // stream.
     connection_.Cancel();
   }
 }
