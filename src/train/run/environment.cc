@@ -93,6 +93,8 @@ std::string Environment::AddressOf(const cluster::TaskId& task) const {
 
 bool Environment::ChiefEvaluates() const {
   if (evaluators.has_value()) return *evaluators == 0;
+  // Without the launcher's answer the role decides: in TensorFlow's convention a "master"
+  // evaluates, a "chief" leaves it to an evaluator.
   return cluster.empty() || self.role == "master";
 }
 

@@ -68,6 +68,8 @@ class CheckpointValues final : public ValueSource {
     progress_.step = stored_.step();
     progress_.data = DataOrigin::FromJson(state.value("data", nlohmann::json::object()));
     const auto cursors = state.value("cursors", std::vector<int64_t>());
+    // A checkpoint of an async run has different cursors; a sync run cannot continue with them,
+    // since there a task's sequence is the job's step.
     const bool in_step = std::all_of(cursors.begin(), cursors.end(),
                                      [&](int64_t cursor) { return cursor == progress_.step; });
     if (world == options.world && examples == options.examples_per_step &&
@@ -117,6 +119,8 @@ absl::StatusOr<std::string> FetchWarmStart(const std::string& place,
   MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder, 0700));
   MUSTER_ASSIGN_OR_RETURN(
       const base::FileLock lock,
+      // Several jobs on this machine may start from the same checkpoint: one fetches, the others
+      // wait.
       base::FileLock::Acquire(base::JoinPath(folder, ".lender"), absl::Hours(1)));
   MUSTER_RETURN_IF_ERROR(store.Fetch(steps.back(), folder));
   return checkpoint::CheckpointPath(folder, steps.back());

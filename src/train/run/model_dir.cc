@@ -1,3 +1,12 @@
+// The working folder of a URL outlives the process if files could not be sent:
+//
+//    Open      files left by an earlier process: unsent_, rest_unsent_ = true
+//    Fetch     sends checkpoints newer than the storage's, then fetches the newest: unsent_ = false
+//    Publish   unsent_ = true until the checkpoint is sent
+//    SendRest  rest_unsent_ = true until all other changed files are sent
+//    ~ModelDir removes the folder if neither is true
+//
+// The lock of kOwnerFile is held from Open() on, so two processes never share a working folder.
 #include "train/run/model_dir.h"
 
 #include <sys/stat.h>
@@ -53,6 +62,7 @@ void SweepLeftovers(const std::string& own) {
     struct stat info {};
     if (entry.path().filename() == own || ::stat(owner.c_str(), &info) != 0) continue;
     if (absl::Now() - absl::TimeFromTimespec(info.st_mtim) < kLeftoverAge) continue;
+    // A process that started long ago may still hold its folder: its lock decides, not the age.
     const auto lock = base::FileLock::Try(owner);
     if (lock.ok() && lock->has_value()) fs::remove_all(entry.path(), error);
   }
@@ -143,6 +153,8 @@ absl::Status ModelDir::ClaimForTraining() {
 }
 
 absl::Status ModelDir::FetchNewest(const std::vector<int64_t>& steps) {
+  // A checkpoint that is damaged in the storage is skipped, as one on disk is; any other failure is
+  // returned, since an older checkpoint would lose work that exists.
   for (auto newest = steps.rbegin(); newest != steps.rend(); ++newest) {
     const absl::Status status = remote_->Fetch(*newest, folder_);
     if (!absl::IsDataLoss(status)) return status;
@@ -242,6 +254,8 @@ absl::Status ModelDir::ResumeFrom(int64_t step) {
     MUSTER_RETURN_IF_ERROR(checkpoint::Find(folder_, absl::StrCat(step)).status());
     MUSTER_RETURN_IF_ERROR(SetAside(step));
   }
+  // The mark is written after the move: an attempt that is killed in between moves the rest. A
+  // later attempt of the same job must not move the checkpoints that this one saves from here on.
   MUSTER_RETURN_IF_ERROR(base::WriteFileAtomically(mark, job, 0644));
   if (!is_remote()) return absl::OkStatus();
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage_.For(url_));
@@ -297,6 +311,7 @@ absl::Status ModelDir::Publish(const std::string& checkpoint, int keep) {
       log_(absl::StrCat("summaries could not be sent: ", sent.message()));
     }
     retained = remote_->Retain(keep);
+    // The newest stays on this machine for the chief's evaluation.
     checkpoint::Retain(folder_, 1, {}).IgnoreError();
   } else {
     std::set<int64_t> always;
@@ -329,6 +344,7 @@ absl::Status ModelDir::SendRest() {
     const auto stamp = StampOf(name);
     if (!stamp || !IsRest(name)) continue;
     if (const auto sent = sent_.find(name); sent != sent_.end() && sent->second == *stamp) continue;
+    // Taken before the copy: a file that grows meanwhile has another stamp and is sent again.
     stamps[name] = *stamp;
     pairs.push_back({{.url = storage::LocalUrl(entry.path().string()), .bytes = stamp->first},
                      url_.Child(name)});

@@ -11,6 +11,7 @@
 namespace muster::train {
 namespace {
 
+// Periodic checkpoints are not retried: the next one follows. The final one has no successor.
 constexpr absl::Duration kFinalRetryTimeout = absl::Minutes(10);
 constexpr absl::Duration kFinalRetryInterval = absl::Seconds(10);
 
@@ -112,6 +113,7 @@ absl::StatusOr<std::string> Saver::Write(Snapshot& snapshot, bool final) {
     }
     return absl::OkStatus();
   };
+  // The order in which Writer::Begin() was given the tensors: all weights, then all slots.
   const int count = static_cast<int>(options_.variables.size());
   for (int i = 0; i < count; ++i) MUSTER_RETURN_IF_ERROR(copy(i, -1));
   for (int i = 0; i < count; ++i) {

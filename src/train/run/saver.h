@@ -15,6 +15,12 @@
 
 namespace muster::train {
 
+// One checkpoint at a time:
+//
+//    idle ──Save──> busy ──Commit──> busy, written ──Publish──> idle
+//                    └──────────────failure──────────────────────┘
+//
+// Save() and Wait() must be called by one thread; the other methods are thread-safe.
 class Saver {
  public:
   struct Options {

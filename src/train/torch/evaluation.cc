@@ -342,6 +342,8 @@ absl::StatusOr<std::string> ExportModel(const Experiment& experiment, Model& mod
                       exported.any_batch_size ? "" : " (accepts only batches of one example)");
 }
 
+// Polls for the newest checkpoint; those in between are skipped, so a slow evaluator does not fall
+// behind. `every_steps` and `throttle` delay an evaluation, but never that of the last checkpoint.
 absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment& environment,
                                 ModelDir& model_dir,
                                 const std::function<void(const std::string&)>& log) {
@@ -379,6 +381,7 @@ absl::Status EvaluateUntilFinal(const Experiment& experiment, const Environment&
     if (to_be_set_aside) continue;  // the chief is about to move it
     not_before = base::Clock::Real().Now() + experiment.evaluate.throttle;
     report_at = base::Clock::Real().Now() + kReportInterval;
+    // Also for a checkpoint that cannot be opened: it is not tried again.
     evaluated = newest->step;
     if (!stored.ok()) {  // removed or damaged meanwhile: wait for the next
       log(absl::StrCat("cannot evaluate step ", newest->step, ": ", stored.status().message()));

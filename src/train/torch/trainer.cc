@@ -1,3 +1,11 @@
+// The life of a training task:
+//
+//    Prepare ──> Join ──> Step … Step ──limit──> SaveFinal (chief), AwaitEnd (others) ──> End
+//                  ^          │                          │
+//                  └──────────┴──peers lost, with ps─────┘
+//
+// After a rejoin the job may be at an earlier step, that of the last checkpoint: data, cadence and
+// report start there again.
 #include "train/torch/trainer.h"
 
 #include <torch/utils.h>
@@ -34,7 +42,8 @@ Cadence::Options CadenceOf(const RunConfig& run, const EvalSpec& evaluate) {
 }
 
 // The random numbers of a step depend only on these, so that another process that recomputes the
-// step gets the same result.
+// step gets the same result. The ranks of one sequence take 4096 consecutive numbers, which the
+// golden-ratio multiplier spreads.
 uint64_t SeedOf(uint64_t seed, int rank, int64_t sequence) {
   return data::Mix(seed + 0x9e3779b97f4a7c15 * (static_cast<uint64_t>(sequence) * 4096 +
                                                 static_cast<uint64_t>(rank) + 1));
@@ -279,6 +288,8 @@ void Trainer::OpenSummaries() {
 absl::Status Trainer::TrainUntilDone() {
   for (;;) {
     absl::Status status = Loop();
+    // Saving the last checkpoint can lose a server, too; then the lost steps are computed again,
+    // for which the other tasks are still there.
     if (status.ok()) status = environment_.is_chief ? SaveFinal() : exchange_->AwaitEnd();
     if (status.ok() || !LostPeers(status) || environment_.Servers() == 0) return status;
     log_(absl::StrCat(At(), ": ", status.message(), "; rejoining"));
@@ -309,6 +320,7 @@ absl::StatusOr<std::vector<Batch>> Trainer::NextBatches() {
 
 absl::StatusOr<bool> Trainer::Step() {
   const absl::Time start = base::Clock::Real().Now();
+  // Before Begin(), which pulls the rows of tables that the batches use.
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Batch> batches, NextBatches());
   const absl::Time have_input = base::Clock::Real().Now();
   MUSTER_ASSIGN_OR_RETURN(const bool more, exchange_->Begin(batches));
@@ -324,6 +336,7 @@ absl::StatusOr<bool> Trainer::Step() {
   const int64_t next = progress_.sequence + 1;
   MUSTER_ASSIGN_OR_RETURN(progress_, exchange_->Finish(skipped));
   replica_->ClearGradients();
+  // With backup tasks this task may skip batches, to continue at the step of the others.
   if (progress_.sequence > next) MUSTER_RETURN_IF_ERROR(SeekData());
   MUSTER_RETURN_IF_ERROR(
       AfterStep({.step = progress_.step,
@@ -376,6 +389,7 @@ absl::Status Trainer::CheckFinite(double loss, bool& skipped) {
 }
 
 void Trainer::OnGradient(int parameter) {
+  // With `accumulate` a gradient is complete only in the last backward pass of a step.
   if (!backward_is_last_) return;
   if (experiment_.train.nan_guard != "off") {
     const torch::Tensor gradient = replica_->Gradient(parameter);

@@ -1,3 +1,11 @@
+// Every task holds the whole shard and applies the same update to it. A step:
+//
+//    OnGradient   copies complete buckets to gradients_ and starts their all-reduce, in order
+//    Finish       starts the rest, then for each bucket: wait, apply
+//
+// Gloo matches the collectives of the tasks by their order, so every task must start the same ones
+// in the same order, also in a step whose gradient it leaves out. The model's parameters are the
+// shard's memory: Apply() updates them in place.
 #include "train/torch/exchange/collective_exchange.h"
 
 #include <algorithm>
@@ -16,6 +24,7 @@ namespace muster::train {
 namespace {
 
 // Flags that are summed with the first bucket: how many tasks contribute, and how many want to end.
+// One cache line, so that the gradients behind it stay aligned.
 constexpr int64_t kHeader = 16;
 constexpr absl::Duration kReportInterval = absl::Seconds(5);
 enum Flag { kContributes, kEnds };
@@ -105,6 +114,7 @@ void CollectiveExchange::WaitFor(c10d::Work& work) {
   }
 }
 
+// Each task that waits here sets a key of its own; a task without the key has not come this far.
 std::string CollectiveExchange::MissingPeers() {
   const auto key = [&](size_t rank) {
     return absl::StrCat("waits/", meetings_, "/", progress_.step, "/", rank);
@@ -253,6 +263,7 @@ absl::Status CollectiveExchange::Reduce(bool skipped) {
     } else if (options_.clip_norm > 0) {
       for (int bucket = 0; bucket < buckets; ++bucket) FillBucket(bucket);
     }
+    // The same sum on every task, so that all of them take the same branch below.
     const float contributing = alone() ? (skipped ? 0 : 1) : gradients_.floats()[kContributes];
     const float scale = contributing > 0 ? ClipScale(1 / contributing) : 0;
     for (int bucket = 0; bucket < buckets; ++bucket) {
@@ -272,6 +283,7 @@ absl::StatusOr<Progress> CollectiveExchange::Finish(bool skipped) {
   const bool end = alone() ? end_requested_ : gradients_.floats()[kEnds] > 0;
   ++progress_.step;
   ++progress_.sequence;
+  // The flag was summed with the step that has just completed: all tasks stop at the same step.
   if (end) progress_.limit = std::min(progress_.limit, progress_.step);
   return progress_;
 }

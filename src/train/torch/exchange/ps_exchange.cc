@@ -1,3 +1,11 @@
+// A step over parameter servers:
+//
+//    Begin        sync: checks the limit; else CLAIM and GRANT. Pulls the rows that the batch uses
+//    OnGradient   pushes each bucket whose gradients are complete, during backward
+//    Finish       pushes the rest, tables and (the chief) buffers; waits for all new values
+//
+// New values arrive in the inactive memory of the Replica while backward still uses the active one;
+// Advance() swaps them once all have arrived.
 #include "train/torch/exchange/ps_exchange.h"
 
 #include <algorithm>
@@ -102,6 +110,7 @@ absl::Status PsExchange::TryJoin(FirstValues first, absl::Duration timeout) {
   MUSTER_ASSIGN_OR_RETURN(const Position position, client_->Join(timeout));
   MUSTER_RETURN_IF_ERROR(client_->PullAll(position.step));
   replica_.Advance();
+  // The servers may have older buffers than those pushed last.
   sent_buffers_ = nullptr;
   progress_ = {position.step, position.sequence, position.limit,
                DataOrigin::FromJson(position.data)};
@@ -153,6 +162,9 @@ void PsExchange::OnGradient(int parameter) {
   if (options_.clip_norm > 0) return;  // the norm needs all gradients
   int last = -1;
   for (const int index : routes_of_[parameter]) {
+    // A variable with two pieces in one bucket appears twice here. Such a bucket has no other
+    // variable, because a server with two parts of a variable has more than its fair share
+    // (Place()): the first visit pushes, and `last` skips the second.
     Route& route = routes_[index];
     if (index == last || --route.waits_for > 0) continue;
     last = index;
@@ -301,6 +313,7 @@ absl::StatusOr<Progress> PsExchange::Finish(bool skipped) {
   const absl::Status status = client_->Wait();
   if (absl::IsCancelled(status)) {
     progress_.limit = client_->limit();
+    // The step of this task was not needed: the job ended while it was computed.
     progress_.step = progress_.limit;
     return progress_;
   }

@@ -20,13 +20,15 @@ namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
 
-// An address as Gloo's TCP transport publishes it.
+// An address as Gloo's TCP transport publishes it. The layout of gloo::transport::tcp::Address,
+// which Gloo copies to the store as bytes.
 struct GlooAddress {
   sockaddr_storage socket;
   ssize_t sequence;
 };
 
 // The addresses of one task's pairs, one for each of the other tasks in their order.
+// Other values of the store (names, flags) do not have this size, or not this address family.
 std::optional<std::vector<GlooAddress>> AddressesOf(const std::string& value) {
   if (value.empty() || value.size() % sizeof(GlooAddress) != 0) return std::nullopt;
   std::vector<GlooAddress> addresses(value.size() / sizeof(GlooAddress));

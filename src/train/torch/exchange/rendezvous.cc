@@ -26,6 +26,7 @@ namespace muster::train {
 namespace {
 
 constexpr absl::Duration kReportInterval = absl::Seconds(5);
+// Bounds a get() on the file of an earlier attempt, for which no task will ever set the key.
 constexpr absl::Duration kStaleTimeout = absl::Seconds(2);
 constexpr char kAnnouncement[] = "rendezvous";
 
@@ -114,6 +115,7 @@ absl::StatusOr<StorePtr> CreateFolderStore(const RendezvousOptions& options, Wai
   const StorePtr store = c10::make_intrusive<c10d::FileStore>(
       base::JoinPath(options.folder, file), static_cast<int>(options.tasks.size()));
   Roll roll(options, store);
+  // Announced after the leader has registered, so a task that finds the file also finds the leader.
   MUSTER_RETURN_IF_ERROR(base::ReplaceFile(base::JoinPath(options.folder, kAnnouncement), id));
   MUSTER_RETURN_IF_ERROR(Poll(
       waiting, [&] { return roll.Complete(); }, [&] { return roll.Missing(); }));

@@ -103,6 +103,8 @@ float* Replica::Next(int variable, int64_t first) {
   return memory_[1 - active_].floats() + offsets_[variable] + first;
 }
 
+// set_data() replaces the storage of a tensor and keeps its identity, so the module, autograd and
+// the hooks continue to refer to it.
 void Replica::Advance() {
   active_ = 1 - active_;
   for (int i = 0; i < parameter_count_; ++i) {
@@ -173,6 +175,7 @@ void Replica::OnGradient(std::function<void(int)> ready) {
   for (int i = 0; i < parameter_count_; ++i) {
     auto accumulator = torch::autograd::impl::grad_accumulator(tensors_[i]);
     accumulator->add_post_hook(std::make_unique<ReadyHook>(ready, i));
+    // A tensor refers to its accumulator weakly; without an owner the hook would be lost.
     accumulators_.push_back(std::move(accumulator));
   }
 }
