@@ -117,10 +117,9 @@ absl::StatusOr<std::string> FetchWarmStart(const std::string& place,
   const std::string folder =
       base::JoinPath(storage::CacheFolderOf(url, storage::CacheFolder()), url.name);
   MUSTER_RETURN_IF_ERROR(base::MakeDirectories(folder, 0700));
+  // Several jobs on this machine may start from the same checkpoint: one fetches, the others wait.
   MUSTER_ASSIGN_OR_RETURN(
       const base::FileLock lock,
-      // Several jobs on this machine may start from the same checkpoint: one fetches, the others
-      // wait.
       base::FileLock::Acquire(base::JoinPath(folder, ".lender"), absl::Hours(1)));
   MUSTER_RETURN_IF_ERROR(store.Fetch(steps.back(), folder));
   return checkpoint::CheckpointPath(folder, steps.back());
