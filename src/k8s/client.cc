@@ -10,7 +10,10 @@
 namespace muster::k8s {
 namespace {
 
+// The token of the next page expires when etcd compacts its revision, by default after 5 to 15
+// minutes. A slow reader of a large list gets 410 then.
 constexpr int kListTries = 3;
+// Ends a list whose server returns ever new tokens.
 constexpr int kMaxPages = 100'000;
 // A parsed page takes several times as much memory.
 constexpr int64_t kMaxPageBytes = int64_t{16} << 20;
@@ -101,12 +104,15 @@ absl::StatusOr<ObjectList> Client::ListOnce(const ResourceKind& kind, const List
     if (page_size > 1) request.max_response_bytes = kMaxPageBytes;
     const auto response = transport_.Send(request);
     const bool too_large = absl::IsOutOfRange(response.status()) && !IsGone(response.status());
+    // The token names the last object of the previous page, not a number of objects, so the size
+    // may change between pages.
     if (too_large && page_size != 1) {
       page_size = page_size == 0 ? std::max<int64_t>(1, options.page_size) : page_size / 2;
       continue;  // the same page, with fewer objects
     }
     MUSTER_RETURN_IF_ERROR(response.status());
     MUSTER_ASSIGN_OR_RETURN(Json json, ParseResponse(request, *response));
+    // The same on every page: the server reads all pages of a list at one revision.
     list.resource_version = ResourceVersionOf(json);
     for (Json& item : json["items"]) {
       if (!item.is_object()) continue;

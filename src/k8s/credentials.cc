@@ -19,7 +19,9 @@
 namespace muster::k8s {
 namespace {
 
+// The margin covers the time of a request and small differences of clocks.
 constexpr absl::Duration kRefreshBeforeExpiry = absl::Seconds(10);
+// As client-go does: the kubelet replaces a pod's token file when 80% of its lifetime have passed.
 constexpr absl::Duration kFileRefresh = absl::Minutes(1);
 constexpr int64_t kMaxCredentialBytes = 1 << 20;
 

@@ -14,6 +14,7 @@
 namespace muster::k8s {
 namespace {
 
+// Precedes every protobuf object of the API server; an object in JSON begins with a brace.
 constexpr absl::string_view kMagic("k8s\0", 4);
 
 // The fields of k8s.io/api and k8s.io/apimachinery (generated.proto) that are read, with their
@@ -248,6 +249,8 @@ EventSplitter::Extent EventSplitter::FrameIn(absl::string_view bytes) {
 }
 
 EventSplitter::Extent EventSplitter::LineIn(absl::string_view bytes) {
+  // Continues where the last call ended: an event that arrives in many pieces is searched only
+  // once.
   const size_t end = bytes.find('\n', std::exchange(searched_, 0));
   if (end != absl::string_view::npos) return {.length = end, .end = end + 1};
   searched_ = bytes.size();

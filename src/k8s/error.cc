@@ -16,6 +16,7 @@ namespace {
 constexpr char kPayload[] = "muster.k8s.Status";
 constexpr char kUnknownResource[] = "UnknownResource";  // not a reason of Kubernetes
 constexpr int kMaxMessageLength = 1000;
+// The longest delay that a server can impose.
 constexpr int64_t kMaxSeconds = 24 * 3600;
 
 bool HasReason(const absl::Status& status, std::initializer_list<absl::string_view> reasons) {

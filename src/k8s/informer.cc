@@ -61,6 +61,7 @@ Object ObjectCache::Put(const Object& object) {
   const std::string index = index_ ? index_(*object) : "";
   absl::MutexLock lock(&mutex_);
   Object before = std::exchange(objects_[key], object);
+  // Under the key of the old version: an update may have changed it.
   if (before != nullptr) Unindex(before);
   if (!index.empty()) indexed_[index].push_back(object);
   return before;
@@ -108,6 +109,8 @@ void Informer::Run(const std::stop_token& stop) {
     if (options_.on_error && !IsGone(status)) options_.on_error(status);
     const bool lasted = progress_ || absl::Now() - begin > kMinHealthyDuration;
     failures = lasted ? 0 : failures + 1;
+    // An expired version is normal for a kind that seldom changes; a list that expires at once is
+    // not.
     if (lasted && IsGone(status)) continue;
     const absl::Duration delay =
         options_.first_delay * std::exp2(std::clamp(failures - 1, 0, 20)) * Jitter();
@@ -129,12 +132,14 @@ absl::Status Informer::ListAndWatch(const std::stop_token& stop) {
   WatchOptions watch = options_.watch;
   watch.selection = options_.selection;
   watch.resource_version = list.resource_version;
+  // From one to two times the duration: informers that started together do not reconnect together.
   watch.duration = watch.duration * 2 * Jitter();
   watch.stop = stop;
   return Watch(client_, options_.kind, watch,
                [this](WatchEvent event) { return HandleEvent(std::move(event)); });
 }
 
+// Deletions first: a name that was taken by a new object is handled in Changed(), by its uid.
 void Informer::Replace(std::vector<Json> items) {
   std::set<ObjectKey> present;
   for (const Json& item : items) present.insert(KeyOf(item));
@@ -150,6 +155,7 @@ void Informer::Changed(const Object& object) {
   if (before != nullptr && UidOf(*before) != UidOf(*object)) {  // recreated under the same name
     if (handler_.deleted) handler_.deleted(before);
   } else if (before != nullptr) {
+    // After a reconnect the list repeats objects that have not changed.
     const bool same = ResourceVersionOf(*before) == ResourceVersionOf(*object);
     if (!same && handler_.updated) handler_.updated(before, object);
     return;

@@ -68,6 +68,13 @@ class ObjectCache {
 
 // Lists the objects of a selection and watches them. Lists again when the server no longer has the
 // events after the last one that was received.
+//
+//    list ──Replace──> watch ──event──> watch
+//     ^                  │
+//     └──────────────────┘  Gone: at once · other errors: after a backoff with jitter
+//
+// A handler sees every object in `added` before `updated` and `deleted`, but not every change: the
+// changes of an interruption arrive as one.
 class Informer {
  public:
   // `client` outlives the informer.

@@ -79,6 +79,8 @@ absl::StatusOr<bool> LeaderElector::Step(const std::stop_token& stop) {
   absl::Time until;
   {
     absl::MutexLock lock(&mutex_);
+    // A request that would end after the leadership is useless, so the leader's remaining time
+    // limits it. A process that does not lead gets half of renew_deadline.
     until = std::max(renewed_, options_.clock->Now() - options_.renew_deadline / 2) +
             options_.renew_deadline;
   }
@@ -117,6 +119,8 @@ absl::StatusOr<bool> LeaderElector::Acquire(Json lease, const CallOptions& call)
     spec["acquireTime"] = MicroTimestamp(now);
     spec["leaseTransitions"] = NumberAt(lease, "/spec/leaseTransitions", -1) + 1;
   }
+  // Compare-and-swap: the update has the resourceVersion that was read, so of two processes that
+  // find the lease expired only one succeeds.
   const bool exists = !ResourceVersionOf(lease).empty();
   const auto written =
       exists ? client_.Update(kLeases, lease, call) : client_.Create(kLeases, lease, call);
@@ -132,6 +136,8 @@ absl::StatusOr<bool> LeaderElector::Acquire(Json lease, const CallOptions& call)
 void LeaderElector::Release() {
   if (!leading()) return;
   EndLeadership();
+  // As client-go does: no holder, and a duration that expires at once even for a process that
+  // ignores the empty holder.
   Json lease = observed_lease_;
   lease["spec"]["holderIdentity"] = "";
   lease["spec"]["leaseDurationSeconds"] = 1;
@@ -152,6 +158,7 @@ absl::Status LeaderElector::Drain(const std::function<bool()>& is_idle) {
 absl::Status LeaderElector::Run(const std::stop_token& stop, const std::function<void()>& elected,
                                 const std::function<bool()>& is_idle) {
   std::minstd_rand random(std::random_device{}());
+  // Waiting processes retry at different times.
   std::uniform_real_distribution<double> jitter(1, 2);
   absl::Status last;
   for (;;) {

@@ -29,6 +29,7 @@ absl::Duration RateLimit::Take() {
   return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
 }
 
+// Callers that wait behind this one keep their delays; only later ones profit.
 void RateLimit::ReturnToken() {
   absl::MutexLock lock(&mutex_);
   tokens_ += 1;

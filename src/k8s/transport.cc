@@ -106,6 +106,8 @@ absl::StatusOr<net::Response> Transport::SendOnce(const std::string& path,
                     .body = request.body,
                     .sink = request.sink,
                     .max_response_bytes = request.max_response_bytes,
+                    // A stream is never retried here: part of it has been handled, and only its
+                    // consumer can continue after the last event or line.
                     .idempotent = request.idempotent && !streams,
                     .retry_when_rejected = !streams,
                     .total_timeout = streams ? absl::InfiniteDuration() : timeout,

@@ -14,6 +14,7 @@
 namespace muster::k8s {
 namespace {
 
+// Ten times the size to which etcd limits an object by default.
 constexpr size_t kMaxEvent = 16 << 20;
 // A connection that lasted at least this long was healthy, even without an event.
 constexpr absl::Duration kMinHealthyWatch = absl::Seconds(10);
@@ -131,6 +132,7 @@ absl::Status Watch(Client& client, const ResourceKind& kind, const WatchOptions&
                                             ": the server closes the connection immediately"))
                          : status;
     }
+    // The server closed the connection after `timeoutSeconds`, as requested.
     if (status.ok() && failures == 0) continue;
     if (!SleepUnlessStopped(DelayAfter(std::max(failures, 1), options, status), options.stop)) {
       return absl::CancelledError("interrupted");

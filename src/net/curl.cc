@@ -32,6 +32,8 @@ bool FindAll(void* library, Curl& curl) {
 }
 
 absl::StatusOr<const Curl*> LoadOnce() {
+  // RTLD_LOCAL keeps the symbols of libcurl's own dependencies (another OpenSSL, for example)
+  // apart.
   void* library = nullptr;
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
     if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);

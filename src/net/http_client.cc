@@ -15,6 +15,7 @@
 namespace muster::net {
 namespace {
 
+// Each idle handle keeps a connection, so this bounds the open descriptors.
 constexpr size_t kMaxIdleHandles = 64;
 constexpr absl::Duration kCancelPollInterval = absl::Milliseconds(100);
 
@@ -29,6 +30,8 @@ std::string OriginOf(absl::string_view url) {
 bool WasRejected(const TryResult& result) {
   if (result.kind == TryResult::Kind::kLost) return !result.sent;
   const Response& response = result.response;
+  // A server with admission control sheds load with these before it executes anything. A 503
+  // without Retry-After may come from a proxy whose backend has executed the request.
   return response.status == 429 ||
          (response.status == 503 && !response.Header("Retry-After").empty());
 }
@@ -119,6 +122,7 @@ HttpClient::~HttpClient() = default;
 std::optional<absl::Duration> HttpClient::DelayAfter(int tries, const Response& response) {
   const RetryPolicy& policy = options_.retry;
   if (tries >= policy.tries) return std::nullopt;
+  // Full jitter: clients that failed together spread over the whole interval.
   const absl::Duration limit =
       std::min(policy.max_delay, policy.first_delay * std::exp2(std::min(tries - 1, 30)));
   absl::Duration delay;
@@ -164,6 +168,7 @@ absl::StatusOr<Response> HttpClient::Do(const Request& request) {
     const absl::Duration timeout =
         std::min(request.timeout, begin + request.total_timeout - options_.clock->Now());
     TryResult result = TryOnce(handles_->curl(), *handle, options_, request, timeout);
+    // Also after a failure: libcurl itself drops a connection that is broken.
     handles_->Give(origin, *handle);
     result.response.tries = tries;
     const bool answered = result.kind == TryResult::Kind::kAnswered;

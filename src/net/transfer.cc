@@ -19,6 +19,7 @@ namespace {
 constexpr long kMinBytesPerSecond = 100;  // a slower transfer counts as stalled
 constexpr long kBufferBytes = 512 << 10;
 constexpr size_t kMaxErrorBodyBytes = 64 << 10;
+// Bounds the memory of a response, like kMaxErrorBodyBytes.
 constexpr size_t kMaxHeaders = 1000;
 constexpr int kMaxPollMilliseconds = 1000;  // so that libcurl checks its timeouts
 
@@ -132,6 +133,7 @@ class Setup {
   Setup& operator=(const Setup&) = delete;
 
   void Limits(const HttpOptions& options, const Request& request, absl::Duration timeout) {
+    // libcurl's timeouts by SIGALRM are not safe with threads.
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(options.connect_timeout));
     if (!request.idle_timeout.has_value()) {
@@ -159,6 +161,7 @@ class Setup {
     if (!options.ca_folder.empty()) Set(CURLOPT_CAPATH, options.ca_folder.c_str());
     if (!options.proxy.empty()) {
       Set(CURLOPT_PROXY, options.proxy.c_str());
+      // An explicit proxy also overrides no_proxy of the environment.
       Set(CURLOPT_NOPROXY, "");
     }
     if (!request.signature.has_value()) return;
@@ -209,6 +212,7 @@ class Setup {
 
   void Message(const Request& request) {
     Address(request);
+    // Names of objects may contain "..", and a signature covers the path as it is sent.
     Set(CURLOPT_PATH_AS_IS, 1L);
     Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     Set(CURLOPT_USERAGENT, "muster");
@@ -221,6 +225,7 @@ class Setup {
     const bool sends = request.source != nullptr || !request.body.empty() ||
                        request.method == "PUT" || request.method == "POST";
     if (sends) {
+      // Streams the body from OnRead(), for every method; CUSTOMREQUEST below names the method.
       Set(CURLOPT_UPLOAD, 1L);
       Set(CURLOPT_INFILESIZE_LARGE,
           static_cast<curl_off_t>(request.source != nullptr
@@ -285,7 +290,8 @@ CURLcode ResultOf(const Curl& curl, const Handle& handle) {
   return CURLE_RECV_ERROR;
 }
 
-// As curl_easy_perform(), but ends immediately on cancellation and after the idle timeout.
+// As curl_easy_perform(), but ends immediately on cancellation and after the idle timeout. A multi
+// handle is used because only multi_poll() can be woken by another thread.
 CURLcode Perform(const Curl& curl, const Handle& handle, Transfer& transfer) {
   const std::stop_token& stop = transfer.request->stop;
   const std::stop_callback wake(stop, [&] { curl.multi_wakeup(handle.multi); });

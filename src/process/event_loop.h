@@ -29,7 +29,8 @@ class EventLoop {
   absl::Status AddFd(int fd, uint32_t events, FdHandler handler);
   void RemoveFd(int fd);
   // Ignores events of `fd` for `duration`. For a descriptor that stays ready although nothing can
-  // be done about it now, which would make Wait() spin. REQUIRES: `fd` was added.
+  // be done about it now, which would make Wait() spin. REQUIRES: `fd` was added. EPOLLERR and
+  // EPOLLHUP, which epoll always reports, are still delivered.
   void PauseFd(int fd, absl::Duration duration);
 
   // Blocks these signals in the calling thread and passes them to `handler` instead. Call once,

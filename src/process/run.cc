@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kMaxReads = 256;  // so that endless output cannot defer the deadline
 
+// Rounded down and capped at a minute: callers compare the clock with the deadline after each poll.
 int MillisecondsUntil(absl::Time deadline) {
   const int64_t left = absl::ToInt64Milliseconds(deadline - base::Clock::Real().Now());
   return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));

@@ -98,6 +98,7 @@ absl::StatusOr<Prepared> Prepare(const SpawnOptions& options) {
   for (const std::string& word : options.argv)
     prepared.argv.push_back(const_cast<char*>(word.c_str()));
   prepared.argv.push_back(nullptr);
+  // envp points into the strings, which a reallocation would move.
   prepared.env_entries.reserve(options.env.size());
   for (const auto& [name, value] : options.env) {
     prepared.env_entries.push_back(absl::StrCat(name, "=", value));

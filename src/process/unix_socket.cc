@@ -36,6 +36,7 @@ absl::StatusOr<base::UniqueFd> OpenFolder(const std::string& path) {
   return fd;
 }
 
+// The kernel records the credentials of the peer at connect(), so they cannot be forged.
 bool IsTrustedPeer(int fd) {
   ucred peer{};
   socklen_t length = sizeof(peer);
