@@ -50,6 +50,7 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& folder, bool veri
   Checkpoint checkpoint;
   checkpoint.folder_ = folder;
   MUSTER_ASSIGN_OR_RETURN(checkpoint.manifest_, ReadManifest(folder));
+  // Before the files are mapped: an access beyond the end of a truncated file raises SIGBUS.
   MUSTER_RETURN_IF_ERROR(CheckSizes(folder, checkpoint.manifest_));
   if (verify) {
     const auto damaged = VerifyFiles(folder, checkpoint.manifest_, [](int64_t) {});

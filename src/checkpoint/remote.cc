@@ -1,3 +1,13 @@
+// Object storages rename nothing and lock nothing, so the manifest alone marks a checkpoint as
+// complete. Every operation on checkpoints/ keeps one invariant: while a manifest exists, all files
+// that it lists exist.
+//
+//    Send     delete an old manifest, copy the files, write the manifest
+//    Remove   delete the manifest, then the files
+//    Move     copy everything to superseded-N, in any order; Remove the original
+//
+// A reader that has read a manifest just before its removal gets NotFound or a wrong checksum for a
+// file, which Fetch() returns as DataLoss.
 #include "checkpoint/remote.h"
 
 #include <algorithm>
@@ -113,6 +123,8 @@ absl::Status RemoteStore::Fetch(int64_t step, const std::string& model_dir) {
   const auto here = checkpoint::ReadManifest(folder);
   if (here.ok() && ToJson(*here) == ToJson(manifest)) return CheckSizes(folder, manifest);
   const std::string partial = absl::StrCat(folder, kPartialSuffix);
+  // A folder of this step with another manifest is that of an earlier run, or its download was
+  // interrupted. Only one process uses the local model dir; see ModelDir.
   for (const std::string& old : {folder, partial}) {
     if (Exists(old)) MUSTER_RETURN_IF_ERROR(RemoveFolder(old));
   }

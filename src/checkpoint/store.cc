@@ -27,6 +27,12 @@ constexpr absl::Duration kTrainerLockTimeout = absl::Seconds(2);
 std::string StoreOf(const std::string& model_dir) { return base::JoinPath(model_dir, kFolder); }
 
 // A folder of the store.
+//
+//    suffix      content                               removed by
+//    ""          a checkpoint, if its manifest is OK   Retain(), when it is old
+//    .partial    a writer's, until it is published     ClearLeftovers(), if its writer has died
+//    .replaced   the former checkpoint of the step,    ClearLeftovers(), which puts it back if the
+//                for an instant of Writer::Publish()   step has no other
 struct Member {
   int64_t step = 0;
   std::string suffix;  // "", kPartialSuffix, kReplacedSuffix

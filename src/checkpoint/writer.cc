@@ -1,3 +1,11 @@
+// One checkpoint, and where it is if the process dies:
+//
+//    Claim ──> step-N.partial, writer.lock held ──Append──> … ──Complete──> with its manifest
+//                                                                              │
+//              step-N <──────────────────one rename────────────────────────Publish
+//
+// Before the rename the folder is partial, and the kernel releases its lock: the next writer of the
+// step, or Retain(), removes it. After the rename the checkpoint is complete and on the disk.
 #include "checkpoint/writer.h"
 
 #include <fcntl.h>
@@ -211,6 +219,8 @@ absl::Status Writer::Complete(const nlohmann::json& state) {
     MUSTER_RETURN_IF_ERROR(file.Finish());
     manifest.files.push_back({.name = file.name(), .bytes = file.bytes(), .sha256 = file.sha256()});
   }
+  // A manifest must not survive a power failure that its files do not survive: files and folder are
+  // flushed before it is written, and it is flushed before the rename in Publish().
   for (HashedFile& file : files_) MUSTER_RETURN_IF_ERROR(file.Sync());
   MUSTER_RETURN_IF_ERROR(base::SyncFolder(partial_));
   const absl::Status written =
@@ -238,6 +248,7 @@ absl::Status Writer::Publish() {
   } else {
     MUSTER_RETURN_IF_ERROR(Rename(partial_, folder_));
   }
+  // From here on the checkpoint is visible, so a failure to flush the folder must not remove it.
   committed_ = true;
   files_.clear();
   owner_.reset();
