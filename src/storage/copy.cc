@@ -100,6 +100,7 @@ class Copying {
       bytes_ += pair.from.bytes;
       return absl::OkStatus();
     }
+    // Again, since listings do not report the MD5 on every storage.
     MUSTER_ASSIGN_OR_RETURN(const FileInfo info, from->Stat(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(const auto reader, from->OpenForReading(pair.from.url));
     MUSTER_ASSIGN_OR_RETURN(const auto writer, to->OpenForWriting(pair.to, IfExists::kReplace));

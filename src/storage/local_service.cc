@@ -8,6 +8,7 @@ namespace muster::storage {
 
 absl::StatusOr<net::Response> LocalService::Send(const std::string& method, const std::string& url,
                                                  const net::Headers& headers) {
+  // One request at a time: the callers wait for the same credentials.
   absl::MutexLock lock(&mutex_);
   if (client_ == nullptr) {
     net::HttpOptions options = net::HttpOptions::FromEnvironment();

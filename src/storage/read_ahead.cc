@@ -39,6 +39,7 @@ ReadAhead::ReadAhead(Reader& reader, Url url, const ReadAheadOptions& options)
 ReadAhead::~ReadAhead() {
   {
     absl::MutexLock lock(&mutex_);
+    // Makes MayWork() true in every waiting thread, which then returns.
     end_ = 0;
   }
   threads_.clear();  // joins
@@ -69,6 +70,7 @@ void ReadAhead::Work() {
       if (next_ >= end_) return;
       range = next_++;
     }
+    // Without the mutex: MayWork() has granted the slot to this thread until `filled` is set.
     Slot& slot = slots_[static_cast<size_t>(range) % slots_.size()];
     if (slot.buffer == nullptr) slot.buffer = std::make_unique_for_overwrite<char[]>(range_bytes_);
     absl::StatusOr<size_t> bytes = Fetch(range, slot.buffer.get());
@@ -82,6 +84,7 @@ void ReadAhead::Work() {
 
 absl::StatusOr<absl::string_view> ReadAhead::Take() {
   absl::MutexLock lock(&mutex_);
+  // The caller has finished with the range before, so its slot may be filled again.
   taken_ = wanted_;
   Slot& slot = slots_[static_cast<size_t>(wanted_) % slots_.size()];
   if (threads_.empty()) {

@@ -12,6 +12,8 @@
 namespace muster::storage {
 namespace {
 
+// The metadata server returns the same token until 4 minutes before it expires; a larger margin
+// would request it again and again.
 constexpr absl::Duration kTokenMargin = absl::Minutes(4);
 constexpr int64_t kMaxCredentialBytes = 1 << 20;
 constexpr int64_t kMaxTokenSeconds = 24 * 3600;  // Google's tokens are valid for an hour

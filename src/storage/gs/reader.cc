@@ -10,6 +10,7 @@
 namespace muster::storage {
 namespace {
 
+// Bounds the memory of a reader with random access, whose ranges never join.
 constexpr size_t kMaxRanges = 1 << 16;
 
 }  // namespace

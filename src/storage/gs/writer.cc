@@ -1,3 +1,14 @@
+// The protocol of a resumable upload:
+//
+//    POST …?uploadType=resumable          ->  200, Location: the session
+//    PUT  session, bytes a-b/*            ->  308, Range: bytes=0-b     as often as needed
+//    PUT  session, bytes c-d/TOTAL        ->  200, the object           it is visible now
+//
+//    after a lost response:
+//    PUT  session, bytes */TOTAL or */*   ->  308 with the bytes that arrived; 200: complete
+//
+// The server may accept fewer bytes than were sent, so Transfer() continues at the Range that it
+// reports.
 #include "storage/gs/writer.h"
 
 #include <random>
@@ -118,6 +129,7 @@ absl::StatusOr<int64_t> GsWriter::Received(const net::Response& response, int64_
 absl::Status GsWriter::Transfer(absl::string_view part, bool last) {
   const int64_t end = sent_ + static_cast<int64_t>(part.size());
   const int64_t total = last ? end : -1;
+  // `idle` counts attempts in a row that made no progress; any accepted byte resets it.
   for (int idle = 0; last || sent_ < end;) {
     part.remove_prefix(part.size() - static_cast<size_t>(end - sent_));
     auto response = Put(part, ContentRange(sent_, end - sent_, total), /*idempotent=*/false);

@@ -1,3 +1,11 @@
+// WebHDFS in two steps: the namenode answers OPEN, CREATE and APPEND with 307 and the address of a
+// datanode, which gets the data. All other operations need the namenode alone. Of several namenodes
+// (HA) one is active; the others answer with StandbyException. The client stays with the node that
+// answered last and tries the next one when it fails:
+//
+//    Send:  node i ──ok──> done         ──standby, unavailable──> node i + 1
+//           after a whole round without success: back off, then the next round
+//
 #include "storage/hdfs/client.h"
 
 #include <pwd.h>
@@ -307,6 +315,8 @@ absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
                                .url = nodes[node] + path,
                                .sink = request.sink,
                                .max_response_bytes = request.max_response_bytes,
+                               // With several namenodes the loop retries on the next one, not the
+                               // HTTP client on the same.
                                .idempotent = !several});
     // The HTTP client has already retried a single namenode, except one that is not ready.
     const bool next = IsNotReady(response) || (several && IsUnavailable(response));
@@ -320,6 +330,7 @@ absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
 
 absl::StatusOr<net::Response> HdfsClient::Transfer(const HdfsRequest& request) {
   HdfsRequest first = request;
+  // WebHDFS requires that no data is sent before the redirect.
   first.body = "";
   MUSTER_ASSIGN_OR_RETURN(net::Response named, Send(first));
   // An HttpFS gateway serves reads without a redirect.

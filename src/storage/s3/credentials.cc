@@ -12,6 +12,7 @@
 namespace muster::storage {
 namespace {
 
+// Amazon provides new credentials at least five minutes before the old ones expire.
 constexpr absl::Duration kBeforeExpiry = absl::Minutes(5);
 constexpr char kContainerHost[] = "http://169.254.170.2";
 constexpr char kInstanceHost[] = "http://169.254.169.254";

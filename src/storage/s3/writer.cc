@@ -120,6 +120,8 @@ absl::Status S3Writer::Complete() {
                     .body = body};
   if (if_exists_ == IfExists::kFail) request.headers.emplace_back("If-None-Match", "*");
   MUSTER_ASSIGN_OR_RETURN(net::Response response, client_.Send(request));
+  // 404: the upload was completed by an attempt whose response was lost. 412: an object exists,
+  // which may be the one of such an attempt.
   const bool refused = response.status == 404 || response.status == 412;
   if (refused && MatchesUpload(ExpectedEtag())) {
     upload_.clear();
