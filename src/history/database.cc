@@ -169,6 +169,8 @@ absl::StatusOr<int64_t> Database::QueryInt(absl::string_view sql) {
 
 int64_t Database::Changes() const { return sqlite3_changes64(database_.get()); }
 
+// With a write-ahead log, FULL flushes the log at every commit and NORMAL only when it is
+// checkpointed. SQLite ignores the setting within a transaction, so it precedes BEGIN.
 absl::StatusOr<Transaction> Transaction::Begin(Database& database, Durability durability) {
   MUSTER_RETURN_IF_ERROR(database.Execute(durability == Durability::kSynced
                                               ? "PRAGMA synchronous = FULL"

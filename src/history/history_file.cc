@@ -83,6 +83,8 @@ HistoryFile::~HistoryFile() {
 
 std::string HistoryFile::LockPath() const { return base::JoinPath(home_, "history.lock"); }
 
+// Two attempts: the second runs on the file that Repair() has built, or that another process has
+// built since.
 absl::Status HistoryFile::Use(absl::FunctionRef<absl::Status(Database&)> work) {
   absl::Status status;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -91,6 +93,8 @@ absl::Status HistoryFile::Use(absl::FunctionRef<absl::Status(Database&)> work) {
     status = IsCurrent() ? absl::OkStatus() : OpenExisting();
     if (status.ok()) status = work(*database_);
     if (!absl::IsDataLoss(status)) return status;
+    // flock() does not upgrade a shared lock atomically: it releases the lock in between. Repair()
+    // therefore starts without a lock and checks the file again.
     lock.reset();
     MUSTER_RETURN_IF_ERROR(Repair());
   }
@@ -176,6 +180,7 @@ absl::StatusOr<int> HistoryFile::Create() {
   }
   const std::vector<JobFolder> jobs = ReadJobFolders(home_);
   MUSTER_RETURN_IF_ERROR(FillNewDatabase(fresh, jobs, options_.busy_timeout));
+  // Other processes find either no file or the complete one.
   if (::rename(fresh.c_str(), path_.c_str()) != 0) return NotWritable(home_);
   MUSTER_RETURN_IF_ERROR(base::SyncFolder(home_));
   return static_cast<int>(jobs.size());
