@@ -1,3 +1,12 @@
+// The owner of a job's record, which alone may write it (history.cc):
+//
+//    AddJob ──> Pending, owned by this process ──Submit──> owned by supervisor or platform
+//                   │                            ├─error──> Failed, by this process
+//                   │                            └─Unknown─> Pending; Observe() finds the outcome
+//                   └─this process dies─> Failed, by the Refresh() of any command
+//
+// The record reserves the name and the id from AddJob() on, so a submission to a slow platform
+// releases the lock there.
 #include "jobs/submit.h"
 
 #include <unistd.h>
