@@ -115,6 +115,8 @@ absl::StatusOr<std::optional<absl::string_view>> EventReader::Bytes(int64_t offs
   if (offset < buffer_offset_ || buffered() < size) {
     struct stat info {};
     if (::fstat(fd_.get(), &info) != 0) return absl::ErrnoToStatus(errno, "stat");
+    // The file may grow between calls, so the size is read again each time that the buffer is too
+    // short.
     if (info.st_size - offset < size) return std::nullopt;
     buffer_.resize(
         static_cast<size_t>(std::min(std::max(size, kReadBytes), info.st_size - offset)));

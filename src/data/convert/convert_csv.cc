@@ -21,6 +21,7 @@
 namespace muster::data {
 namespace {
 
+// The whole table is held in memory, as text.
 constexpr int64_t kMaxCsv = int64_t{2} << 30;
 constexpr size_t kMaxClassNames = 10'000;
 

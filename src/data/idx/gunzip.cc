@@ -51,11 +51,13 @@ absl::Status Gunzip::Inflate() {
   const int code = ::inflate(stream_.get(), Z_NO_FLUSH);
   if (code == Z_OK) return absl::OkStatus();
   if (code == Z_STREAM_END) {
+    // Another member follows if there is more input.
     ended_ = stream_->avail_in == 0 && rest_.empty();
     if (!ended_) ::inflateReset(stream_.get());
     return absl::OkStatus();
   }
   if (code == Z_MEM_ERROR) return absl::ResourceExhaustedError("not enough memory to decompress");
+  // No progress is possible: there is room for output, so the input has ended too early.
   if (code == Z_BUF_ERROR) return absl::DataLossError("the compressed data is truncated");
   return absl::DataLossError(absl::StrCat("the compressed data is damaged: ",
                                           stream_->msg == nullptr ? "not deflated" : stream_->msg));

@@ -1,3 +1,6 @@
+// slots_[i] is the batch with the number next_ + i. A worker appends an empty slot, which claims
+// the number, makes the batch without the mutex and fills the slot; Next() takes the front once it
+// is filled. So batches are returned in order, whichever worker is first.
 #include "data/input/prefetch.h"
 
 #include <exception>
@@ -46,6 +49,7 @@ void Prefetcher::Work() {
     mutex_.Unlock();
     absl::StatusOr<Batch> batch = MakeSafely(sequence);
     mutex_.Lock();
+    // A Seek() has cleared the slots meanwhile: the batch is dropped.
     if (generation != generation_) continue;
     // Next() removes a slot only when it is ready, so ours is still there.
     slots_[static_cast<size_t>(sequence - next_)] = std::move(batch);
@@ -59,6 +63,7 @@ absl::StatusOr<Batch> Prefetcher::Next() {
   } else {
     mutex_.Await(absl::Condition(this, &Prefetcher::FrontIsReady));
   }
+  // The slot stays, so that later calls return the same error.
   if (!slots_.front()->ok()) return slots_.front()->status();
   absl::StatusOr<Batch> batch = *std::move(slots_.front());
   slots_.pop_front();
