@@ -92,6 +92,8 @@ class FakeConnection final : public Connection {
  public:
   FakeConnection(std::shared_ptr<FakeStream> stream, int side)
       : stream_(std::move(stream)), side_(side) {}
+  // As in gRPC: a client that drops a stream cancels it, while the replies of a server that returns
+  // are still delivered.
   ~FakeConnection() override { side_ == kClient ? stream_->Cancel() : stream_->End(); }
 
   bool Send(Outgoing message) override { return stream_->Send(side_, std::move(message)); }
@@ -115,6 +117,7 @@ class FakeListener final : public Listener {
       transport_.listeners_.erase(address_);
       Cut();
     }
+    // Joined without the mutex: a handler may be in Connect(), which needs it.
     threads_.clear();
   }
 
