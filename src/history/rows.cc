@@ -115,6 +115,7 @@ absl::Status WriteJob(Database& database, const job::JobRecord& job, bool recove
   return insert.Run();
 }
 
+// Column numbers are positions in kJobColumns.
 job::JobRecord ReadJob(const Statement& row) {
   job::JobRecord job;
   job.id = row.Text(0);
@@ -144,6 +145,7 @@ job::JobRecord ReadJob(const Statement& row) {
   return job;
 }
 
+// Column numbers are positions in kTaskColumns.
 job::TaskRecord ReadTask(const Statement& row) {
   job::TaskRecord task;
   task.id = {row.Text(0), static_cast<int>(row.Int(1))};

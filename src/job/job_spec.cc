@@ -64,6 +64,8 @@ Json RoleToJson(const RoleSpec& role) {
           {"kubernetes", role.kubernetes}};
 }
 
+// Members that earlier versions did not store are optional, here and below: such a job has their
+// defaults.
 RoleSpec RoleFromJson(const Json& json) {
   RoleSpec role;
   role.name = json.at("name").get<std::string>();

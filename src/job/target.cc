@@ -234,6 +234,7 @@ Target TargetFromJson(const Json& json) {
   return LocalTarget();
 }
 
+// Merges as JSON, where a field that is not set is absent.
 Target InheritTarget(const Target& previous, const Target& next) {
   Json merged = TargetToJson(previous);
   merged.update(TargetToJson(next));

@@ -27,6 +27,8 @@ constexpr int kUser = 65532;  // the unprivileged user of distroless images
 std::string Literal(absl::string_view text) { return absl::StrReplaceAll(text, {{"$", "$$"}}); }
 
 using Writing = std::string (*)(absl::string_view);
+// For the template of a TFJob, which is not final: the operator fills in a native job's
+// placeholders and escapes the result (FillIn).
 std::string AsItIs(absl::string_view text) { return std::string(text); }
 
 Object EnvList(const std::map<std::string, std::string>& env, Writing write) {

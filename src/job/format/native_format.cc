@@ -29,6 +29,9 @@ class NativeReader {
   NativeReader(const Node& document, const ParseJobOptions& options, Diagnostics& diagnostics)
       : job_(document, "the job", diagnostics), options_(options), diagnostics_(diagnostics) {}
 
+  // The order matters: `train` determines the default of model_dir, commands refer to model_dir,
+  // roles inherit from the defaults, and the train section and the hosts are checked against the
+  // roles.
   JobSpec Read() {
     ReadName();
     train_ = job_.Find("train");

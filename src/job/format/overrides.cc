@@ -42,7 +42,8 @@ absl::string_view PathOf(absl::string_view assignment) {
 }
 
 // Returns whether words can be appended to a shell line as arguments of its last command: it has no
-// operator, comment or further line outside of quotes.
+// operator, comment or further line outside of quotes. Errs on the side of rejection: an operator
+// within $(…) is rejected too. A redirection may precede arguments.
 bool IsSimpleLine(absl::string_view line) {
   char quote = '\0';
   char before = ' ';

@@ -100,6 +100,8 @@ void TfJobReader::CheckVolumes(const Node* list, const char* key, const char* ty
 }
 
 void TfJobReader::ReadRuntimeId(const Node* node) {
+  // A label has at most 63 characters: 40 of the job, 6 of "worker", 10 of the id, 4 of an index
+  // below kMaxReplicas, and 3 hyphens.
   constexpr size_t kMaxIdLength = 10;
   if (node == nullptr || node->kind == Node::Kind::kNull) return;
   const std::string& id = node->scalar;

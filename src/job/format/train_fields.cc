@@ -9,6 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Below 2^53, so every count is exact as a double, the type of a field's limits.
 constexpr double kMaxCount = 1e15;
 constexpr double kMaxSecs = 1e9;
 
