@@ -114,6 +114,7 @@ absl::Status IdxFile::CutOff(int64_t actual) const {
 }
 
 absl::Status IdxFile::OpenPlain(Limits limits) {
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   base::UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   struct stat info {};
@@ -147,6 +148,7 @@ absl::Status IdxFile::OpenCompressed(Limits limits) {
   }
   Gunzip gunzip(compressed);
   MUSTER_RETURN_IF_ERROR(gunzip.Read(header_bytes()).status());
+  // One byte more than expected, in order to detect a longer file.
   MUSTER_ASSIGN_OR_RETURN(memory_, gunzip.Read(payload_bytes() + 1));
   const auto actual = static_cast<int64_t>(memory_.size());
   if (actual < payload_bytes()) return CutOff(actual);

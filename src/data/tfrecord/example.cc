@@ -1,3 +1,11 @@
+// Reads and writes the protobuf wire format of tf.train.Example. A FeatureView refers to bytes of
+// the record, so features that are not needed cost no copy:
+//
+//    Example  1: Features
+//    Features 1: entry of a map, repeated
+//    entry    1: name   2: Feature
+//    Feature  1: BytesList | 2: FloatList | 3: Int64List
+//    list     1: values, packed into one field or one per field
 #include "data/tfrecord/example.h"
 
 #include <algorithm>
@@ -50,6 +58,7 @@ absl::Status VisitMessages(absl::string_view message, Visit visit) {
 absl::Status DamagedList() { return absl::DataLossError("its list of values is damaged"); }
 
 // Stores the value if there is room for it, and counts it.
+// Values beyond `out` are only counted, so a caller detects a list that is too long.
 template <typename T>
 void Append(T value, absl::Span<T> out, int64_t& count) {
   if (count < static_cast<int64_t>(out.size())) out[static_cast<size_t>(count)] = value;

@@ -29,6 +29,7 @@ Compression Detect(absl::string_view bytes) {
     return Compression::kNone;
   }
   if (absl::StartsWith(bytes, "\x1f\x8b")) return Compression::kGzip;
+  // The header of RFC 1950: method 8 with a window of at most 2^15 bytes, and a checksum modulo 31.
   if (bytes.size() >= 2) {
     const auto first = static_cast<unsigned char>(bytes[0]);
     const auto second = static_cast<unsigned char>(bytes[1]);
@@ -43,6 +44,7 @@ absl::StatusOr<base::UniqueFd> UnnamedFile() {
   std::string folder = std::filesystem::temp_directory_path(error).string();
   if (folder.empty()) folder = "/tmp";
   base::UniqueFd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  // O_TMPFILE is not supported by every file system.
   if (!fd.valid()) {
     std::string name = base::JoinPath(folder, "muster-records-XXXXXX");
     fd = base::UniqueFd(::mkostemp(name.data(), O_CLOEXEC));
@@ -123,6 +125,7 @@ absl::Status RecordFile::Decompress(const Options& options) {
   const Deflated frame = compression_ == Compression::kGzip ? Deflated::kGzip : Deflated::kZlib;
   Gunzip gunzip(map_.bytes(), frame);
   in_memory_ = true;
+  // The records before damaged bytes remain readable. RecordReader reports the damage after them.
   while (static_cast<int64_t>(memory_.size()) <= options.memory) {
     const auto piece = gunzip.Read(kPiece);
     if (!piece.ok()) damage_ = piece.status();

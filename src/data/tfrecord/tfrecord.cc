@@ -128,6 +128,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecord(const DataConfig& co
   const OnError on_error = config.on_error == "skip" ? OnError::kSkip : OnError::kFail;
   RecordFile::Options options;
   options.compression = ParseCompression(config.compression);
+  // All files share `memory`. Once it is used up, further compressed files are decompressed to
+  // disk.
   int64_t memory = config.memory;
   for (const std::string& path : files) {
     if (config.examples > 0 && dataset->size() >= config.examples) break;
@@ -148,6 +150,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecord(const DataConfig& co
 absl::Status TfRecordDataset::Add(RecordFile file, OnError on_error, int64_t limit) {
   using Check = RecordReader::Check;
   const int64_t first = size();
+  // With kFail, lengths suffice: ReadExample() checks the data, so that opening a large file does
+  // not read all of it. With kSkip, damaged records must not count as examples.
   RecordReader reader(file, on_error, on_error == OnError::kSkip ? Check::kAll : Check::kLengths);
   while (limit == 0 || size() < limit) {
     const auto record = reader.Next();
