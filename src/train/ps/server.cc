@@ -103,6 +103,8 @@ absl::Status ParameterServer::ServeTask(wire::Connection& connection, int rank,
   // Finish() may have notified the members before this task was one of them.
   if (finished()) outbox->Post({FinishFrame()});
   absl::Status status;
+  // An inactive server ends the stream here. The task connects again until the chief has sent
+  // ACTIVATE.
   while (active && status.ok()) {
     auto message = connection.Receive();
     status = message.ok() ? HandleTask(rank, *std::move(message), *joined) : message.status();
@@ -253,6 +255,8 @@ absl::StatusOr<wire::Outgoing> ParameterServer::Read(const Frame& frame) {
       frame.count() > static_cast<int64_t>(area.size()) - frame.offset()) {
     return absl::OutOfRangeError("READ beyond the shard");
   }
+  // The chunk refers to the snapshot without a copy; `current` keeps it alive until it is sent,
+  // even if a PREPARE replaces the generation meanwhile.
   wire::Outgoing data;
   data.frame.set_kind(Frame::DATA);
   data.payload.push_back(

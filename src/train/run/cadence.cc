@@ -3,6 +3,8 @@
 namespace muster::train {
 namespace {
 
+// Without shared steps, this task sees only some of the job's steps, so an exact multiple may not
+// be among them.
 bool PassedMultiple(int64_t every, int64_t last, int64_t step) {
   return step / every > last / every;
 }

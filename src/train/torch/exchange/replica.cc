@@ -70,6 +70,7 @@ torch::Tensor Replica::View(float* data, int variable) const {
   return torch::from_blob(data, variables_[variable].spec.shape, torch::kFloat32);
 }
 
+// Only dense parameters move: a table keeps its tensor, into which the rows of a batch are pulled.
 void Replica::UseOwnMemory() {
   int64_t elements = 0;
   offsets_.assign(variables_.size(), 0);
