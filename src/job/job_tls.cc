@@ -16,6 +16,7 @@ namespace {
 
 constexpr absl::Duration kValidity = absl::Hours(24 * 365 * 5);  // exceeds the duration of any job
 constexpr absl::Duration kMaxClockLag = absl::Hours(48);         // tolerated lag of a host's clock
+// The upper bound of a common name in X.509 (RFC 5280).
 constexpr size_t kMaxCommonNameLength = 64;
 constexpr const char* kFiles[] = {"ca.crt", "tls.crt", "tls.key"};
 

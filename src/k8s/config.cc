@@ -248,6 +248,7 @@ ExecPlugin ReadExec(const Section& user, const Node& node, Diagnostics& diagnost
   (void)reader.Require("apiVersion", "client.authentication.k8s.io/v1");
   (void)reader.Require("command", "a program");
   plugin.command = reader.String("command").value_or("");
+  // As for kubectl: a path is relative to the kubeconfig file, and a bare name is found in PATH.
   if (absl::StrContains(plugin.command, '/')) {
     plugin.command = base::AbsolutePath(plugin.command, user.file->folder());
   }

@@ -29,6 +29,7 @@ constexpr std::array kKinds = {
     kCustomResourceDefinitions,
     kValidatingWebhooks,
 };
+// Kubernetes' limit for the note of an event, in bytes.
 constexpr size_t kMaxMessage = 1024;
 
 // Truncates to at most `bytes`, at the boundary of a UTF-8 character.

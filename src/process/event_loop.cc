@@ -45,6 +45,7 @@ void EventLoop::ResumeFds(absl::Time now) {
       ++paused;
       continue;
     }
+    // RemoveFd() erases from both maps, so every paused descriptor is in fds_.
     epoll_event event{.events = fds_.at(paused->first).events, .data = {.fd = paused->first}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, paused->first, &event);
     paused = paused_.erase(paused);

@@ -96,6 +96,7 @@ absl::StatusOr<std::unique_ptr<Writer>> HdfsFileSystem::OpenForWriting(const Url
   const auto there = client_->Lookup(url);
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
   if (there.ok() && there->kind != HdfsStatus::Kind::kFile) return NotAFileName(url);
+  // Only avoids an upload in vain: the writer's final rename decides.
   if (there.ok() && if_exists == IfExists::kFail) return Exists(url);
   return std::make_unique<HdfsWriter>(*client_, url, if_exists);
 }

@@ -135,6 +135,7 @@ absl::StatusOr<std::unique_ptr<Reader>> S3FileSystem::OpenForReading(const Url& 
 absl::StatusOr<std::unique_ptr<Writer>> S3FileSystem::OpenForWriting(const Url& url,
                                                                      IfExists if_exists) {
   if (url.NamesFolder()) return NotAFileName(url);
+  // Only avoids an upload in vain: the writer's If-None-Match decides.
   if (if_exists == IfExists::kFail) {
     const absl::Status status = Stat(url).status();
     if (status.ok()) return Exists(url);
