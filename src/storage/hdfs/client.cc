@@ -1,7 +1,7 @@
 // WebHDFS in two steps: the namenode answers OPEN, CREATE and APPEND with 307 and the address of a
-// datanode, which gets the data. All other operations need the namenode alone. Of several namenodes
-// (HA) one is active; the others answer with StandbyException. The client stays with the node that
-// answered last and tries the next one when it fails:
+// datanode, which gets the data. All other operations need the namenode alone. If there are
+// several namenodes (HA), one is active; the others answer with StandbyException. The client stays
+// with the node that answered last and tries the next one when it fails:
 //
 //    Send:  node i ──ok──> done         ──standby, unavailable──> node i + 1
 //           after a whole round without success: back off, then the next round

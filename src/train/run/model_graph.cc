@@ -243,7 +243,7 @@ class GraphBuilder {
 
 std::vector<std::string> ModulesOf(const std::vector<Operation>& operations) {
   const size_t count = operations.size();
-  // Of the nearest operations that read variables, upstream and downstream. Operations are in the
+  // `before` and `after`: of the nearest operations that read variables. Operations are in the
   // order of execution, so one pass forward and one backward suffice.
   std::vector<Surrounding> own(count), before(count), after(count);
   for (size_t i = 0; i < count; ++i) {
