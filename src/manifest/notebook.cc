@@ -6,6 +6,7 @@
 #include "cluster/tf_config.h"
 #include "manifest/images.h"
 #include "manifest/names.h"
+#include "manifest/security.h"
 
 namespace muster::manifest {
 namespace {
@@ -109,19 +110,16 @@ Object NotebookPod(const job::JobSpec& spec, const NotebookOptions& options, int
   Object board = Container("tensorboard", options.image, kTensorBoardPort,
                            {"tensorboard", absl::StrCat("--logdir=", LogsOf(spec)), "--bind_all",
                             absl::StrCat("--port=", kTensorBoardPort)});
-  const bool restricted = IsRestricted(spec, options);
+  const SecurityOptions security{.restricted = IsRestricted(spec, options)};
   for (Object* container : {&notebook, &board}) {
-    (*container)["securityContext"] =
-        restricted ? RestrictedContainer() : Object{{"allowPrivilegeEscalation", false}};
+    (*container)["securityContext"] = ContainerSecurity(security);
     if (Object mounts = SharedMounts(spec); !mounts.empty()) {
       (*container)["volumeMounts"] = std::move(mounts);
     }
   }
-  Object pod = {
-      {"automountServiceAccountToken", false},
-      {"securityContext",
-       restricted ? RestrictedPod() : Object{{"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-      {"containers", Object::array({std::move(notebook), std::move(board)})}};
+  Object pod = {{"automountServiceAccountToken", false},
+                {"securityContext", PodSecurity(security)},
+                {"containers", Object::array({std::move(notebook), std::move(board)})}};
   if (Object volumes = SharedVolumes(spec); !volumes.empty()) pod["volumes"] = std::move(volumes);
   return pod;
 }

@@ -11,6 +11,7 @@
 #include "base/storage_schemes.h"
 #include "job/format/pod_template.h"
 #include "manifest/names.h"
+#include "manifest/security.h"
 #include "manifest/tf_server.h"
 
 namespace muster::manifest {
@@ -106,20 +107,9 @@ absl::StatusOr<std::string> ImageOf(const job::JobSpec& spec, const job::RoleSpe
       absl::StrCat("role '", role.name, "' has no image; set 'image' for it or for the whole job"));
 }
 
-// The image is the user's choice; these settings protect the node.
-Object ContainerSecurity(bool restricted) {
-  if (!restricted) return {{"allowPrivilegeEscalation", false}};
-  Object security = {{"allowPrivilegeEscalation", false}, {"readOnlyRootFilesystem", true}};
-  security.update(RestrictedContainer());
-  return security;
-}
-
-Object PodSecurity(bool restricted) {
-  if (!restricted) return {{"seccompProfile", {{"type", "RuntimeDefault"}}}};
-  Object security = {{"runAsNonRoot", true}};
-  for (const char* who : {"runAsUser", "runAsGroup", "fsGroup"}) security[who] = kUser;
-  security.update(RestrictedPod());
-  return security;
+SecurityOptions SecurityOf(const job::JobSpec& spec, const job::RoleSpec& role) {
+  if (!IsRestricted(spec, role)) return {};
+  return {.restricted = true, .user = kUser, .read_only_root = true};
 }
 
 // Merges as RFC 7396 does, except that lists are appended: an additional volume removes none.
@@ -206,7 +196,7 @@ absl::StatusOr<Object> OwnContainer(const job::JobSpec& spec, const job::RoleSpe
   if (Object resources = ResourceList(role.resources); !resources.is_null()) {
     container["resources"] = std::move(resources);
   }
-  container["securityContext"] = ContainerSecurity(IsRestricted(spec, role));
+  container["securityContext"] = ContainerSecurity(SecurityOf(spec, role));
   container["volumeMounts"] = {{{"name", "run"}, {"mountPath", kRunFolder}}};
   if (IsRestricted(spec, role)) {
     container["volumeMounts"].push_back({{"name", "scratch"}, {"mountPath", kScratchFolder}});
@@ -232,7 +222,7 @@ absl::StatusOr<Object> OwnTemplate(const job::JobSpec& spec, const job::RoleSpec
   Object pod = {{"containers", Object::array()},
                 {"automountServiceAccountToken", false},
                 {"enableServiceLinks", false},
-                {"securityContext", PodSecurity(IsRestricted(spec, role))},
+                {"securityContext", PodSecurity(SecurityOf(spec, role))},
                 {"volumes", {{{"name", "run"}, {"emptyDir", Object::object()}}}}};
   if (IsRestricted(spec, role)) {
     pod["volumes"].push_back({{"name", "scratch"}, {"emptyDir", Object::object()}});
@@ -301,14 +291,6 @@ Object ManifestTemplate(const job::JobSpec& spec, const job::RoleSpec& role,
 }
 
 }  // namespace
-
-Object RestrictedPod() {
-  return {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}};
-}
-
-Object RestrictedContainer() {
-  return {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
-}
 
 std::string ConfigName(const job::JobSpec& spec) { return absl::StrCat(spec.name, "-config"); }
 std::string TlsName(const job::JobSpec& spec) { return absl::StrCat(spec.name, "-tls"); }

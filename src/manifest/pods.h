@@ -26,11 +26,6 @@ std::string TlsName(const job::JobSpec& spec);
 // several.
 bool HasTls(const job::JobSpec& spec);
 
-// Security contexts that the Pod Security Standard `restricted` requires of a pod and of each
-// container.
-Object RestrictedPod();
-Object RestrictedContainer();
-
 struct PodOptions {
   std::string job_id;
   std::string trainer_image;  // for tasks of the built-in trainer without an image

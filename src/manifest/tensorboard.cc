@@ -1,6 +1,7 @@
 #include "manifest/tensorboard.h"
 
 #include "k8s/resource.h"
+#include "manifest/security.h"
 
 namespace muster::manifest {
 namespace {
@@ -30,7 +31,7 @@ Object TensorboardPod(const job::JobSpec& spec, const std::string& default_image
       {"command",
        {"tensorboard", "--logdir", k8s::TextAt(section, "/logDir"), "--host", "0.0.0.0"}},
       {"ports", {{{"name", "http"}, {"containerPort", kPort}}}},
-      {"securityContext", {{"allowPrivilegeEscalation", false}}}};
+      {"securityContext", ContainerSecurity({})}};
   Object pod = {{"restartPolicy", "Always"},
                 {"automountServiceAccountToken", false},
                 {"enableServiceLinks", false}};
