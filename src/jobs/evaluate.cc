@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/text/json.h"
+#include "checkpoint/store.h"
 #include "jobs/submit.h"
 #include "storage/storage.h"
 
@@ -25,6 +26,8 @@ absl::StatusOr<EvaluationPlan> PlanEvaluation(Service& service,
     return absl::InvalidArgumentError(
         absl::StrCat("cannot evaluate models on ", platform->name(), "; name the JOB instead"));
   }
+  const absl::Status which = checkpoint::StepOf("", request.which).status();
+  if (absl::IsInvalidArgument(which)) return which;
   EvaluationPlan plan;
   MUSTER_ASSIGN_OR_RETURN(plan.submission, evaluator->EvaluationOf(request));
   MUSTER_RETURN_IF_ERROR(ChooseJobId(service, job_id, "eval", plan.submission));

@@ -110,4 +110,18 @@ nlohmann::json ProgressToJson(const Progress& progress) {
           {"examples_per_second", or_null(progress.examples_per_second)}};
 }
 
+nlohmann::json JobDetailsToJson(const JobDetails& details) {
+  nlohmann::json json = JobToJson(details.job);
+  json["progress"] = details.progress ? ProgressToJson(*details.progress) : nlohmann::json();
+  for (const char* list : {"tasks", "machines", "events"}) json[list] = nlohmann::json::array();
+  for (const job::TaskRecord& task : details.tasks) {
+    json["tasks"].push_back(TaskToJson(details.job.id, task));
+  }
+  for (const platform::Machine& machine : details.machines) {
+    json["machines"].push_back(MachineToJson(machine));
+  }
+  for (const job::Event& event : details.events) json["events"].push_back(EventToJson(event));
+  return json;
+}
+
 }  // namespace muster::jobs

@@ -65,6 +65,21 @@ TEST(JsonTest, FormatsAMachine) {
   EXPECT_TRUE(json["region"].is_null());
 }
 
+TEST(JsonTest, FormatsAJobWithItsParts) {
+  const nlohmann::json json = JobDetailsToJson({.job = {.id = "x-1", .name = "x"},
+                                                .progress = {},
+                                                .tasks = {{.id = {"worker", 0}}},
+                                                .machines = {{.name = "vm1"}},
+                                                .events = {{.sequence = 7}}});
+  EXPECT_EQ(json["id"], "x-1");
+  EXPECT_TRUE(json["progress"].is_null());
+  ASSERT_EQ(json["tasks"].size(), 1);
+  EXPECT_EQ(json["tasks"][0]["task"], "worker:0");
+  EXPECT_EQ(json["machines"][0]["machine"], "vm1");
+  EXPECT_EQ(json["events"][0]["sequence"], 7);
+  EXPECT_TRUE(JobDetailsToJson({})["events"].is_array());
+}
+
 TEST(JsonTest, FormatsAnEvent) {
   const nlohmann::json of_task = EventToJson(
       {.sequence = 3, .time = kStart, .kind = "task", .subject = "worker:1", .message = "started"});

@@ -23,7 +23,7 @@ class Pattern {
     char why[200];
     ::regerror(error, &pattern->regex_, why, sizeof(why));
     return absl::InvalidArgumentError(absl::StrCat(
-        "--grep '", text, "': ", why, "; expected a regular expression, as for grep -E"));
+        "pattern '", text, "': ", why, "; expected a regular expression, as for grep -E"));
   }
   Pattern() = default;
   Pattern(const Pattern&) = delete;
@@ -47,7 +47,8 @@ class Pattern {
 
 absl::StatusOr<supervise::LogCondition> MakeLogCondition(const LogQuery& query) {
   if (query.attempt && *query.attempt < 1) {
-    return absl::InvalidArgumentError("--attempt: attempts are counted from 1");
+    return absl::InvalidArgumentError(
+        absl::StrCat("no attempt ", *query.attempt, ": attempts are counted from 1"));
   }
   std::shared_ptr<const Pattern> pattern;
   if (!query.pattern.empty()) {

@@ -31,7 +31,7 @@ TEST(LogFilterTest, CountsAttemptsFromOne) {
 TEST(LogFilterTest, ReportsMistakes) {
   const absl::Status bad = MakeLogCondition({.pattern = "a(b"}).status();
   EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(bad.message()), HasSubstr("--grep 'a(b': "));
+  EXPECT_THAT(std::string(bad.message()), HasSubstr("pattern 'a(b': "));
   EXPECT_EQ(MakeLogCondition({.attempt = 0}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

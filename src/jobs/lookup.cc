@@ -179,7 +179,7 @@ absl::StatusOr<std::vector<job::JobState>> ParseStates(const std::vector<std::st
       });
       if (name == known.end()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("--state: no state '", word, "'", base::DidYouMean(word, known),
+            absl::StrCat("no state '", word, "'", base::DidYouMean(word, known),
                          "; the states are ", absl::StrJoin(known, ", ")));
       }
       states.push_back(*job::ParseJobState(*name));

@@ -4,8 +4,9 @@
 //   load     a job file becomes a submission
 //   run      starts a job, or changes the running one of that name
 //   lookup   finds and lists jobs             tasks    finds tasks
-//   refresh  brings their records up to date  addresses  of a job that is not running
+//   refresh  brings their records up to date  doctor   checks requirements
 //   stop, wait, resume, evaluate, remove, notebook
+//   trainer_command, launch_by_hand  how one task is started outside of a job
 //   results, progress  what a job has achieved; log_filter  selects its output
 #pragma once
 

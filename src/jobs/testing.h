@@ -40,11 +40,11 @@ class FakePlatform : public platform::Platform {
   std::vector<platform::Limit> Unsupported(const job::Submission&) const override { return limits; }
   absl::Status Prepare(job::Submission&) override { return prepared; }
   absl::StatusOr<cluster::ClusterSpec> Addresses(const job::Submission&) const override {
-    return cluster::ClusterSpec();
+    return addresses;
   }
   absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission&, const cluster::ClusterSpec&,
                                            const cluster::TaskId&) const override {
-    return job::TaskLaunch();
+    return launch;
   }
   absl::Status Submit(const job::Submission& submission, const job::JobRecord& record) override {
     submissions.push_back(submission);
@@ -66,6 +66,8 @@ class FakePlatform : public platform::Platform {
 
   // The results that the platform returns.
   std::vector<platform::Limit> limits;
+  cluster::ClusterSpec addresses;
+  job::TaskLaunch launch;
   absl::Status prepared, submitted, stopped;
   // The calls that it received.
   std::vector<job::Submission> submissions;
@@ -182,7 +184,8 @@ class FakeNamed final : public FakePlatform,
 // A service with the three platforms above, in a home of its own.
 class TestService {
  public:
-  TestService()
+  // `program` is the path of muster, beside which muster-trainer is looked up.
+  explicit TestService(std::string program = "/nonexistent/muster")
       : registry_({Register({.name = "local",
                              .title = "this machine",
                              .runs_here = true,
@@ -198,7 +201,7 @@ class TestService {
                             &named_)},
                   {}),
         service_({.home = temp_.path(),
-                  .program = "/nonexistent/muster",
+                  .program = std::move(program),
                   .notify = [this](const std::string& text) { notices.push_back(text); }},
                  registry_) {
     for (const std::string& name : registry_.names()) EXPECT_TRUE(registry_.Find(name).ok());

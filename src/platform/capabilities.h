@@ -120,12 +120,12 @@ class TargetPreflight {
 };
 
 struct EvaluationRequest {
-  std::string train_folder;  // the folder of a training run on the platform
-  std::string split;         // "" = that of the run's evaluations, else test
-  std::string which;         // STEP, best or latest
-  job::Target target;        // overrides fields of the training's target
-  std::string working_dir;   // sent if the target asks for a new package
-  bool send_home = false;    // the working directory may be the user's home
+  std::string train_folder;      // the folder of a training run on the platform
+  std::string split;             // "" = that of the run's evaluations, else test
+  std::string which = "latest";  // STEP, best or latest
+  job::Target target;            // overrides fields of the training's target
+  std::string working_dir;       // sent if the target asks for a new package
+  bool send_home = false;        // the working directory may be the user's home
 };
 
 // A trained model is evaluated on the platform, by a job of its own.

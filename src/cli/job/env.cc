@@ -1,5 +1,6 @@
 // muster env: prints the environment of one task, to run it by hand.
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -14,11 +15,9 @@
 #include "cli/terminal/print_json.h"
 #include "cluster/tf_config.h"
 #include "job/job_tls.h"
-#include "jobs/addresses.h"
+#include "jobs/launch_by_hand.h"
 #include "jobs/lookup.h"
-#include "jobs/tasks.h"
 #include "nlohmann/json.hpp"
-#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -34,47 +33,27 @@ struct EnvOptions {
   std::string format = "shell";
 };
 
-struct Described {
-  job::Submission submission;
-  cluster::ClusterSpec cluster;
-  std::string platform;
-};
-
-absl::StatusOr<Described> DescribeFile(Context& context, const std::string& path,
-                                       const TargetOptions& target) {
-  Described described;
-  MUSTER_ASSIGN_OR_RETURN(described.submission, LoadJobFile(context, path));
-  job::Submission& submission = described.submission;
-  MUSTER_ASSIGN_OR_RETURN(submission.target, target.ToTarget());
-  described.platform = std::string(job::PlatformOf(submission.target));
-  // Separate invocations, one for each task, must print the same cluster, so the id is not random.
-  submission.id = submission.spec.name;
-  MUSTER_ASSIGN_OR_RETURN(described.cluster,
-                          jobs::AddressesBeforeStart(context.jobs(), submission));
-  return described;
-}
-
-absl::StatusOr<Described> Describe(Context& context, const std::string& reference,
-                                   const TargetOptions& target) {
-  if (IsFile(context, reference)) return DescribeFile(context, reference, target);
+// Returns a job, or the job of a file, which has not been started.
+absl::StatusOr<jobs::JobCluster> FindCluster(Context& context, const std::string& reference,
+                                             const TargetOptions& target) {
+  if (IsFile(context, reference)) {
+    MUSTER_ASSIGN_OR_RETURN(job::Submission submission, LoadJobFile(context, reference));
+    MUSTER_ASSIGN_OR_RETURN(submission.target, target.ToTarget());
+    return jobs::ClusterBeforeStart(context.jobs(), std::move(submission));
+  }
   MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, target.ToSelection());
   MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job,
                           jobs::FindJob(context.jobs(), reference, selection));
-  Described described{.platform = job.platform};
-  MUSTER_ASSIGN_OR_RETURN(described.submission, supervise::JobDir(job.directory).LoadSubmission());
-  MUSTER_ASSIGN_OR_RETURN(history::History * history, context.jobs().history());
-  MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
-  for (const job::TaskRecord& task : tasks) described.cluster.Set(task.id, task.address);
-  return described;
+  return jobs::ClusterOf(context.jobs(), job);
 }
 
 // Returns the folder of the job's certificates, created if absent, or "" if none is requested.
 absl::StatusOr<std::string> CertificatesOf(Context& context, const EnvOptions& options,
-                                           const Described& described) {
+                                           const jobs::JobCluster& job) {
   if (options.certificates.empty()) return "";
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
   const std::string folder = base::AbsolutePath(options.certificates, context.working_dir());
-  MUSTER_RETURN_IF_ERROR(job::EnsureJobTls(described.submission.spec.name, folder));
+  MUSTER_RETURN_IF_ERROR(job::EnsureJobTls(job.submission.spec.name, folder));
   context.err().PrintLine(absl::StrCat(
       "copy ca.crt, tls.crt and tls.key of ", base::Printable(folder),
       " to a folder on every host, readable only by the user that runs the tasks, and set "
@@ -110,40 +89,14 @@ absl::Status PrintVariable(Terminal& out, const job::TaskLaunch& launch, const s
   return absl::OkStatus();
 }
 
-// Returns how a task is launched by hand.
-absl::StatusOr<job::TaskLaunch> LaunchByHand(Context& context, const Described& described,
-                                             const cluster::TaskId& task,
-                                             const std::string& certificates) {
-  std::vector<job::TaskRecord> tasks;
-  for (const cluster::TaskId& id : described.submission.spec.Tasks()) tasks.push_back({.id = id});
-  MUSTER_RETURN_IF_ERROR(
-      jobs::SelectTasks(described.submission.id, tasks, {task.ToString()}).status());
-  MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform,
-                          context.jobs().platform(described.platform));
-  MUSTER_ASSIGN_OR_RETURN(job::TaskLaunch launch,
-                          platform->LaunchOf(described.submission, described.cluster, task));
-  // A task that Muster does not run has no job folder.
-  for (const char* name :
-       {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
-    launch.env.erase(name);
-  }
-  if (!certificates.empty()) launch.env["MUSTER_TLS_DIR"] = certificates;
-  if (const auto& train = described.submission.spec.train; !train.is_null()) {
-    launch.env["MUSTER_TRAIN_CONFIG"] =
-        train.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-  return launch;
-}
-
 absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const Described described,
-                          Describe(context, options.job, options.target));
-  MUSTER_ASSIGN_OR_RETURN(const std::string certificates,
-                          CertificatesOf(context, options, described));
+  MUSTER_ASSIGN_OR_RETURN(const jobs::JobCluster job,
+                          FindCluster(context, options.job, options.target));
+  MUSTER_ASSIGN_OR_RETURN(const std::string certificates, CertificatesOf(context, options, job));
   if (options.cluster) {
     const auto config =
-        nlohmann::ordered_json::parse(cluster::WriteTfConfig({.cluster = described.cluster}));
+        nlohmann::ordered_json::parse(cluster::WriteTfConfig({.cluster = job.cluster}));
     PrintJson(out, config["cluster"]);
     return kSuccess;
   }
@@ -155,13 +108,12 @@ absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(cluster::TaskId task, cluster::TaskId::Parse(options.role));
   if (options.role.find(':') == std::string::npos) task.index = options.index;
   MUSTER_ASSIGN_OR_RETURN(const job::TaskLaunch launch,
-                          LaunchByHand(context, described, task, certificates));
+                          jobs::LaunchByHand(context.jobs(), job, task, certificates));
   if (!options.print.empty()) {
     MUSTER_RETURN_IF_ERROR(PrintVariable(out, launch, options.print));
     return kSuccess;
   }
-  PrintLaunch(out, *described.submission.spec.FindRole(task.role), launch,
-              options.format == "json");
+  PrintLaunch(out, *job.submission.spec.FindRole(task.role), launch, options.format == "json");
   return kSuccess;
 }
 

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <memory>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/files/files.h"
@@ -15,19 +14,16 @@
 #include "base/text/json.h"
 #include "base/text/terminal_text.h"
 #include "base/text/units.h"
-#include "checkpoint/store.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job/attach.h"
 #include "cli/job/target_options.h"
 #include "cli/terminal/print_json.h"
-#include "job/format/train_section.h"
 #include "jobs/lookup.h"
-#include "jobs/results.h"
+#include "jobs/trainer_command.h"
 #include "process/exit_status.h"
 #include "process/held_signals.h"
 #include "process/spawn.h"
-#include "supervise/job_dir.h"
 
 namespace muster::cli {
 namespace {
@@ -44,23 +40,6 @@ struct EvaluateOptions {
   bool send_home = false;
   bool detach = false;
 };
-
-// Returns the environment of a standalone task. Removes TF_CONFIG and MUSTER_ variables, which may
-// belong to another task that this shell was set up for.
-std::map<std::string, std::string> TrainerEnvironment(const job::JobRecord& job) {
-  std::map<std::string, std::string> env = process::CurrentEnvironment();
-  std::erase_if(env, [](const auto& variable) {
-    const std::string& name = variable.first;
-    const bool stays =
-        name == "MUSTER_HOME" || name == "MUSTER_CACHE" || absl::StartsWith(name, "MUSTER_HDFS_");
-    return name == "TF_CONFIG" || (absl::StartsWith(name, "MUSTER_") && !stays);
-  });
-  env["MUSTER_TRAIN_CONFIG"] = supervise::JobDir(job.directory).train_config();
-  env["MUSTER_MODEL_DIR"] = job.model_dir;
-  env["MUSTER_JOB_NAME"] = job.name;
-  env["MUSTER_JOB_ID"] = job.id;
-  return env;
-}
 
 // Runs the trainer in the foreground and returns its exit code.
 absl::StatusOr<int> RunTrainer(Context& context, const process::SpawnOptions& options) {
@@ -121,8 +100,6 @@ absl::StatusOr<int> EvaluateThere(Context& context, const EvaluateOptions& optio
     return absl::InvalidArgumentError(
         absl::StrCat("--train-folder requires --on ", platform, "; elsewhere, name the JOB"));
   }
-  const absl::Status which = checkpoint::StepOf("", options.which).status();
-  if (absl::IsInvalidArgument(which)) return which;
   const platform::Options& there = *options.target.Of(platform);
   MUSTER_ASSIGN_OR_RETURN(const jobs::EvaluationPlan plan,
                           jobs::PlanEvaluation(context.jobs(),
@@ -158,30 +135,21 @@ absl::Status CheckHere(const EvaluateOptions& options) {
       given, " requires --train-folder gs://BUCKET/muster_ID: a JOB is evaluated on this machine"));
 }
 
-absl::StatusOr<int> Evaluate(Context& context, const std::string& verb,
-                             const EvaluateOptions& options) {
+// Evaluates the model on this machine, or writes its predictions to options.to.
+absl::StatusOr<int> EvaluateHere(Context& context, const EvaluateOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job, jobs::FindJob(context.jobs(), options.job));
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, jobs::TrainSubmission(job));
-  const absl::Status which = checkpoint::StepOf(job.model_dir, options.which).status();
-  if (absl::IsInvalidArgument(which)) return which;
-  const auto trainer = context.jobs().FindTrainer();
-  if (!trainer.ok()) {
-    return absl::NotFoundError("muster-trainer is neither beside muster nor in PATH; install it");
-  }
-  const std::string split =
-      options.split.empty() ? job::EvaluationSplit(submission.spec.train) : options.split;
-  process::SpawnOptions spawn{
-      .argv = {*trainer, verb, "--split", split, "--checkpoint", options.which},
-      .env = TrainerEnvironment(job),
-      .working_dir = submission.working_dir,
-      .parent_death_signal = SIGTERM};
-  if (options.json) spawn.argv.push_back("--json");
+  jobs::TrainerRequest request{.split = options.split,
+                               .checkpoint = options.which,
+                               .json = options.json,
+                               .force = options.force};
   if (!options.to.empty()) {
     MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
-    spawn.argv.insert(spawn.argv.end(),
-                      {"--to", base::AbsolutePath(options.to, context.working_dir())});
+    request.action = jobs::TrainerRequest::Action::kPredict;
+    request.to = base::AbsolutePath(options.to, context.working_dir());
   }
-  if (options.force) spawn.argv.emplace_back("--force");
+  MUSTER_ASSIGN_OR_RETURN(
+      const process::SpawnOptions spawn,
+      jobs::TrainerCommand(context.jobs(), job, request, process::CurrentEnvironment()));
   return RunTrainer(context, spawn);
 }
 
@@ -207,7 +175,7 @@ void AddEvaluateCommand(Command& program, Context& context) {
     const std::string platform = PlatformOfTrainFolder(context, options->target);
     if (!platform.empty()) return EvaluateThere(context, *options, platform);
     MUSTER_RETURN_IF_ERROR(CheckHere(*options));
-    return Evaluate(context, "evaluate", *options);
+    return EvaluateHere(context, *options);
   });
 }
 
@@ -222,7 +190,7 @@ void AddPredictCommand(Command& program, Context& context) {
     if (options->job.empty())
       return absl::InvalidArgumentError(
           "missing JOB; usage: muster evaluate JOB (predict: muster predict JOB --to FILE)");
-    if (!options->to.empty()) return Evaluate(context, "predict", *options);
+    if (!options->to.empty()) return EvaluateHere(context, *options);
     return absl::InvalidArgumentError("missing --to FILE, the file to write");
   });
 }

@@ -57,18 +57,11 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const auto events, history->Events(job.id));
   const auto progress = jobs::ReadJobProgress(job, tasks);
   if (options.json) {
-    nlohmann::json json = jobs::JobToJson(job);
-    json["progress"] = progress.has_value() ? jobs::ProgressToJson(*progress) : nlohmann::json();
-    json["tasks"] = nlohmann::json::array();
-    for (const job::TaskRecord& task : tasks)
-      json["tasks"].push_back(jobs::TaskToJson(job.id, task));
-    json["machines"] = nlohmann::json::array();
-    for (const platform::Machine& machine : jobs::MachinesOf(service, job, tasks)) {
-      json["machines"].push_back(jobs::MachineToJson(machine));
-    }
-    json["events"] = nlohmann::json::array();
-    for (const job::Event& event : events) json["events"].push_back(jobs::EventToJson(event));
-    PrintJson(out, json);
+    PrintJson(out, jobs::JobDetailsToJson({.job = job,
+                                           .progress = progress,
+                                           .tasks = tasks,
+                                           .machines = jobs::MachinesOf(service, job, tasks),
+                                           .events = events}));
     return kSuccess;
   }
   if (job::IsFinal(job.state)) {
