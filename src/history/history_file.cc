@@ -102,9 +102,14 @@ absl::Status HistoryFile::Use(absl::FunctionRef<absl::Status(Database&)> work) {
 }
 
 absl::StatusOr<base::FileLock> HistoryFile::Acquire(base::FileLock::Mode mode) {
-  MUSTER_RETURN_IF_ERROR(
-      base::Annotate(base::MakeDirectories(home_), "cannot create the history directory"));
-  auto lock = base::FileLock::Acquire(LockPath(), {.timeout = options_.busy_timeout, .mode = mode});
+  const base::FileLock::WaitOptions wait{.timeout = options_.busy_timeout, .mode = mode};
+  auto lock = base::FileLock::Acquire(LockPath(), wait);
+  // Each use of the history takes the lock, so the directory is created only if it is missing.
+  if (!lock.ok() && !absl::IsUnavailable(lock.status())) {
+    MUSTER_RETURN_IF_ERROR(
+        base::Annotate(base::MakeDirectories(home_), "cannot create the history directory"));
+    lock = base::FileLock::Acquire(LockPath(), wait);
+  }
   if (lock.ok()) return lock;
   if (absl::IsUnavailable(lock.status())) {
     return absl::UnavailableError(
