@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/text/units.h"
 #include "platform/capabilities.h"
+#include "platform/observer.h"
 #include "process/identity.h"
 #include "supervise/job_dir.h"
 
@@ -26,7 +27,7 @@ absl::Status MarkLost(Service& service, platform::Supervision& supervision, job:
   change.job.state = job::JobState::kFailed;
   change.job.finished = absl::Now();
   change.job.reason = job.state == job::JobState::kPending
-                          ? "it never started: `muster run` was interrupted"
+                          ? platform::kSubmissionInterrupted
                           : "its supervisor died: it was killed, or the machine restarted";
   MUSTER_ASSIGN_OR_RETURN(std::vector<job::TaskRecord> tasks, history->Tasks(job.id));
   for (job::TaskRecord& task : tasks) {

@@ -106,11 +106,8 @@ class FakeSupervised final : public FakePlatform,
   std::vector<platform::Finding> findings;
 };
 
-// A platform like `kubernetes`: it is polled, lists jobs of others too, and has notebooks.
-class FakeObserved final : public FakePlatform,
-                           public platform::StateSource,
-                           public platform::JobCatalog,
-                           public platform::NotebookHost {
+// A platform whose jobs are polled.
+class FakePolled : public FakePlatform, public platform::StateSource {
  public:
   using FakePlatform::FakePlatform;
 
@@ -120,9 +117,23 @@ class FakeObserved final : public FakePlatform,
     job::StateChange change{.job = job};
     change.job.supervisor.reset();  // the platform owns the job from now on
     change.job.state = state;
+    if (sets_started) change.job.started = absl::Now();
     if (job::IsFinal(state)) change.job.finished = absl::Now();
     return change;
   }
+
+  absl::Status answer;  // of Observe()
+  job::JobState state = job::JobState::kRunning;
+  bool sets_started = false;
+};
+
+// A platform like `kubernetes`: it is polled, lists jobs of others too, and has notebooks.
+class FakeObserved final : public FakePolled,
+                           public platform::JobCatalog,
+                           public platform::NotebookHost {
+ public:
+  using FakePolled::FakePolled;
+
   absl::StatusOr<std::vector<job::JobRecord>> List(const job::Target&) override { return listed; }
   absl::StatusOr<job::Submission> Import(const std::string& id, const job::Target&) override {
     const auto found = others.find(id);
@@ -133,29 +144,19 @@ class FakeObserved final : public FakePlatform,
     return platform::NotebookAccess{.name = absl::StrCat("notebook of ", job.spec.name)};
   }
 
-  absl::Status answer;  // of Observe()
-  job::JobState state = job::JobState::kRunning;
   std::vector<job::JobRecord> listed;
   std::map<std::string, job::Submission> others;
 };
 
 // A platform like `vertex`: users choose ids, models are evaluated there, jobs cannot be changed.
-class FakeNamed final : public FakePlatform,
-                        public platform::StateSource,
+class FakeNamed final : public FakePolled,
                         public platform::ChosenIds,
                         public platform::RemoteEvaluation {
  public:
-  using FakePlatform::FakePlatform;
-
-  absl::StatusOr<std::optional<job::StateChange>> Observe(
-      const job::JobRecord& job, const std::vector<job::TaskRecord>&) override {
-    if (!answer.ok()) return answer;
-    job::StateChange change{.job = job};
-    change.job.supervisor.reset();
-    change.job.state = job::JobState::kRunning;
-    change.job.started = absl::Now();
-    return change;
+  explicit FakeNamed(platform::Traits traits) : FakePolled(std::move(traits)) {
+    sets_started = true;
   }
+
   absl::Status CheckId(const std::string& id) const override {
     return id == "BAD" ? absl::InvalidArgumentError("bad id") : absl::OkStatus();
   }
@@ -177,8 +178,6 @@ class FakeNamed final : public FakePlatform,
   std::string SetResultFile(job::Submission& submission) const override {
     return absl::StrCat("gs://b/eval/", submission.id, ".json");
   }
-
-  absl::Status answer;
 };
 
 // A service with the three platforms above, in a home of its own.

@@ -41,7 +41,7 @@ void Observer::ConcludeAbsent(const std::string& reason) {
   // job.
   if (job.state == job::JobState::kPending && known_.job.supervisor.has_value()) {
     job.state = job::JobState::kFailed;
-    job.reason = "it never started: `muster run` was interrupted";
+    job.reason = kSubmissionInterrupted;
     return;
   }
   job.state = job::JobState::kStopped;

@@ -14,6 +14,9 @@
 
 namespace muster::platform {
 
+// The reason of a job whose submitter died before the platform, or a supervisor, took over.
+inline constexpr char kSubmissionInterrupted[] = "it never started: `muster run` was interrupted";
+
 // The local records of a job.
 struct KnownJob {
   const job::JobRecord& job;

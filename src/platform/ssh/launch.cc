@@ -8,6 +8,7 @@
 #include "cluster/address.h"
 #include "platform/platform.h"
 #include "supervise/job_dir.h"
+#include "supervise/update.h"
 
 namespace muster::ssh {
 namespace {
@@ -98,6 +99,19 @@ absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
       .resume_step = submission.resume_step,
   };
   return job::BuildTaskLaunch(submission.spec, cluster, task, context);
+}
+
+absl::StatusOr<supervise::UpdatePlan> PlanUpdate(const job::Submission& current,
+                                                 const cluster::ClusterSpec& cluster,
+                                                 const job::Submission& next) {
+  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment next_hosts, AssignmentOf(next));
+  return supervise::PlanUpdate(
+      current, cluster, next, PlanAddresses(next.spec, next_hosts, cluster),
+      [](const job::Submission& submission, const cluster::ClusterSpec& addresses,
+         const cluster::TaskId& task) -> absl::StatusOr<job::TaskLaunch> {
+        MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment hosts, AssignmentOf(submission));
+        return LaunchOf(submission, hosts, addresses, task, 0, 0);
+      });
 }
 
 }  // namespace muster::ssh

@@ -5,6 +5,7 @@
 #include "cluster/cluster_spec.h"
 #include "job/submission.h"
 #include "job/task_launch.h"
+#include "supervise/lifecycle.h"
 
 namespace muster::ssh {
 
@@ -24,5 +25,10 @@ absl::StatusOr<job::TaskLaunch> LaunchOf(const job::Submission& submission,
                                          const job::HostAssignment& assignment,
                                          const cluster::ClusterSpec& cluster,
                                          const cluster::TaskId& task, int attempt, int restarts);
+
+// Returns the tasks that must restart when `next` replaces `current`. See supervise/update.h.
+absl::StatusOr<supervise::UpdatePlan> PlanUpdate(const job::Submission& current,
+                                                 const cluster::ClusterSpec& cluster,
+                                                 const job::Submission& next);
 
 }  // namespace muster::ssh

@@ -13,7 +13,6 @@
 #include "platform/ssh/placement.h"
 #include "platform/ssh/provision.h"
 #include "storage/url.h"
-#include "supervise/update.h"
 #include "worktree/credentials.h"
 
 namespace muster::ssh {
@@ -175,11 +174,7 @@ absl::StatusOr<supervise::UpdatePlan> SshPlatform::PlanChange(const supervise::J
                                                               const job::Submission& current,
                                                               const cluster::ClusterSpec& cluster,
                                                               const job::Submission& next) const {
-  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(next));
-  return supervise::PlanUpdate(
-      current, cluster, next, PlanAddresses(next.spec, assignment, cluster),
-      [this](const job::Submission& submission, const cluster::ClusterSpec& addresses,
-             const cluster::TaskId& task) { return LaunchOf(submission, addresses, task); });
+  return ssh::PlanUpdate(current, cluster, next);
 }
 
 }  // namespace muster::ssh

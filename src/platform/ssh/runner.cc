@@ -15,7 +15,6 @@
 #include "cluster/address.h"
 #include "platform/platform.h"
 #include "platform/ssh/protocol.h"
-#include "supervise/update.h"
 
 namespace muster::ssh {
 namespace {
@@ -184,11 +183,7 @@ absl::StatusOr<job::TaskLaunch> SshRunner::LaunchOf(const job::Submission& submi
 absl::StatusOr<supervise::UpdatePlan> SshRunner::PlanUpdate(const job::Submission& current,
                                                             const cluster::ClusterSpec& cluster,
                                                             const job::Submission& next) const {
-  MUSTER_ASSIGN_OR_RETURN(const job::HostAssignment assignment, AssignmentOf(next));
-  return supervise::PlanUpdate(
-      current, cluster, next, PlanAddresses(next.spec, assignment, cluster),
-      [this](const job::Submission& submission, const cluster::ClusterSpec& addresses,
-             const cluster::TaskId& task) { return LaunchOf(submission, addresses, task, 0, 0); });
+  return ssh::PlanUpdate(current, cluster, next);
 }
 
 std::string SshRunner::HostOf(const cluster::TaskId& task) const {

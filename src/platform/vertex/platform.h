@@ -62,8 +62,9 @@ class VertexPlatform final : public platform::Platform,
   absl::StatusOr<job::VertexTarget> Resolve(job::VertexTarget target);
   // Sets the folder of the run: its own, or that of the first run of the chain that it resumes.
   absl::Status FollowChain(job::Submission& submission, job::VertexTarget& target);
-  // Returns FailedPrecondition while another job writes to the folder of the resumed run.
-  absl::Status CheckUnused(const job::Submission& submission, const job::VertexTarget& target);
+  // Returns FailedPrecondition while another job writes to target.run.folder. `resumed` is the run
+  // that is resumed there; nullopt = another tool wrote the folder.
+  absl::Status CheckUnused(std::optional<job::Submission> resumed, const job::VertexTarget& target);
   // Returns the files of the working directory that are sent. `notice` reports those left out.
   absl::StatusOr<std::vector<worktree::WorkFile>> FilesOf(const job::Submission& submission,
                                                           bool notice) const;

@@ -1,6 +1,7 @@
 #include "platform/vertex/run_folder.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -163,7 +164,11 @@ absl::StatusOr<EarlierRun> FindRun(storage::Storage& storage, const job::VertexT
        {target.folder_prefix, std::string(), std::string(kLuminothPrefix)}) {
     job::VertexTarget other = target;
     other.folder_prefix = prefix;
-    folders.push_back(other.FolderOf(id));
+    std::string folder = other.FolderOf(id);
+    // The target's prefix may be the default one.
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) {
+      folders.push_back(std::move(folder));
+    }
   }
   for (const std::string& folder : folders) {
     auto run = ReadRun(storage, folder);

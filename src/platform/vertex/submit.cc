@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -64,7 +65,7 @@ absl::Status VertexPlatform::FollowChain(job::Submission& submission, job::Verte
     return absl::OkStatus();
   }
   const std::string& id = submission.resumed_from;
-  const auto before = FindRun(storage_, target, id);
+  auto before = FindRun(storage_, target, id);
   if (absl::IsNotFound(before.status())) {
     return absl::NotFoundError(absl::StrCat(
         "there is no job '", id, "' to resume: ", before.status().message(),
@@ -78,22 +79,21 @@ absl::Status VertexPlatform::FollowChain(job::Submission& submission, job::Verte
   }
   target.run.folder = before->submission ? before->submission->spec.model_dir : before->folder;
   submission.spec.model_dir = target.run.folder;
-  return CheckUnused(submission, target);
+  return CheckUnused(std::move(before->submission), target);
 }
 
 // Other runs that resume the same chain may be in the project and region of any of its runs.
-absl::Status VertexPlatform::CheckUnused(const job::Submission& submission,
+absl::Status VertexPlatform::CheckUnused(std::optional<job::Submission> resumed,
                                          const job::VertexTarget& target) {
   std::set<std::pair<std::string, std::string>> places = {{target.project, target.region}};
-  std::string id = submission.resumed_from;
-  for (int i = 0; i < kLongestChain && !id.empty(); ++i) {
-    const auto run = FindRun(storage_, target, id);
-    if (absl::IsNotFound(run.status())) break;
-    MUSTER_RETURN_IF_ERROR(run.status());
-    if (!run->submission) break;
-    const job::VertexTarget there = job::TargetOf<job::VertexTarget>(*run->submission);
+  for (int i = 1; resumed.has_value(); ++i) {
+    const job::VertexTarget& there = job::TargetOf<job::VertexTarget>(*resumed);
     places.emplace(there.project, there.region);
-    id = run->submission->resumed_from;
+    if (resumed->resumed_from.empty() || i == kLongestChain) break;
+    auto before = FindRun(storage_, target, resumed->resumed_from);
+    if (absl::IsNotFound(before.status())) break;
+    MUSTER_RETURN_IF_ERROR(before.status());
+    resumed = std::move(before->submission);
   }
   MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
   const std::string label = FolderLabel(target.run.folder);
