@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "storage/place.h"
+#include "storage/setup.h"
 #include "storage/url.h"
 
 namespace muster::jobs {
@@ -32,7 +32,7 @@ platform::Finding CheckModelDir(const job::JobSpec& spec, const base::Variables&
     return Missing(absl::StrCat(spec.model_dir, ": ", account.status().message()));
   }
   storage::Storage storage(variables);
-  const absl::Status tried = storage::TryPlace(storage, *url, variables);
+  const absl::Status tried = storage::CheckWritable(storage, *url, variables);
   if (!tried.ok()) return Missing(tried.message(), *account);
   return {platform::Grade::kOk, kSubject,
           absl::StrCat(spec.model_dir, ": can be written",

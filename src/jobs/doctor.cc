@@ -22,8 +22,8 @@
 namespace muster::jobs {
 namespace {
 
-constexpr int64_t kLittleDisk = int64_t{1} << 30;
-constexpr int64_t kLittleMemory = int64_t{512} << 20;
+constexpr int64_t kLowDiskBytes = int64_t{1} << 30;
+constexpr int64_t kLowMemoryBytes = int64_t{512} << 20;
 
 // Returns the nearest existing path at or above `path`. Inaccessible paths count as absent.
 std::string Existing(std::string path) {
@@ -89,7 +89,7 @@ platform::Finding CheckDirectory(const std::string& subject, const std::string& 
       static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
   const std::string detail = absl::StrCat(path, ": ", base::FormatBytes(available), " free");
   if (available == 0) return {platform::Grade::kMissing, subject, detail};
-  return {available < kLittleDisk ? platform::Grade::kWarning : platform::Grade::kOk, subject,
+  return {available < kLowDiskBytes ? platform::Grade::kWarning : platform::Grade::kOk, subject,
           detail};
 }
 
@@ -110,7 +110,7 @@ platform::Finding CheckMemory(const job::JobSpec* spec) {
   std::string detail = absl::StrCat(base::FormatBytes(available), " available");
   if (asked > 0) absl::StrAppend(&detail, ", the job requests ", base::FormatBytes(asked));
   if (asked > available) return {platform::Grade::kMissing, "memory", detail};
-  return {available < kLittleMemory ? platform::Grade::kWarning : platform::Grade::kOk, "memory",
+  return {available < kLowMemoryBytes ? platform::Grade::kWarning : platform::Grade::kOk, "memory",
           detail};
 }
 

@@ -103,7 +103,7 @@ absl::StatusOr<supervise::UpdatePlan> PlanUpdate(Service& service, platform::Pla
 }
 
 // Returns the text in the layout of generated files, or unchanged if it cannot be parsed.
-std::string Laid(const std::string& text) {
+std::string Reformatted(const std::string& text) {
   codec::Diagnostics mistakes("");
   const std::vector<codec::Node> documents =
       codec::ParseYaml(text, {.bytes = job::kMaxJobFileBytes}, mistakes);
@@ -118,7 +118,7 @@ SourceTexts SourcesOf(const RunPlan& plan) {
   if (!job::HasGeneratedSource(current) && !job::HasGeneratedSource(next)) {
     return {current.source, next.source};
   }
-  return {Laid(current.source), Laid(next.source)};
+  return {Reformatted(current.source), Reformatted(next.source)};
 }
 
 absl::StatusOr<RunPlan> PlanRun(Service& service, const RunRequest& request) {

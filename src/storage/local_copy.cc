@@ -134,7 +134,7 @@ std::string CacheFolder() {
 }
 
 std::string CacheFolderOf(const Url& url, const std::string& cache) {
-  return base::JoinPath(base::JoinPath(cache, url.scheme), url.place);
+  return base::JoinPath(base::JoinPath(cache, url.scheme), url.authority);
 }
 
 absl::StatusOr<std::string> LocalCopy(Storage& storage, const Url& url, const std::string& cache,

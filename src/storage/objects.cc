@@ -10,9 +10,9 @@
 namespace muster::storage {
 
 absl::Status NoBucket(const Url& url) {
-  return absl::NotFoundError(absl::StrCat(url.ToString(), ": there is no bucket '", url.place,
+  return absl::NotFoundError(absl::StrCat(url.ToString(), ": there is no bucket '", url.authority,
                                           "'; make it with: muster ", "storage mb ", url.scheme,
-                                          "://", url.place));
+                                          "://", url.authority));
 }
 
 absl::Status DamagedUpload(const Url& url) {

@@ -56,25 +56,25 @@ absl::StatusOr<Url> ParsePath(absl::string_view text, absl::string_view path) {
 absl::StatusOr<Url> ParsePlace(absl::string_view text, absl::string_view scheme,
                                absl::string_view rest) {
   const size_t slash = std::min(rest.find('/'), rest.size());
-  Url url{.scheme = std::string(scheme), .place = std::string(rest.substr(0, slash))};
+  Url url{.scheme = std::string(scheme), .authority = std::string(rest.substr(0, slash))};
   rest.remove_prefix(slash);
-  if (absl::StrContains(url.place, '@')) {
+  if (absl::StrContains(url.authority, '@')) {
     // The URL is not quoted in the message: the text before an @ may be a password.
     return absl::InvalidArgumentError(
         absl::StrCat("a ", scheme, " URL must not contain credentials (it has an @); see ",
                      "docs/storage.md for where they are read from"));
   }
   if (scheme == "hdfs") {
-    if (!url.place.empty() && !IsHost(url.place)) {
+    if (!url.authority.empty() && !IsHost(url.authority)) {
       return Wrong(text, "expected hdfs://host:port/path");
     }
-    if (url.place.empty() && rest.empty()) {
+    if (url.authority.empty() && rest.empty()) {
       return Wrong(text, "expected hdfs://host:port/path, or hdfs:///path");
     }
     url.name = rest.empty() ? "/" : std::string(rest);
     return url;
   }
-  if (!IsBucket(url.place)) {
+  if (!IsBucket(url.authority)) {
     return Wrong(text,
                  absl::StrCat("expected ", scheme, "://bucket/name; a bucket name consists of ",
                               "letters, digits, dots and hyphens"));
@@ -92,7 +92,7 @@ std::string Url::ToString() const {
     return ambiguous ? absl::StrCat("file://", name) : name;
   }
   if (scheme == "memory") return absl::StrCat("memory://", name);
-  return absl::StrCat(scheme, kSeparator, place, scheme == "hdfs" ? "" : "/", name);
+  return absl::StrCat(scheme, kSeparator, authority, scheme == "hdfs" ? "" : "/", name);
 }
 
 Url Url::Child(absl::string_view child) const {

@@ -1,4 +1,4 @@
-// The location of a file: a path of this machine, or scheme://place/name.
+// The location of a file: a path of this machine, or scheme://authority/name.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct Url {
   std::string scheme = "file";  // one of base/storage_schemes.h, or memory
   // The bucket; host:port for hdfs, "" for the cluster of Hadoop's configuration; "" for file and
   // memory.
-  std::string place;
+  std::string authority;
   // For file: a path, absolute or relative to the working directory. For hdfs: a path that begins
   // with a slash. Otherwise: a key without a leading slash, "" for the whole bucket.
   std::string name;
 
   std::string ToString() const;
-  // Returns the same place with another name.
-  Url WithName(absl::string_view other) const { return {scheme, place, std::string(other)}; }
+  // Returns the URL of another name below the same authority.
+  Url WithName(absl::string_view other) const { return {scheme, authority, std::string(other)}; }
   // Returns the URL of `child` below this one, with one slash between them.
   Url Child(absl::string_view child) const;
   // Returns whether the name can only be that of a folder: it is empty or ends with a slash.

@@ -29,7 +29,7 @@ absl::Status NoSocket(int error) {
 }
 
 // Returns AlreadyExists if another process holds the name.
-absl::StatusOr<base::UniqueFd> HoldName(int port) {
+absl::StatusOr<base::UniqueFd> BindName(int port) {
   base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return NoSocket(errno);
   sockaddr_un address{.sun_family = AF_UNIX};
@@ -99,7 +99,7 @@ absl::StatusOr<int> PortReservations::Reserve() {
     const int port = kFirstPort + (start + i) % kCount;
     if (held_.contains(port)) continue;
     // The name comes first: it excludes other Muster processes while the port is checked.
-    auto name = HoldName(port);
+    auto name = BindName(port);
     const absl::Status free = name.ok() ? TryToBind(port, /*reuse=*/false) : name.status();
     if (absl::IsAlreadyExists(free)) continue;
     if (!free.ok()) return free;
@@ -115,7 +115,7 @@ absl::Status PortReservations::ReserveExactly(int port) {
     return absl::AlreadyExistsError(
         absl::StrCat("port ", port, " is assigned to two tasks of this job"));
   }
-  MUSTER_ASSIGN_OR_RETURN(base::UniqueFd name, HoldName(port));
+  MUSTER_ASSIGN_OR_RETURN(base::UniqueFd name, BindName(port));
   MUSTER_RETURN_IF_ERROR(TryToBind(port, /*reuse=*/true));
   held_.emplace(port, std::move(name));
   return absl::OkStatus();

@@ -84,7 +84,7 @@ absl::StatusOr<int> Fetch(Context& context, const FetchOptions& options) {
         absl::StrCat("unknown data set '", options.name, "'; expected mnist"));
   }
   MUSTER_RETURN_IF_ERROR(context.CheckWorkingDir());
-  if (AllAreRight(MnistFiles(), options.to)) {
+  if (AllAreIntact(MnistFiles(), options.to)) {
     context.out().PrintLine(
         absl::StrCat("mnist is in ", options.to, " already; the checksums of all 4 files match."));
     return kSuccess;

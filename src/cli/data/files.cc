@@ -26,7 +26,7 @@ absl::Status CheckContent(const PublishedFile& file, absl::string_view content) 
 }
 
 // An uncompressed file takes precedence, as it does for readers.
-bool IsRight(const PublishedFile& file, const std::string& directory) {
+bool IsIntact(const PublishedFile& file, const std::string& directory) {
   const std::string path = base::JoinPath(directory, file.name);
   if (IsRegular(path)) {
     const auto content = base::ReadFile(path, file.bytes);
@@ -44,12 +44,12 @@ std::vector<PublishedFile> Missing(const std::vector<PublishedFile>& files,
                                    const std::string& directory) {
   std::vector<PublishedFile> missing;
   for (const PublishedFile& file : files) {
-    if (!IsRight(file, directory)) missing.push_back(file);
+    if (!IsIntact(file, directory)) missing.push_back(file);
   }
   return missing;
 }
 
-absl::StatusOr<std::string> GetRight(DataSource& source, const PublishedFile& file) {
+absl::StatusOr<std::string> GetVerified(DataSource& source, const PublishedFile& file) {
   MUSTER_ASSIGN_OR_RETURN(std::string content, source.Get(file.name, file.bytes));
   MUSTER_RETURN_IF_ERROR(CheckContent(file, content));
   return content;
@@ -62,7 +62,7 @@ bool IsRegular(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-bool AllAreRight(const std::vector<PublishedFile>& files, const std::string& directory) {
+bool AllAreIntact(const std::vector<PublishedFile>& files, const std::string& directory) {
   return Missing(files, directory).empty();
 }
 
@@ -73,7 +73,7 @@ absl::StatusOr<FetchResult> FetchFiles(const std::vector<PublishedFile>& files,
   for (const auto& source : sources) {
     while (!missing.empty()) {
       const PublishedFile& file = missing.front();
-      const auto content = GetRight(*source, file);
+      const auto content = GetVerified(*source, file);
       if (absl::IsCancelled(content.status())) return content.status();
       if (!content.ok()) {
         result.failures.push_back(

@@ -36,7 +36,7 @@ struct FetchResult {
 };
 
 // Returns whether all of `files` are in `directory`, plain or with .gz, with the right content.
-bool AllAreRight(const std::vector<PublishedFile>& files, const std::string& directory);
+bool AllAreIntact(const std::vector<PublishedFile>& files, const std::string& directory);
 
 // Downloads missing and wrong files, each from the first source that has the right content. Writes
 // files atomically. Returns Unavailable, with the failure of each source, if a file is still

@@ -79,7 +79,7 @@ TEST_F(DataFilesTest, FetchesOnlyOnce) {
   EXPECT_EQ(result->source, "s");
   EXPECT_THAT(result->failures, IsEmpty());
   EXPECT_EQ(base::ReadFile(Path("b")).value(), "beta");
-  EXPECT_TRUE(AllAreRight(files_, to_));
+  EXPECT_TRUE(AllAreIntact(files_, to_));
   EXPECT_THAT(FetchFiles(files_, to_, Of())->fetched, IsEmpty());
   EXPECT_THAT(Names(), ElementsAre("a", "b"));
 }
@@ -88,7 +88,7 @@ TEST_F(DataFilesTest, FetchesOnlyDamagedFilesAgain) {
   ASSERT_TRUE(base::MakeDirectories(to_).ok());
   ASSERT_TRUE(base::ReplaceFile(Path("a"), "alpha").ok());
   ASSERT_TRUE(base::ReplaceFile(Path("b"), "bet").ok());
-  EXPECT_FALSE(AllAreRight(files_, to_));
+  EXPECT_FALSE(AllAreIntact(files_, to_));
   const auto result = FetchFiles(files_, to_, Of(FakeSource("s", {{"b", "beta"}})));
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->fetched, ElementsAre("b"));

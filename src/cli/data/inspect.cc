@@ -32,8 +32,8 @@ struct FileInfo {
 };
 
 // Counts all records and summarizes the first ones.
-absl::StatusOr<FileInfo> Look(const std::string& path, int64_t limit, StatusLine& line,
-                              ExampleSummary& summary) {
+absl::StatusOr<FileInfo> ReadFileInfo(const std::string& path, int64_t limit, StatusLine& line,
+                                      ExampleSummary& summary) {
   MUSTER_ASSIGN_OR_RETURN(const data::RecordFile file, data::RecordFile::Open(path));
   FileInfo info{.path = path, .bytes = file.bytes_on_disk(), .compression = file.compression()};
   data::RecordReader reader(file, data::OnError::kFail, data::RecordReader::Check::kLengths);
@@ -140,7 +140,7 @@ absl::StatusOr<int> Inspect(Context& context, const InspectOptions& options) {
   {
     StatusLine line(context.err());
     for (const std::string& path : paths) {
-      MUSTER_ASSIGN_OR_RETURN(FileInfo info, Look(path, options.records, line, summary));
+      MUSTER_ASSIGN_OR_RETURN(FileInfo info, ReadFileInfo(path, options.records, line, summary));
       files.push_back(std::move(info));
     }
   }

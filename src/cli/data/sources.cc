@@ -31,7 +31,7 @@ namespace muster::cli {
 namespace {
 
 constexpr absl::Duration kProgramLimit = absl::Minutes(10);
-constexpr absl::Duration kProgramLook = absl::Milliseconds(100);
+constexpr absl::Duration kProgramPollInterval = absl::Milliseconds(100);
 
 // Few retries: if a mirror fails, the next one is tried.
 net::HttpOptions WebOptions() {
@@ -102,13 +102,13 @@ class Folder : public DataSource {
 };
 
 // Returns the error output of a program in one line.
-std::string Complaint(const std::string& log) {
+std::string ErrorOutput(const std::string& log) {
   const auto text = base::ReadFile(log);
   if (!text.ok()) return "";
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipWhitespace())) {
-    const bool pointless = absl::StrContains(line, "complete log") || absl::EndsWith(line, ".log");
-    if (!absl::StartsWithIgnoreCase(line, "npm notice") && !pointless) lines.emplace_back(line);
+    const bool noise = absl::StrContains(line, "complete log") || absl::EndsWith(line, ".log");
+    if (!absl::StartsWithIgnoreCase(line, "npm notice") && !noise) lines.emplace_back(line);
   }
   constexpr size_t kLines = 4;
   lines.resize(std::min(lines.size(), kLines));
@@ -180,14 +180,15 @@ class Npm : public DataSource {
     MUSTER_ASSIGN_OR_RETURN(const process::ExitStatus status, Wait(pid, line));
     if (status.ok()) return absl::OkStatus();
     return absl::UnavailableError(
-        absl::StrCat("`", line, "` failed with ", status.Describe(), ": ", Complaint(log)));
+        absl::StrCat("`", line, "` failed with ", status.Describe(), ": ", ErrorOutput(log)));
   }
 
   absl::StatusOr<process::ExitStatus> Wait(pid_t pid, const std::string& line) {
     const base::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     const absl::Time end = absl::Now() + kProgramLimit;
     pollfd event{.fd = process.get(), .events = POLLIN};
-    while (::poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(kProgramLook))) <= 0) {
+    while (::poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(kProgramPollInterval))) <=
+           0) {
       if (!progress_(line, 0, 0)) {
         End(pid);
         return absl::CancelledError("interrupted");

@@ -36,7 +36,7 @@ constexpr absl::Duration kProgressMemory = absl::Seconds(2);
 
 // The event loop of Attach(). Waits on the log stream, SIGINT and the job's watch at once:
 //
-//   ReadNews -> ShowOutput -> Wait -> HandleInterrupt -> (liveness check) -> ReadNews …
+//   ReadChanges -> ShowOutput -> Wait -> HandleInterrupt -> (liveness check) -> ReadChanges …
 //
 // The loop ends once the watch is closed (watch_ is null) and the logs have been read after that.
 class Attachment {
@@ -53,8 +53,8 @@ class Attachment {
 
  private:
   absl::Status Start(std::unique_ptr<supervise::LogStream> stream);
-  void Look();
-  absl::Status ReadNews();
+  void ObservePlatform();
+  absl::Status ReadChanges();
   absl::StatusOr<std::vector<job::Event>> NewEvents();
   void ShowStarting(const std::vector<job::TaskRecord>& tasks);
   bool IsInTable(const job::Event& event, const std::vector<job::TaskRecord>& tasks) const;
@@ -77,7 +77,7 @@ class Attachment {
   const process::HeldSignals held_{SIGINT};
   int64_t last_event_;
   int interrupts_ = 0;
-  bool look_ = true;            // the platform may have changes: Observe() is due
+  bool must_observe_ = true;    // the platform may have changes: Observe() is due
   bool answers_ = true;         // the last Observe() succeeded
   bool table_is_live_ = false;  // can be redrawn: nothing was printed below it
   int table_lines_ = 0;         // height of the drawn table
@@ -160,9 +160,9 @@ absl::StatusOr<std::vector<job::Event>> Attachment::NewEvents() {
 
 // Applies changes that only the platform has to the history. Does not fail if the platform does not
 // respond: prints a notice when that begins and when it ends.
-void Attachment::Look() {
-  if (!look_) return;
-  look_ = false;
+void Attachment::ObservePlatform() {
+  if (!must_observe_) return;
+  must_observe_ = false;
   const absl::Status observed = jobs::Observe(context_.jobs(), job_);
   if (observed.ok() == answers_) return;
   answers_ = observed.ok();
@@ -170,8 +170,8 @@ void Attachment::Look() {
                 : absl::StrCat("lost contact with the platform: ", observed.message()));
 }
 
-absl::Status Attachment::ReadNews() {
-  Look();
+absl::Status Attachment::ReadChanges() {
+  ObservePlatform();
   MUSTER_ASSIGN_OR_RETURN(const auto events, NewEvents());
   MUSTER_ASSIGN_OR_RETURN(tasks_, history_->Tasks(job_.id));
   // An update may add tasks to a running job.
@@ -183,11 +183,11 @@ absl::Status Attachment::ReadNews() {
   for (const cluster::TaskId& task : options_.tasks) view_.Expect(task);
   if (!options_.show_events) return absl::OkStatus();
   if (table_lines_ == 0 || !events.empty()) ShowStarting(tasks_);
-  std::vector<const job::Event*> untold;
+  std::vector<const job::Event*> unshown;
   for (const job::Event& event : events) {
-    if (!IsInTable(event, tasks_)) untold.push_back(&event);
+    if (!IsInTable(event, tasks_)) unshown.push_back(&event);
   }
-  for (const job::Event* event : untold) {
+  for (const job::Event* event : unshown) {
     Note(event->subject.empty() ? event->message
                                 : absl::StrCat(event->subject, " ", event->message));
   }
@@ -209,7 +209,7 @@ void Attachment::Wait() {
     ready = ::poll(waiting, 3, static_cast<int>(ms));
   } while (ready == 0 && absl::Now() < until);
   if (watch_ == nullptr || waiting[2].revents == 0) return;
-  look_ = true;
+  must_observe_ = true;
   if (!watch_->Drain()) watch_.reset();
 }
 
@@ -267,7 +267,7 @@ absl::StatusOr<int> Attachment::Run(std::unique_ptr<supervise::LogStream> stream
   for (;;) {
     // Sampled before the logs are read: once the job has ended, this read is complete.
     const bool ended = watch_ == nullptr;
-    MUSTER_RETURN_IF_ERROR(ReadNews());
+    MUSTER_RETURN_IF_ERROR(ReadChanges());
     ShowOutput();
     // An owned job is followed to its end even if the output is closed: the exit code is its
     // verdict.
@@ -278,7 +278,7 @@ absl::StatusOr<int> Attachment::Run(std::unique_ptr<supervise::LogStream> stream
     if (interrupts_ > 0 && !options_.owns_job) return kInterrupted;
     if (liveness_at_ <= absl::Now()) {
       liveness_at_ = absl::Now() + kLivenessInterval;
-      look_ = true;
+      must_observe_ = true;
       if (jobs::IsGone(context_.jobs(), job_)) watch_.reset();
     }
   }

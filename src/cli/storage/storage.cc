@@ -19,8 +19,8 @@
 #include "nlohmann/json.hpp"
 #include "process/held_signals.h"
 #include "storage/copy.h"
-#include "storage/place.h"
 #include "storage/read_ahead.h"
+#include "storage/setup.h"
 
 namespace muster::cli {
 namespace {
@@ -40,7 +40,7 @@ using storage::Url;
 
 struct StorageOptions {
   std::vector<std::string> urls;
-  storage::NewPlace place;
+  storage::NewBucketOptions bucket;
   bool json = false;
   bool recursive = false;
   bool yes = false;
@@ -278,8 +278,8 @@ absl::StatusOr<int> Rm(Context& context, const StorageOptions& options) {
 absl::StatusOr<int> Mb(Context& context, const StorageOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const auto urls, ParseAll(options.urls));
   for (const Url& url : urls) {
-    MUSTER_ASSIGN_OR_RETURN(const bool is_new,
-                            storage::MakePlace(url, options.place, base::ProcessVariables()));
+    MUSTER_ASSIGN_OR_RETURN(const bool is_new, storage::MakeBucketOrFolder(
+                                                   url, options.bucket, base::ProcessVariables()));
     const bool in_bucket = url.scheme != "file" && url.scheme != "hdfs";
     const std::string name = base::Printable((in_bucket ? url.WithName("") : url).ToString());
     context.out().PrintLine(absl::StrCat(is_new ? "made " : "exists already: ", name));
@@ -398,10 +398,10 @@ void AddStorageCommand(Command& program, Context& context) {
   cp.Option("-j,--parallel", &cp_options.parallel, "The number of files to copy in parallel");
   auto [mb, mb_options] =
       add("mb", "Make a bucket or folder", "URL", "Buckets (gs, s3) or folders (hdfs, paths)", Mb);
-  mb.Option("--location", &mb_options.place.location,
+  mb.Option("--location", &mb_options.bucket.location,
             "Where a bucket's data is stored, such as europe-west4 (default: us-central1 for gs, "
             "AWS_REGION for s3)");
-  mb.Option("--project", &mb_options.place.project,
+  mb.Option("--project", &mb_options.bucket.project,
             "The project that pays for a bucket of gs (default: that of the credentials)");
   auto [rm, rm_options] =
       add("rm", "Remove files", "URL", "Files, patterns or, with -r, folders", Rm);

@@ -103,18 +103,18 @@ void Terminal::SetStatus(const std::string& text) {
   Flush();
 }
 
-void Terminal::TakeStatusAway() {
+void Terminal::EraseStatus() {
   if (other_ != nullptr) other_->SetStatus("");
   SetStatus("");
 }
 
 void Terminal::Print(absl::string_view text) {
-  TakeStatusAway();
+  EraseStatus();
   Write(base::Printable(text, colours(), base::LineEnds::kKept));
 }
 
 void Terminal::PrintData(absl::string_view text) {
-  TakeStatusAway();
+  EraseStatus();
   if (is_terminal_) {
     Write(base::Printable(text, base::Colours::kAll, base::LineEnds::kKept));
   } else {
@@ -124,7 +124,7 @@ void Terminal::PrintData(absl::string_view text) {
 
 void Terminal::EraseLines(int lines) {
   if (!can_redraw_ || lines <= 0) return;
-  TakeStatusAway();
+  EraseStatus();
   Write(absl::StrCat("\x1b[", lines, "A\x1b[J"));
 }
 

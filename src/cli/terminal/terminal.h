@@ -53,7 +53,7 @@ class Terminal {
   int error() const { return error_; }  // the errno of the first failure; 0 = none
 
  private:
-  void TakeStatusAway();
+  void EraseStatus();
   void Write(absl::string_view text);
   base::Colours colours() const { return colour_ ? base::Colours::kBasic : base::Colours::kNone; }
 

@@ -27,7 +27,7 @@ namespace muster::kubernetes {
 namespace {
 
 constexpr int kLastLines = 10;
-constexpr absl::Duration kLookTimeout = absl::Seconds(5);
+constexpr absl::Duration kReadTimeout = absl::Seconds(5);
 // After a failure, calls fail fast for this long, so that a listing of many jobs waits only once.
 constexpr absl::Duration kUnreachableFor = absl::Seconds(10);
 
@@ -71,7 +71,7 @@ bool BelongsTo(const std::string& uid, const Json& pod) {
 }
 
 // Returns the path of the file that marks the output as complete.
-std::string WholeMark(const FollowOptions& options) {
+std::string CompleteMarker(const FollowOptions& options) {
   return base::JoinPath(options.logs, "whole");
 }
 
@@ -163,7 +163,7 @@ absl::StatusOr<std::vector<job::JobRecord>> KubernetesPlatform::List(const job::
                           Resolve(std::get<job::KubernetesTarget>(where), ""));
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
   const auto listed = client->List(
-      manifest::kTfJobs, {.selection = {.ns = target.ns}, .call = {.timeout = kLookTimeout}});
+      manifest::kTfJobs, {.selection = {.ns = target.ns}, .call = {.timeout = kReadTimeout}});
   if (!listed.ok()) return Explain(listed.status());
   std::vector<job::JobRecord> jobs;
   jobs.reserve(listed->items.size());
@@ -179,7 +179,7 @@ absl::StatusOr<job::Submission> KubernetesPlatform::Import(const std::string& id
   MUSTER_ASSIGN_OR_RETURN(job::KubernetesTarget target,
                           Resolve(std::get<job::KubernetesTarget>(where), ""));
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
-  const auto job = client->Get(manifest::kTfJobs, {target.ns, id}, {.timeout = kLookTimeout});
+  const auto job = client->Get(manifest::kTfJobs, {target.ns, id}, {.timeout = kReadTimeout});
   if (!job.ok()) return Explain(job.status());
   target.object.name = id;
   target.object.uid = k8s::UidOf(*job);
@@ -240,23 +240,23 @@ absl::Status KubernetesPlatform::Submit(const job::Submission& submission,
   return dir.SaveSubmission(placed);
 }
 
-absl::StatusOr<Observation> KubernetesPlatform::Look(k8s::Client& client,
-                                                     const job::Submission& submission) {
+absl::StatusOr<Observation> KubernetesPlatform::ReadObjects(k8s::Client& client,
+                                                            const job::Submission& submission) {
   const k8s::ObjectKey job = KeyOf(submission);
-  Observation sight{.now = absl::Now()};
-  auto object = client.Get(manifest::kTfJobs, job, {.timeout = kLookTimeout});
+  Observation observed{.now = absl::Now()};
+  auto object = client.Get(manifest::kTfJobs, job, {.timeout = kReadTimeout});
   if (object.ok()) {
-    if (!IsOther(submission, *object)) sight.job = *std::move(object);
+    if (!IsOther(submission, *object)) observed.job = *std::move(object);
   } else if (!k8s::IsNoSuchObject(object.status()) && !k8s::IsUnknownResource(object.status())) {
     return object.status();
   }
   MUSTER_ASSIGN_OR_RETURN(
       k8s::ObjectList pods,
-      client.List(k8s::kPods, {.selection = PodsOf(job), .call = {.timeout = kLookTimeout}}));
-  sight.pods = std::move(pods.items);
+      client.List(k8s::kPods, {.selection = PodsOf(job), .call = {.timeout = kReadTimeout}}));
+  observed.pods = std::move(pods.items);
   const std::string uid = job::TargetOf<job::KubernetesTarget>(submission).object.uid;
-  std::erase_if(sight.pods, [&uid](const Json& pod) { return !BelongsTo(uid, pod); });
-  return sight;
+  std::erase_if(observed.pods, [&uid](const Json& pod) { return !BelongsTo(uid, pod); });
+  return observed;
 }
 
 absl::StatusOr<std::optional<job::StateChange>> KubernetesPlatform::Observe(
@@ -265,17 +265,17 @@ absl::StatusOr<std::optional<job::StateChange>> KubernetesPlatform::Observe(
                           supervise::JobDir(job.directory).LoadSubmission());
   const job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client, ClientFor(target));
-  const auto sight = Look(*client, submission);
-  if (absl::IsUnavailable(sight.status())) {
+  const auto observed = ReadObjects(*client, submission);
+  if (absl::IsUnavailable(observed.status())) {
     MUSTER_ASSIGN_OR_RETURN(Connection * connection, ConnectionFor(target));
     connection->failed = absl::Now();
   }
-  MUSTER_RETURN_IF_ERROR(sight.status());
+  MUSTER_RETURN_IF_ERROR(observed.status());
   const FollowOptions follow = FollowOptionsOf(job, submission);
-  if (sight->job && VerdictOf(*sight->job)) {
+  if (observed->job && VerdictOf(*observed->job)) {
     // The failure report contains the last lines, and the output must outlive the pods.
-    Copy(*client, follow, sight->pods,
-         /*ended=*/std::none_of(sight->pods.begin(), sight->pods.end(), IsAtWork));
+    Copy(*client, follow, observed->pods,
+         /*ended=*/std::none_of(observed->pods.begin(), observed->pods.end(), IsAtWork));
   }
   return Compare({.job = job,
                   .tasks = tasks,
@@ -284,7 +284,7 @@ absl::StatusOr<std::optional<job::StateChange>> KubernetesPlatform::Observe(
                       [&follow](const cluster::TaskId& task) {
                         return supervise::LastLines(follow.logs, task, kLastLines);
                       }},
-                 *sight);
+                 *observed);
 }
 
 // Copies the output as far as possible. Failures are warnings: existing output remains readable.
@@ -294,7 +294,7 @@ void KubernetesPlatform::Copy(k8s::Client& client, const FollowOptions& options,
   if (!copied.ok()) {
     Warn(base::Annotate(copied.status(), "not all of the output could be fetched"));
   } else if (*copied && ended) {
-    base::ReplaceFile(WholeMark(options), "").IgnoreError();  // else the copy is repeated
+    base::ReplaceFile(CompleteMarker(options), "").IgnoreError();  // else the copy is repeated
   }
 }
 
@@ -306,7 +306,7 @@ absl::Status KubernetesPlatform::Stop(const job::JobRecord& job, bool immediatel
   const k8s::ObjectKey key = KeyOf(submission);
   MUSTER_ASSIGN_OR_RETURN(
       const k8s::ObjectList pods,
-      client->List(k8s::kPods, {.selection = PodsOf(key), .call = {.timeout = kLookTimeout}}));
+      client->List(k8s::kPods, {.selection = PodsOf(key), .call = {.timeout = kReadTimeout}}));
   // Output is deleted together with the pods, so it is copied first.
   Copy(*client, FollowOptionsOf(job, submission), pods.items, /*ended=*/false);
   // Foreground deletion: the TFJob exists until the last of its pods is gone.
@@ -314,7 +314,7 @@ absl::Status KubernetesPlatform::Stop(const job::JobRecord& job, bool immediatel
       client->Delete(manifest::kTfJobs, key,
                      {.propagation = k8s::DeleteOptions::Propagation::kForeground,
                       .uid = job::TargetOf<job::KubernetesTarget>(submission).object.uid,
-                      .call = {.timeout = kLookTimeout}});
+                      .call = {.timeout = kReadTimeout}});
   if (!asked.ok() && !k8s::IsNoSuchObject(asked)) return Explain(asked);
   if (!immediately) return absl::OkStatus();
   for (const Json& pod : pods.items) {
@@ -427,13 +427,13 @@ absl::StatusOr<std::unique_ptr<supervise::LogStream>> KubernetesPlatform::Logs(
                           supervise::JobDir(job.directory).LoadSubmission());
   const FollowOptions options = FollowOptionsOf(job, submission);
   std::error_code error;
-  if (!job::IsFinal(job.state) || !std::filesystem::exists(WholeMark(options), error)) {
+  if (!job::IsFinal(job.state) || !std::filesystem::exists(CompleteMarker(options), error)) {
     const auto client = ClientFor(job::TargetOf<job::KubernetesTarget>(submission));
-    auto sight = client.ok() ? Look(**client, submission) : client.status();
-    if (sight.ok()) {
-      Copy(**client, options, sight->pods, /*ended=*/job::IsFinal(job.state));
+    auto observed = client.ok() ? ReadObjects(**client, submission) : client.status();
+    if (observed.ok()) {
+      Copy(**client, options, observed->pods, /*ended=*/job::IsFinal(job.state));
     } else {
-      Warn(base::Annotate(sight.status(), "the latest output could not be fetched"));
+      Warn(base::Annotate(observed.status(), "the latest output could not be fetched"));
     }
   }
   return std::make_unique<supervise::MergedLogReader>(options.logs, tasks);

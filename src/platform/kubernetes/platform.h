@@ -69,7 +69,8 @@ class KubernetesPlatform final : public platform::Platform,
   absl::StatusOr<Connection*> ConnectionFor(const job::KubernetesTarget& target);
   absl::StatusOr<k8s::Client*> ClientFor(const job::KubernetesTarget& target);
   // Returns the TFJob and its pods, without objects of another job of the same name.
-  static absl::StatusOr<Observation> Look(k8s::Client& client, const job::Submission& submission);
+  static absl::StatusOr<Observation> ReadObjects(k8s::Client& client,
+                                                 const job::Submission& submission);
   absl::StatusOr<std::vector<manifest::Object>> Render(
       const job::Submission& submission, std::optional<job::JobTls> tls = std::nullopt) const;
   // Returns the job's follower, shared by all watches on it.

@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<job::HostSpec>> HostsOf(const job::Submission& submis
 }
 
 // Returns a warning if model_dir may differ between hosts, else "".
-std::string ManyPlaces(const job::JobSpec& spec) {
+std::string LocalPathWarning(const job::JobSpec& spec) {
   if (spec.model_dir.empty() || storage::IsRemote(spec.model_dir)) return "";
   return absl::StrCat(
       spec.model_dir,
@@ -46,7 +46,7 @@ SshPlatform::SshPlatform(platform::Traits traits, platform::Environment environm
 std::vector<platform::Limit> SshPlatform::Unsupported(const job::Submission& submission) const {
   const job::JobSpec& spec = submission.spec;
   std::vector<platform::Limit> limits = SupervisedPlatform::Unsupported(submission);
-  const std::string many = ManyPlaces(spec);
+  const std::string many = LocalPathWarning(spec);
   const auto hosts = HostsOf(submission);
   if (!many.empty() && spec.Tasks().size() > 1 && (!hosts.ok() || hosts->size() > 1)) {
     limits.push_back({.what = absl::StrCat("model_dir: ", many)});

@@ -127,7 +127,7 @@ class SetupServer {
   explicit SetupServer(int out) : out_(out) {}
   ~SetupServer() {
     DropIncoming();
-    KeepArrived().IgnoreError();
+    CommitArrived().IgnoreError();
   }
 
   // Returns false if the client is gone.
@@ -147,7 +147,7 @@ class SetupServer {
     if (handler == handlers_.end()) {
       return absl::UnimplementedError(absl::StrCat("unknown request '", op, "'"));
     }
-    if (op != "put") MUSTER_RETURN_IF_ERROR(KeepArrived());
+    if (op != "put") MUSTER_RETURN_IF_ERROR(CommitArrived());
     return handler->second(message);
   }
 
@@ -216,12 +216,12 @@ class SetupServer {
     arrived_.emplace_back(incoming_path_, path);
     arrived_bytes_ += incoming_bytes_;
     incoming_.Reset();
-    if (arrived_bytes_ >= kSyncBytes) MUSTER_RETURN_IF_ERROR(KeepArrived());
+    if (arrived_bytes_ >= kSyncBytes) MUSTER_RETURN_IF_ERROR(CommitArrived());
     return Json::object();
   }
 
   // Renames blobs to their final names after one sync for all of them: a sync per blob is slow.
-  absl::Status KeepArrived() {
+  absl::Status CommitArrived() {
     if (arrived_.empty()) return absl::OkStatus();
     arrived_bytes_ = 0;
     const auto arrived = std::exchange(arrived_, {});

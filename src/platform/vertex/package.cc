@@ -90,7 +90,7 @@ absl::Status UnpackOne(storage::Storage& storage, const std::string& package,
 }
 
 // The package was damaged or overwritten by others; only its sender can replace it.
-absl::Status NotAsSent(const std::string& package, absl::string_view why) {
+absl::Status Altered(const std::string& package, absl::string_view why) {
   return absl::DataLossError(
       absl::StrCat(package, " does not match its name: ", why,
                    "; it is not used. Submit the job again with --rebuild to replace it"));
@@ -100,7 +100,7 @@ absl::Status NotAsSent(const std::string& package, absl::string_view why) {
 
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
                                   const std::vector<worktree::WorkFile>& files) {
-  const storage::Url folder{.scheme = "gs", .place = options.bucket, .name = kFolder};
+  const storage::Url folder{.scheme = "gs", .authority = options.bucket, .name = kFolder};
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(folder));
   std::vector<std::vector<worktree::WorkFile>> parts = Split(files);
   std::erase_if(parts, [](const std::vector<worktree::WorkFile>& part) { return part.empty(); });
@@ -136,7 +136,7 @@ absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& p
   MUSTER_ASSIGN_OR_RETURN(base::ConfinedFolder below, base::ConfinedFolder::Open(folder));
   for (const std::string& package : packages) {
     const absl::Status unpacked = UnpackOne(storage, package, below);
-    if (absl::IsDataLoss(unpacked)) return NotAsSent(package, unpacked.message());
+    if (absl::IsDataLoss(unpacked)) return Altered(package, unpacked.message());
     MUSTER_RETURN_IF_ERROR(base::Annotate(unpacked, package));
   }
   return absl::OkStatus();

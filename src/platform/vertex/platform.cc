@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 constexpr int kLastLines = 10;
 constexpr absl::Duration kUnreachableFor = absl::Seconds(10);
 // A requested job may take this long to appear in the service's list.
-constexpr absl::Duration kMayAppear = absl::Minutes(10);
+constexpr absl::Duration kAppearTimeout = absl::Minutes(10);
 
 bool IsNumber(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -176,7 +176,7 @@ absl::StatusOr<Json> VertexPlatform::Find(const job::JobRecord& job, job::Submis
   if (!target.run.custom_job.empty()) return client->GetJob(target.run.custom_job);
   auto found = FindOurs(target, submission.id);
   if (absl::IsNotFound(found.status()) &&
-      absl::Now() < absl::FromUnixMicros(target.run.asked_us) + kMayAppear) {
+      absl::Now() < absl::FromUnixMicros(target.run.asked_us) + kAppearTimeout) {
     return absl::UnknownError(
         "Vertex AI did not confirm that it created the job, and does not list it yet");
   }
@@ -257,7 +257,7 @@ absl::StatusOr<std::optional<job::StateChange>> VertexPlatform::Observe(
       {.job = job,
        .tasks = tasks,
        .submission = submission,
-       .last_lines = [&](const cluster::TaskId& task) { return LastWords(follow, task); }},
+       .last_lines = [&](const cluster::TaskId& task) { return LastLines(follow, task); }},
       sight);
 }
 
@@ -286,7 +286,7 @@ std::vector<platform::Machine> VertexPlatform::Machines(const job::JobRecord& jo
 }
 
 // A failure report needs only the last lines, so the rest of the output is not copied here.
-std::vector<std::string> VertexPlatform::LastWords(const FollowOptions& options,
+std::vector<std::string> VertexPlatform::LastLines(const FollowOptions& options,
                                                    const cluster::TaskId& task) {
   const LogQuery query{.job = std::string(JobNumber(options.job)),
                        .task = ReplicaName(options.pools, task)};

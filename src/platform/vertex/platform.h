@@ -88,7 +88,7 @@ class VertexPlatform final : public platform::Platform,
   absl::StatusOr<FollowOptions> FollowOptionsOf(const job::JobRecord& job,
                                                 const job::Submission& submission);
   // Returns the last lines of a task's output from Cloud Logging, or else from the local log.
-  std::vector<std::string> LastWords(const FollowOptions& options, const cluster::TaskId& task);
+  std::vector<std::string> LastLines(const FollowOptions& options, const cluster::TaskId& task);
   void Note(const std::string& text) const;
 
   const platform::Environment environment_;

@@ -29,8 +29,8 @@ namespace {
 using Json = nlohmann::json;
 
 // Number of and delay between lookups of a job whose creation got no response.
-constexpr int kLooks = 3;
-constexpr absl::Duration kBetweenLooks = absl::Seconds(2);
+constexpr int kConfirmTries = 3;
+constexpr absl::Duration kConfirmInterval = absl::Seconds(2);
 constexpr int kLongestChain = 1000;
 
 absl::Status AtStep(absl::string_view step, const absl::Status& status) {
@@ -203,8 +203,8 @@ absl::StatusOr<std::string> VertexPlatform::Create(const job::Submission& submis
   MUSTER_ASSIGN_OR_RETURN(Client * client, ClientNow());
   MUSTER_ASSIGN_OR_RETURN(const auto body, CustomJobOf(submission, environment_.version));
   auto made = client->CreateJob(target.project, target.region, body);
-  for (int i = 0; i < kLooks && IsUnanswered(made.status()); ++i) {
-    absl::SleepFor(i * kBetweenLooks);
+  for (int i = 0; i < kConfirmTries && IsUnanswered(made.status()); ++i) {
+    absl::SleepFor(i * kConfirmInterval);
     if (auto found = FindOurs(target, submission.id); found.ok()) made = *std::move(found);
   }
   if (IsUnanswered(made.status())) {

@@ -29,7 +29,7 @@ absl::Status MayNotCreate(const NewBucket& bucket, absl::string_view why) {
 // account may have access to the objects of a bucket without access to the bucket's metadata.
 absl::StatusOr<bool> CheckUsable(GsClient& client, const NewBucket& bucket) {
   const GsRequest list{.to = To::kList,
-                       .url = {.scheme = "gs", .place = bucket.name},
+                       .url = {.scheme = "gs", .authority = bucket.name},
                        .query = {{"maxResults", "1"}, {"fields", "nextPageToken"}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response listed, client.Send(list));
   if (!listed.ok()) return NotOurs(bucket);
@@ -39,7 +39,7 @@ absl::StatusOr<bool> CheckUsable(GsClient& client, const NewBucket& bucket) {
 }  // namespace
 
 absl::StatusOr<bool> EnsureBucket(GsClient& client, const NewBucket& bucket) {
-  const Url url{.scheme = "gs", .place = bucket.name};
+  const Url url{.scheme = "gs", .authority = bucket.name};
   const GsRequest lookup{.to = To::kBucket, .url = url, .query = {{"fields", "name"}}};
   MUSTER_ASSIGN_OR_RETURN(const net::Response found, client.Send(lookup));
   if (found.status == 403) return CheckUsable(client, bucket);

@@ -23,7 +23,7 @@ bool IsDots(absl::string_view name) { return name == "." || name == ".."; }
 absl::Status CheckNames(const GsRequest& request) {
   const bool names = request.to != To::kList && request.to != To::kBucket;
   const bool dots = IsDots(request.url.name) && names;
-  if (!dots && !IsDots(request.url.place)) return absl::OkStatus();
+  if (!dots && !IsDots(request.url.authority)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(request.url.ToString(), ": Google Cloud Storage does not allow this name"));
 }
@@ -96,7 +96,7 @@ std::string GsClient::AddressOf(const GsRequest& request) const {
   std::string address =
       absl::StrCat(options_.endpoint, request.to == To::kUpload ? "/upload" : "", "/storage/v1/b");
   if (request.to != To::kBuckets) {
-    absl::StrAppend(&address, "/", net::PercentEncode(request.url.place, false));
+    absl::StrAppend(&address, "/", net::PercentEncode(request.url.authority, false));
     if (request.to != To::kBucket) absl::StrAppend(&address, "/o");
   }
   std::vector<std::string> query;

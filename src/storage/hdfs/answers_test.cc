@@ -69,7 +69,7 @@ TEST_F(HdfsAnswersTest, NoResponseIsUnavailable) {
   const absl::Status status = FilesWith({})->Stat(url).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr(url.ToString()));
-  url.place = "127.77.0.1:8020";
+  url.authority = "127.77.0.1:8020";
   const absl::Status rpc = FilesWith({})->Stat(url).status();
   EXPECT_THAT(rpc.message(), HasSubstr("9870"));
 }

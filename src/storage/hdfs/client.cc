@@ -156,19 +156,19 @@ absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
 void AddSite(const std::string& folder, std::optional<bool> https, HdfsOptions& options) {
   constexpr char kRemedy[] = "write hdfs://host:9870/path, with the namenode's web server";
   if (folder.empty()) {
-    options.default_place = absl::FailedPreconditionError(
+    options.default_authority = absl::FailedPreconditionError(
         absl::StrCat("names no namenode, and HADOOP_CONF_DIR is not set; set it to the folder of ",
                      "core-site.xml, or ", kRemedy));
     return;
   }
   auto site = ReadHadoopSite(folder, https);
   if (!site.ok()) {
-    options.default_place = absl::FailedPreconditionError(
+    options.default_authority = absl::FailedPreconditionError(
         absl::StrCat("names no namenode, and the configuration in HADOOP_CONF_DIR cannot be used: ",
                      site.status().message(), "; correct it, or ", kRemedy));
     return;
   }
-  options.default_place = std::move(site->default_place);
+  options.default_authority = std::move(site->default_authority);
   options.namenodes.merge(site->namenodes);
   options.https = site->https;
 }
@@ -256,12 +256,13 @@ absl::StatusOr<std::string> HdfsClient::QueryOf(const HdfsRequest& request) cons
 }
 
 absl::StatusOr<std::vector<std::string>> HdfsClient::NamenodesOf(const Url& url) const {
-  if (url.place.empty() && !options_.default_place.ok()) {
-    return base::Annotate(options_.default_place.status(), url.ToString());
+  if (url.authority.empty() && !options_.default_authority.ok()) {
+    return base::Annotate(options_.default_authority.status(), url.ToString());
   }
-  const std::string& place = url.place.empty() ? *options_.default_place : url.place;
-  const auto found = options_.namenodes.find(place);
-  std::vector<std::string> nodes = {place};
+  const std::string& authority =
+      url.authority.empty() ? *options_.default_authority : url.authority;
+  const auto found = options_.namenodes.find(authority);
+  std::vector<std::string> nodes = {authority};
   if (found != options_.namenodes.end()) nodes = found->second;
   for (std::string& node : nodes) {
     const size_t colon = node.rfind(':');
@@ -276,14 +277,14 @@ absl::StatusOr<std::vector<std::string>> HdfsClient::NamenodesOf(const Url& url)
   return nodes;
 }
 
-size_t HdfsClient::Preferred(const std::string& place) {
+size_t HdfsClient::Preferred(const std::string& authority) {
   absl::MutexLock lock(&mutex_);
-  return preferred_[place];
+  return preferred_[authority];
 }
 
-void HdfsClient::Prefer(const std::string& place, size_t node) {
+void HdfsClient::Prefer(const std::string& authority, size_t node) {
   absl::MutexLock lock(&mutex_);
-  preferred_[place] = node;
+  preferred_[authority] = node;
 }
 
 // Adds the likely cause to the error of a request without a response.
@@ -291,8 +292,9 @@ absl::Status HdfsClient::Explain(const Url& url, const absl::Status& status) con
   if (absl::StrContains(status.message(), "HTTP/0.9")) {
     return NotWebHdfs(url, "the server there does not speak HTTP");
   }
-  const bool rpc = !options_.namenodes.contains(url.place) &&
-                   (absl::EndsWith(url.place, ":8020") || absl::EndsWith(url.place, ":9000"));
+  const bool rpc =
+      !options_.namenodes.contains(url.authority) &&
+      (absl::EndsWith(url.authority, ":8020") || absl::EndsWith(url.authority, ":9000"));
   const absl::string_view advice =
       rpc ? "; this is usually Hadoop's RPC port; use that of the web server, by default 9870" : "";
   return absl::Status(status.code(), absl::StrCat(url.ToString(), ": ", status.message(), advice));
@@ -304,12 +306,12 @@ absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
   const std::string path =
       absl::StrCat("/webhdfs/v1",
                    net::PercentEncode(WithoutSlash(request.url).name, /*keep_slash=*/true), query);
-  const std::string& place = request.url.place;
+  const std::string& authority = request.url.authority;
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> nodes, NamenodesOf(request.url));
   const bool several = nodes.size() > 1;
   HdfsBackoff backoff(options_.http, options_.http.retry.tries);
   for (size_t tries = 1;; ++tries) {
-    const size_t node = Preferred(place) % nodes.size();
+    const size_t node = Preferred(authority) % nodes.size();
     if (request.sink != nullptr) MUSTER_RETURN_IF_ERROR(request.sink->Rewind());
     auto response = http_->Do({.method = request.method,
                                .url = nodes[node] + path,
@@ -320,7 +322,7 @@ absl::StatusOr<net::Response> HdfsClient::Send(const HdfsRequest& request) {
                                .idempotent = !several});
     // The HTTP client has already retried a single namenode, except one that is not ready.
     const bool next = IsNotReady(response) || (several && IsUnavailable(response));
-    if (next && several) Prefer(place, node + 1);
+    if (next && several) Prefer(authority, node + 1);
     const bool round = tries % nodes.size() == 0;
     if (next && (!round || backoff.Wait())) continue;
     if (response.ok()) return response;

@@ -23,11 +23,12 @@ struct HdfsOptions {
   std::string user;        // sent as user.name; "" for none
   std::string token;       // a delegation token, sent instead of the user
   std::string token_file;  // a file with the token; read for every request
-  // host:port of the web server of each namenode, by the place used in URLs. A place that is not
-  // here is itself that of a web server.
+  // host:port of the web server of each namenode, by the authority used in URLs. A authority that
+  // is not here is itself that of a web server.
   std::map<std::string, std::vector<std::string>> namenodes;
-  // The place of URLs without one (hdfs:///path), or why there is none.
-  absl::StatusOr<std::string> default_place = absl::FailedPreconditionError("names no namenode");
+  // The authority of URLs without one (hdfs:///path), or why there is none.
+  absl::StatusOr<std::string> default_authority =
+      absl::FailedPreconditionError("names no namenode");
   int64_t chunk_bytes = 16 << 20;  // the unit of sending and of retrying
   net::HttpOptions http;
 
@@ -81,13 +82,13 @@ class HdfsClient {
   // Returns the addresses of the web servers of the URL's namenodes.
   absl::StatusOr<std::vector<std::string>> NamenodesOf(const Url& url) const;
   absl::Status Explain(const Url& url, const absl::Status& status) const;
-  size_t Preferred(const std::string& place);
-  void Prefer(const std::string& place, size_t node);
+  size_t Preferred(const std::string& authority);
+  void Prefer(const std::string& authority, size_t node);
 
   const HdfsOptions options_;
   const std::unique_ptr<net::HttpClient> http_;
   absl::Mutex mutex_;
-  std::map<std::string, size_t> preferred_ ABSL_GUARDED_BY(mutex_);  // by place
+  std::map<std::string, size_t> preferred_ ABSL_GUARDED_BY(mutex_);  // by authority
 };
 
 // Exponential backoff with jitter between the attempts of one operation.

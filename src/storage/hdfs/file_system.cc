@@ -177,7 +177,7 @@ absl::Status HdfsFileSystem::Delete(const Url& url) {
 absl::Status HdfsFileSystem::Rename(const Url& from, const Url& to) {
   if (from.NamesFolder()) return NotAFileName(from);
   if (to.NamesFolder()) return NotAFileName(to);
-  if (from.place != to.place) {
+  if (from.authority != to.authority) {
     return absl::UnimplementedError(absl::StrCat(to.ToString(), ": is in another cluster than ",
                                                  from.ToString(),
                                                  "; copy it and delete the original"));

@@ -39,21 +39,21 @@ class Cluster {
   }
 
   // The namenode.
-  std::string place() const {
+  std::string authority() const {
     const std::vector<std::string> ports = absl::StrSplit(program_->line(), ' ');
     return absl::StrCat("127.0.0.1:", ports[0]);
   }
-  Url At(const std::string& name) const { return {"hdfs", place(), name}; }
+  Url At(const std::string& name) const { return {"hdfs", authority(), name}; }
 
   std::string Get(const std::string& target) {
-    return http_->Do({.url = absl::StrCat("http://", place(), target)})->body;
+    return http_->Do({.url = absl::StrCat("http://", authority(), target)})->body;
   }
   // Injects faults from now on.
   void Faults(const nlohmann::json& faults) {
     const std::string body = faults.dump();
     EXPECT_TRUE(http_
                     ->Do({.method = "POST",
-                          .url = absl::StrCat("http://", place(), "/control/faults"),
+                          .url = absl::StrCat("http://", authority(), "/control/faults"),
                           .body = body})
                     .ok());
   }
@@ -310,7 +310,7 @@ TEST_F(HdfsFaultTest, FailsOverToTheActiveNamenode) {
       absl::StripPrefix(net::TestServer([](net::Exchange&) {}).address(), "http://127.0.0.1:"));
   const std::string nodes =
       absl::StrCat("other=x:1 cluster=", dead, ",", absl::StripPrefix(standby.address(), "http://"),
-                   ",", cluster_.place());
+                   ",", cluster_.authority());
   const std::map<std::string, std::string> values = {{"MUSTER_HDFS_NAMENODES", nodes},
                                                      {"HADOOP_USER_NAME", "alice"}};
   const auto files = FilesWith(*HdfsOptions::FromVariables([&](const std::string& name) {

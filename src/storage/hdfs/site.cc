@@ -114,12 +114,13 @@ absl::StatusOr<HadoopSite> ReadHadoopSite(const std::string& folder, std::option
     return absl::FailedPreconditionError(absl::StrCat(
         core, ": fs.defaultFS is '", net::ServerMessage(uri), "'; expected hdfs://host:port"));
   }
-  HadoopSite site{.default_place = std::string(authority.substr(0, authority.find('/'))),
+  HadoopSite site{.default_authority = std::string(authority.substr(0, authority.find('/'))),
                   .https = https.value_or(Get(properties, "dfs.http.policy") == "HTTPS_ONLY")};
   const std::string key = site.https ? "dfs.namenode.https-address" : "dfs.namenode.http-address";
   AddNameservices(properties, key, site);
-  if (!site.namenodes.contains(site.default_place)) {
-    site.namenodes[site.default_place] = {WebServerOf(site.default_place, Get(properties, key))};
+  if (!site.namenodes.contains(site.default_authority)) {
+    site.namenodes[site.default_authority] = {
+        WebServerOf(site.default_authority, Get(properties, key))};
   }
   return site;
 }

@@ -13,7 +13,7 @@ namespace muster::storage {
 // Where the clusters of a configuration are reached over WebHDFS.
 struct HadoopSite {
   // The cluster that hdfs:///path names: host:port of fs.defaultFS, or a nameservice.
-  std::string default_place;
+  std::string default_authority;
   bool https = false;
   // host:port of the namenodes' web servers, by the authority of fs.defaultFS (which has the port
   // of Hadoop's RPC) and by the names in dfs.nameservices.

@@ -34,7 +34,7 @@ class SiteTest : public testing::Test {
 TEST_F(SiteTest, TheDefaultFileSystemIsReachedAtItsWebServer) {
   Write("core-site.xml", {{"fs.defaultFS", "hdfs://nn:8020/"}});
   auto site = *ReadHadoopSite(folder_.path());
-  EXPECT_EQ(site.default_place, "nn:8020");
+  EXPECT_EQ(site.default_authority, "nn:8020");
   EXPECT_THAT(site.namenodes, ElementsAre(Pair("nn:8020", ElementsAre("nn"))));
   EXPECT_FALSE(site.https);
 
@@ -65,7 +65,7 @@ TEST_F(SiteTest, SeveralNamenodesAndSubstitutions) {
                           {"dfs.namenode.rpc-address.east.b", "h2:8020"},
                           {"dfs.namenode.http-address.east.b", "0.0.0.0:9870"}});
   const auto site = *ReadHadoopSite(folder_.path());
-  EXPECT_EQ(site.default_place, "east");
+  EXPECT_EQ(site.default_authority, "east");
   EXPECT_THAT(site.namenodes, ElementsAre(Pair("east", ElementsAre("h1:9870", "h2:9870"))));
 }
 
@@ -89,16 +89,17 @@ TEST_F(SiteTest, UnusableConfigurationsAreExplained) {
 
 TEST_F(SiteTest, TheEnvironmentNamesTheConfiguration) {
   auto options = *HdfsOptions::FromVariables(VariablesOf({}));
-  EXPECT_THAT(options.default_place.status().message(), HasSubstr("HADOOP_CONF_DIR is not set"));
+  EXPECT_THAT(options.default_authority.status().message(),
+              HasSubstr("HADOOP_CONF_DIR is not set"));
   const auto variables =
       VariablesOf({{"HADOOP_CONF_DIR", folder_.path()}, {"MUSTER_HDFS_NAMENODES", "other=x:1"}});
   options = *HdfsOptions::FromVariables(variables);
-  EXPECT_THAT(options.default_place.status().message(), HasSubstr("core-site.xml"));
+  EXPECT_THAT(options.default_authority.status().message(), HasSubstr("core-site.xml"));
   Write("core-site.xml", {{"fs.defaultFS", "hdfs://nn:8020"}});
   Write("hdfs-site.xml",
         {{"dfs.nameservices", "other"}, {"dfs.namenode.http-address.other", "y:2"}});
   options = *HdfsOptions::FromVariables(variables);
-  EXPECT_EQ(*options.default_place, "nn:8020");
+  EXPECT_EQ(*options.default_authority, "nn:8020");
   EXPECT_THAT(options.namenodes["nn:8020"], ElementsAre("nn"));
   EXPECT_THAT(options.namenodes["other"], ElementsAre("x:1"));  // Muster's own variable wins
 }

@@ -19,7 +19,7 @@ absl::Status OfAnotherAccount(const Url& bucket) {
 }  // namespace
 
 absl::StatusOr<bool> EnsureS3Bucket(S3Client& client, const std::string& name) {
-  const Url url{.scheme = "s3", .place = name};
+  const Url url{.scheme = "s3", .authority = name};
   // A listing and not HEAD, whose errors have no reason.
   MUSTER_ASSIGN_OR_RETURN(
       const net::Response found,

@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<S3Client>> S3Client::FromVariables(
 // Amazon expects the bucket in the host name, unless it contains a dot, which the certificate does
 // not cover. Other servers expect it in the path.
 std::string S3Client::AddressOf(const S3Request& request) const {
-  const std::string& bucket = request.url.place;
+  const std::string& bucket = request.url.authority;
   std::string address = options_.endpoint;
   const std::string amazon = absl::StrCat("s3.", options_.region, ".amazonaws.com");
   if (!address.empty()) {

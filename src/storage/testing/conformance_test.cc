@@ -29,7 +29,7 @@ std::vector<std::string> ConformanceTest::Relative(
   for (const FileInfo& info : *infos) {
     names.emplace_back(absl::StripPrefix(info.url.name, root));
     EXPECT_EQ(info.url.scheme, At("").scheme);
-    EXPECT_EQ(info.url.place, At("").place);
+    EXPECT_EQ(info.url.authority, At("").authority);
   }
   return names;
 }

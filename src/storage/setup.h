@@ -1,5 +1,5 @@
-// What a user does before the first job: makes the bucket or folder of a URL, and checks that it
-// can be written.
+// Prepares the storage of a URL before the first job: makes its bucket or folder, and checks that
+// it can be written.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace muster::storage {
 
-struct NewPlace {
+struct NewBucketOptions {
   std::string location;  // of a bucket: "europe-west4"; "" for the default of the storage
   std::string project;   // that pays for a bucket of Google's; "" for that of the credentials
 };
 
 // Makes the bucket of the URL, or the folder with its parents where storages have folders. Returns
 // whether it is new. Returns the errors of FileSystem.
-absl::StatusOr<bool> MakePlace(const Url& url, const NewPlace& options,
-                               const base::Variables& variables);
+absl::StatusOr<bool> MakeBucketOrFolder(const Url& url, const NewBucketOptions& options,
+                                        const base::Variables& variables);
 
 // Returns whose credentials requests to the URL's storage have, for messages: "user alice",
 // "serviceAccount:x@y of /etc/key.json". Contains no secret; sends no request to the storage.
@@ -28,6 +28,6 @@ absl::StatusOr<std::string> AccountOf(const Url& url, const base::Variables& var
 // Writes a small file into the folder, or into the nearest one above it if storages have folders
 // and this one does not exist; reads and removes it. The error of a missing permission contains the
 // command that grants it.
-absl::Status TryPlace(Storage& storage, const Url& folder, const base::Variables& variables);
+absl::Status CheckWritable(Storage& storage, const Url& folder, const base::Variables& variables);
 
 }  // namespace muster::storage

@@ -1,4 +1,4 @@
-#include "storage/place.h"
+#include "storage/setup.h"
 
 #include <sys/stat.h>
 
@@ -28,10 +28,10 @@ base::Variables WithRegion(const base::Variables& variables, const std::string& 
   };
 }
 
-absl::StatusOr<bool> MakeGoogleBucket(const Url& url, const NewPlace& options,
+absl::StatusOr<bool> MakeGoogleBucket(const Url& url, const NewBucketOptions& options,
                                       const base::Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(const auto client, GsClient::FromVariables(variables));
-  NewBucket bucket{.name = url.place,
+  NewBucket bucket{.name = url.authority,
                    .project = options.project.empty() ? GoogleProject(variables) : options.project,
                    .location = options.location.empty() ? kGoogleLocation : options.location};
   if (bucket.project.empty()) {
@@ -71,13 +71,13 @@ absl::StatusOr<Url> Existing(FileSystem& files, Url folder) {
 std::string GrantFor(const Url& url, const base::Variables& variables) {
   if (url.scheme == "gs") {
     return absl::StrCat("grant it with: gcloud storage buckets add-iam-policy-binding gs://",
-                        url.place, " --member=", GoogleMember(variables),
+                        url.authority, " --member=", GoogleMember(variables),
                         " --role=roles/storage.objectUser");
   }
   if (url.scheme == "s3") {
-    return absl::StrCat(
-        "its policy must allow s3:ListBucket on arn:aws:s3:::", url.place,
-        ", and s3:PutObject, s3:GetObject and s3:DeleteObject on arn:aws:s3:::", url.place, "/*");
+    return absl::StrCat("its policy must allow s3:ListBucket on arn:aws:s3:::", url.authority,
+                        ", and s3:PutObject, s3:GetObject and s3:DeleteObject on arn:aws:s3:::",
+                        url.authority, "/*");
   }
   if (url.scheme != "hdfs") return "";
   const auto options = HdfsOptions::FromVariables(variables);
@@ -95,13 +95,13 @@ absl::Status TryFile(FileSystem& files, const Url& url) {
 
 }  // namespace
 
-absl::StatusOr<bool> MakePlace(const Url& url, const NewPlace& options,
-                               const base::Variables& variables) {
+absl::StatusOr<bool> MakeBucketOrFolder(const Url& url, const NewBucketOptions& options,
+                                        const base::Variables& variables) {
   if (url.scheme == "gs") return MakeGoogleBucket(url, options, variables);
   if (url.scheme == "s3") {
     MUSTER_ASSIGN_OR_RETURN(const auto client,
                             S3Client::FromVariables(WithRegion(variables, options.location)));
-    return EnsureS3Bucket(*client, url.place);
+    return EnsureS3Bucket(*client, url.authority);
   }
   if (url.scheme == "hdfs") {
     MUSTER_ASSIGN_OR_RETURN(const auto client, HdfsClient::FromVariables(variables));
@@ -123,7 +123,7 @@ absl::StatusOr<std::string> AccountOf(const Url& url, const base::Variables& var
   return token ? "a delegation token" : absl::StrCat("user ", options.user);
 }
 
-absl::Status TryPlace(Storage& storage, const Url& folder, const base::Variables& variables) {
+absl::Status CheckWritable(Storage& storage, const Url& folder, const base::Variables& variables) {
   MUSTER_ASSIGN_OR_RETURN(FileSystem * files, storage.For(folder));
   Url where = folder.AsFolder();
   if (HasFolders(folder)) {

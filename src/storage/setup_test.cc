@@ -1,4 +1,4 @@
-#include "storage/place.h"
+#include "storage/setup.h"
 
 #include <filesystem>
 #include <map>
@@ -32,12 +32,13 @@ base::Variables S3Variables(const net::TestServer& server) {
 TEST(PlaceTest, AFolderIsMadeWithItsParents) {
   const base::TempDir folder;
   const Url url = LocalUrl(base::JoinPath(folder.path(), "a/b/"));
-  EXPECT_TRUE(*MakePlace(url, {}, VariablesOf({})));
+  EXPECT_TRUE(*MakeBucketOrFolder(url, {}, VariablesOf({})));
   EXPECT_TRUE(std::filesystem::is_directory(url.name));
-  EXPECT_FALSE(*MakePlace(url, {}, VariablesOf({})));
+  EXPECT_FALSE(*MakeBucketOrFolder(url, {}, VariablesOf({})));
   ASSERT_TRUE(base::ReplaceFile(base::JoinPath(folder.path(), "file"), "").ok());
   EXPECT_FALSE(
-      MakePlace(LocalUrl(base::JoinPath(folder.path(), "file/x")), {}, VariablesOf({})).ok());
+      MakeBucketOrFolder(LocalUrl(base::JoinPath(folder.path(), "file/x")), {}, VariablesOf({}))
+          .ok());
 }
 
 TEST(PlaceTest, AnS3BucketIsMadeInItsRegion) {
@@ -54,11 +55,11 @@ TEST(PlaceTest, AnS3BucketIsMadeInItsRegion) {
            : exchange.Reply(404, Error("NoSuchBucket"));
   });
   const Url url = *ParseUrl("s3://new/ignored");
-  EXPECT_TRUE(*MakePlace(url, {}, S3Variables(server)));
+  EXPECT_TRUE(*MakeBucketOrFolder(url, {}, S3Variables(server)));
   EXPECT_EQ(body, "");
-  EXPECT_FALSE(*MakePlace(url, {}, S3Variables(server)));
+  EXPECT_FALSE(*MakeBucketOrFolder(url, {}, S3Variables(server)));
   exists = false;
-  EXPECT_TRUE(*MakePlace(url, {.location = "eu-west-1"}, S3Variables(server)));
+  EXPECT_TRUE(*MakeBucketOrFolder(url, {.location = "eu-west-1"}, S3Variables(server)));
   EXPECT_THAT(body, HasSubstr("<LocationConstraint>eu-west-1</LocationConstraint>"));
 }
 
@@ -69,11 +70,11 @@ TEST(PlaceTest, RefusalsOfS3AreExplained) {
                    Error(exchange.method() == "PUT" ? refusal : "NoSuchBucket"));
   });
   refusal = "BucketAlreadyExists";
-  const auto theirs = MakePlace(*ParseUrl("s3://b"), {}, S3Variables(server));
+  const auto theirs = MakeBucketOrFolder(*ParseUrl("s3://b"), {}, S3Variables(server));
   EXPECT_TRUE(absl::IsPermissionDenied(theirs.status()));
   EXPECT_THAT(theirs.status().message(), HasSubstr("belongs to another account"));
   refusal = "BucketAlreadyOwnedByYou";
-  EXPECT_FALSE(*MakePlace(*ParseUrl("s3://b"), {}, S3Variables(server)));
+  EXPECT_FALSE(*MakeBucketOrFolder(*ParseUrl("s3://b"), {}, S3Variables(server)));
 }
 
 TEST(PlaceTest, AMissingPermissionNamesTheRemedy) {
@@ -82,7 +83,7 @@ TEST(PlaceTest, AMissingPermissionNamesTheRemedy) {
   const base::Variables variables = S3Variables(server);
   Storage storage(variables);
   const Url url = *ParseUrl("s3://b/runs");
-  const absl::Status tried = TryPlace(storage, url, variables);
+  const absl::Status tried = CheckWritable(storage, url, variables);
   EXPECT_TRUE(absl::IsPermissionDenied(tried)) << tried;
   EXPECT_THAT(tried.message(), HasSubstr("s3:PutObject"));
   EXPECT_EQ(*AccountOf(url, variables), "access key AKID of the environment");
@@ -94,15 +95,16 @@ TEST(PlaceTest, AGoogleBucketIsMadeAndTried) {
   std::map<std::string, std::string> values = {
       {"STORAGE_EMULATOR_HOST", server->address().substr(7)}};
   const Url url = *ParseUrl("gs://new/runs");
-  EXPECT_THAT(MakePlace(url, {}, VariablesOf(values)).status().message(), HasSubstr("--project"));
+  EXPECT_THAT(MakeBucketOrFolder(url, {}, VariablesOf(values)).status().message(),
+              HasSubstr("--project"));
   values["GOOGLE_CLOUD_PROJECT"] = "p";
   const base::Variables variables = VariablesOf(values);
   Storage storage(variables);
-  EXPECT_THAT(TryPlace(storage, url, variables).message(),
+  EXPECT_THAT(CheckWritable(storage, url, variables).message(),
               HasSubstr("make it with: muster storage mb gs://new"));
-  EXPECT_TRUE(*MakePlace(url, {}, variables));
-  EXPECT_FALSE(*MakePlace(url, {}, variables));
-  EXPECT_EQ(TryPlace(storage, url, variables), absl::OkStatus());
+  EXPECT_TRUE(*MakeBucketOrFolder(url, {}, variables));
+  EXPECT_FALSE(*MakeBucketOrFolder(url, {}, variables));
+  EXPECT_EQ(CheckWritable(storage, url, variables), absl::OkStatus());
   EXPECT_TRUE((*storage.For(url))->List(url.WithName(""), Depth::kAll)->empty());
   EXPECT_THAT(*AccountOf(url, variables), HasSubstr("STORAGE_EMULATOR_HOST"));
 }
