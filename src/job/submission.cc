@@ -51,7 +51,9 @@ absl::StatusOr<Submission> SubmissionFromJson(const nlohmann::json& json) {
                             .train = json["version"].at("train").get<std::string>()};
     }
     submission.generation = json.value("generation", 0);
-    submission.target = TargetFromJson(json.value("target", nlohmann::json()));
+    submission.target = json.contains("target")
+                            ? TargetFromJson(json["target"])
+                            : TargetFromPlace(json.value("place", nlohmann::json()));
     return submission;
   } catch (const nlohmann::json::exception& error) {
     return absl::DataLossError(absl::StrCat("not a submission: ", error.what()));

@@ -234,6 +234,14 @@ Target TargetFromJson(const Json& json) {
   return LocalTarget();
 }
 
+Target TargetFromPlace(const Json& place) {
+  if (!place.is_object()) return LocalTarget();
+  // The members identify the platform. Those of hosts were not in a member of their own.
+  if (place.contains("hosts")) return SshFromJson({{"assignment", place}});
+  if (place.contains("namespace")) return KubernetesFromJson(place);
+  return VertexFromJson(place);
+}
+
 // Merges as JSON, where a field that is not set is absent.
 Target InheritTarget(const Target& previous, const Target& next) {
   Json merged = TargetToJson(previous);

@@ -123,6 +123,9 @@ std::string DescribeTarget(const Target& target);
 nlohmann::json TargetToJson(const Target& target);
 // Fields that are absent or of another type keep their defaults.
 Target TargetFromJson(const nlohmann::json& json);
+// Reads the member "place" of a submission that was written before targets had the name of their
+// platform; null = a job on this machine.
+Target TargetFromPlace(const nlohmann::json& place);
 
 // Returns `next`, with every field that is not set taken from `previous`.
 // REQUIRES: both are of the same platform.

@@ -54,6 +54,23 @@ TEST(Target, KeepsEveryFieldAsJson) {
   }
 }
 
+// Versions before this one wrote "place", without the name of the platform.
+TEST(Target, ReadsThePlaceOfAnEarlierVersion) {
+  Target on_hosts = OnHosts();
+  std::get<SshTarget>(on_hosts).hosts.clear();
+  EXPECT_EQ(TargetFromPlace(TargetToJson(on_hosts)["assignment"]), on_hosts);
+  const nlohmann::json in_cluster = {{"kubeconfig", ""},     {"context", "c"}, {"namespace", "n"},
+                                     {"trainer_image", "i"}, {"job", "j"},     {"uid", "u"}};
+  EXPECT_EQ(
+      TargetFromPlace(in_cluster),
+      Target(KubernetesTarget{
+          .context = "c", .ns = "n", .trainer_image = "i", .object = {.name = "j", .uid = "u"}}));
+  nlohmann::json on_vertex = TargetToJson(OnVertex());
+  on_vertex.erase("platform");
+  EXPECT_EQ(TargetFromPlace(on_vertex), Target(OnVertex()));
+  EXPECT_EQ(TargetFromPlace(nullptr), Target(LocalTarget()));
+}
+
 TEST(Target, NamesItsPlatform) {
   EXPECT_EQ(PlatformOf(LocalTarget()), "local");
   EXPECT_EQ(PlatformOf(SshTarget()), "ssh");
