@@ -1,6 +1,5 @@
 #include "cli/context.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +7,7 @@
 
 #include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/users.h"
 #include "process/held_signals.h"
 
 namespace muster::cli {
@@ -25,12 +25,10 @@ absl::StatusOr<std::string> HomeFromEnvironment(const std::string& working_dir) 
   if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data == '/') {
     return base::JoinPath(data, "muster");
   }
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') {
-    const passwd* user = ::getpwuid(::getuid());
-    home = user == nullptr ? nullptr : user->pw_dir;
-  }
-  if (home == nullptr) {
+  const char* variable = std::getenv("HOME");
+  const std::string home =
+      variable == nullptr || *variable == '\0' ? base::HomeOfThisUser() : variable;
+  if (home.empty()) {
     return absl::FailedPreconditionError("no home directory: set HOME or MUSTER_HOME");
   }
   return base::JoinPath(home, ".local/share/muster");

@@ -1,14 +1,12 @@
 #include "worktree/credentials.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/users.h"
 #include "storage/gs/credentials.h"
 
 namespace muster::worktree {
@@ -27,10 +25,7 @@ constexpr const char* kFileVariables[] = {"AWS_CONFIG_FILE",
 
 // Returns this user's home by $HOME and by the user database, which differ under sudo.
 std::vector<std::string> HomesOf(const base::Variables& variables) {
-  std::vector<std::string> homes = {variables("HOME")};
-  if (const passwd* user = ::getpwuid(::getuid()); user != nullptr)
-    homes.emplace_back(user->pw_dir);
-  return homes;
+  return {variables("HOME"), base::HomeOfThisUser()};
 }
 
 }  // namespace

@@ -1,15 +1,13 @@
 #include "base/text/shell_expand.h"
 
-#include <pwd.h>
-
 #include <algorithm>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/text/terminal_text.h"
+#include "base/users.h"
 
 namespace muster::base {
 namespace {
@@ -60,13 +58,7 @@ absl::StatusOr<std::string> TakeHome(absl::string_view* text, const Variables& v
     if (home.empty()) return absl::InvalidArgumentError("uses ~, and HOME is not set");
     return home;
   }
-  std::vector<char> room(1 << 14);
-  passwd entry{};
-  passwd* found = nullptr;
-  if (::getpwnam_r(user.c_str(), &entry, room.data(), room.size(), &found) == 0 &&
-      found != nullptr) {
-    return std::string(found->pw_dir);
-  }
+  if (std::string home = HomeOfUser(user); !home.empty()) return home;
   return absl::InvalidArgumentError(absl::StrCat(
       "uses ~", Printable(user), ", and this machine has no such user; write \\~ ", "for a tilde"));
 }
