@@ -34,7 +34,7 @@ absl::Status EndOfJob::SaveFinal(int64_t step, int64_t first_step, Saver& saver,
   });
   if (saved != entries.end() && step == first_step) {
     nothing_to_do_ = true;
-    log_(absl::StrCat("already trained to step ", step, "; nothing to do"));
+    log_(absl::StrCat("trained to step ", step, " already; nothing to do"));
     // An earlier attempt may have been interrupted while it sent the checkpoint.
     return base::Annotate(saver.Publish(saved->folder, /*final=*/true),
                           "the last checkpoint could not be sent");
