@@ -33,11 +33,8 @@ endfunction()
 # longer.
 option(MUSTER_UNITY "Compile source files of a module in batches" OFF)
 
-if(MUSTER_UNITY)
-  # The linker can omit each function, as it can omit each file without batches: the agent is linked without libraries
-  # that only other files of its modules need.
-  add_compile_options(-ffunction-sections -fdata-sections)
-endif()
+# The linker can omit each function: the agent is linked without libraries that only other functions of its modules need.
+add_compile_options(-ffunction-sections -fdata-sections)
 
 # Replaces the sources of `target` by files that include eight of them each. CMake's own UNITY_BUILD writes absolute paths
 # into these files, so ccache would not hit in another checkout. A source file with compile options of its own is left

@@ -1,12 +1,14 @@
 """Shared by the tests of jobs on Vertex AI: a server in its own process (gs_server.mjs), and requests to it."""
+import functools
 import json
 import re
+import shutil
 import subprocess
 import tempfile
 import urllib.request
-from pathlib import Path
 
 from support import MUSTER, GsServer, MusterTest
+from vertex_image import python_image
 
 JOB = """
     name: mnist
@@ -96,19 +98,39 @@ class GoogleTest(MusterTest):
     def nonce(self, job):
         return json.loads(self.object(f"muster_{job}/job.json"))["target"]["tries"][-1]
 
-    def task_arguments(self, job):
-        """Returns the arguments that the CustomJob passes to each container of the job."""
+    def container(self, job, pool="workerpool0"):
+        """Returns the container of a pool in the newest CustomJob of this name."""
         created = [made for made in self.vertex()["created"] if made["displayName"] == job][-1]
-        return created["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["args"]
+        return created["jobSpec"]["workerPoolSpecs"][int(pool.removeprefix("workerpool"))]["containerSpec"]
 
-    def task_process(self, job, pool, index, cluster, **more):
-        """Runs the command of a replica's container, with options of Popen."""
+    @functools.cached_property
+    def image(self):
+        """The image of the user's programs."""
+        return python_image(self)
+
+    def mount_buckets(self, gcs):
+        """Replaces the content of a folder by that of the buckets, as Cloud Storage FUSE shows it."""
+        shutil.rmtree(gcs, ignore_errors=True)
+        for name in self.objects():
+            bucket, _, key = name.partition("/")
+            (gcs / name).parent.mkdir(parents=True, exist_ok=True)
+            (gcs / name).write_bytes(self.object(key, bucket=bucket))
+
+    def task_process(self, job, pool, index, cluster, image=None, mounted=True, nonce=None):
+        """Runs the command line of a replica's container. The image of the built-in trainer is this machine."""
         spec = {"cluster": cluster, "environment": "cloud", "task": {"type": pool, "index": index}}
-        scratch = Path(tempfile.mkdtemp(dir=self.dir))
-        folder, nonce, sha256 = more.pop("arguments", None) or self.task_arguments(job)
-        return subprocess.Popen(
-            [MUSTER, "vertex-task", folder, more.pop("nonce", nonce), sha256], text=True, cwd="/",
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(self.env, CLUSTER_SPEC=json.dumps(spec), TMPDIR=str(scratch), TF_CONFIG="Vertex' own"), **more)
+        env = {"CLUSTER_SPEC": json.dumps(spec), "TF_CONFIG": "Vertex' own"}
+        container = self.container(job, pool)
+        line = container["command"] + container["args"]
+        if nonce is not None:
+            line[-2] = nonce
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        if line[0] == "muster":
+            return subprocess.Popen([MUSTER, *line[1:]], cwd="/", env={**self.env, **env, "TMPDIR": tempfile.mkdtemp(dir=self.dir)}, **pipes)
+        image = image or self.image
+        if mounted:
+            self.mount_buckets(image.gcs)
+        return image.start(line, env, **pipes)
 
     def run_task(self, *arguments, **more):
         process = self.task_process(*arguments, **more)

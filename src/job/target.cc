@@ -126,7 +126,8 @@ Json ToJson(const VertexTarget& target) {
             {"folder", &target.run.folder},
             {"custom_job", &target.run.custom_job},
             {"run_sha256", &target.run.run_sha256},
-            {"tls_sha256", &target.run.tls_sha256}},
+            {"tls_sha256", &target.run.tls_sha256},
+            {"agent_sha256", &target.run.agent_sha256}},
            json);
   if (target.workers) json["worker_count"] = *target.workers;
   if (target.parameter_servers) json["parameter_server_count"] = *target.parameter_servers;
@@ -157,6 +158,7 @@ VertexTarget VertexFromJson(const Json& json) {
                   .tries = base::TextListMember(json, "tries"),
                   .run_sha256 = base::TextMember(json, "run_sha256"),
                   .tls_sha256 = base::TextMember(json, "tls_sha256"),
+                  .agent_sha256 = base::TextMember(json, "agent_sha256"),
                   .asked_us = base::IntMember(json, "asked_us")}};
 }
 

@@ -77,9 +77,10 @@ struct VertexRun {
   // of one submission from those of another. The last one belongs to this submission; the
   // submissions before it did not result in jobs.
   std::vector<std::string> tries;
-  std::string run_sha256;  // of job.json in the run's folder; "" = not written yet
-  std::string tls_sha256;  // of the run's certificates; "" = it has none
-  int64_t asked_us = 0;    // time of the request to create the job; 0 = not sent yet
+  std::string run_sha256;    // of job.json in the run's folder; "" = not written yet
+  std::string tls_sha256;    // of the run's certificates; "" = it has none
+  std::string agent_sha256;  // of muster-agent in the bucket; "" = no task needs it
+  int64_t asked_us = 0;      // time of the request to create the job; 0 = not sent yet
 
   // Returns the nonce of this submission, or "" if another client submitted the job.
   std::string nonce() const { return tries.empty() ? "" : tries.back(); }

@@ -39,6 +39,7 @@ VertexTarget OnVertex() {
                   .tries = {"n1", "n2"},
                   .run_sha256 = "12",
                   .tls_sha256 = "34",
+                  .agent_sha256 = "56",
                   .asked_us = 5}};
 }
 

@@ -1,4 +1,4 @@
-"""muster run --on vertex, and the other commands on such a job, on the Google of our tests (vertex_api.mjs). There are no machines: the tests set the state of jobs themselves, and the last tests run the containers' commands here."""
+"""muster run --on vertex, and the other commands on such a job, on the Google of our tests (vertex_api.mjs). There are no machines: the tests set the state of jobs themselves."""
 import hashlib
 import io
 import json
@@ -7,19 +7,8 @@ import re
 import tarfile
 import unittest
 
-from support import MUSTER, SOURCE, free_ports, wait_until
+from support import SOURCE, wait_until
 from vertex_support import COMMANDS, JOB, GoogleTest
-
-TRAINING = """
-    name: mnist
-    roles: {chief: {}, worker: {}, ps: {}, evaluator: {}}
-    train:
-      model: mlp
-      data: {format: synthetic, kind: images, shape: [1, 8, 8], classes: 4, examples: 400}
-      batch_size: 16
-      steps: 20
-      checkpoint: {every_steps: 10}
-    """
 
 
 class VertexTest(GoogleTest):
@@ -658,110 +647,6 @@ class VertexTest(GoogleTest):
         self.assertTrue(any("policies: stall" in line for line in lines))
         plain = self.write("plain.yaml", "name: y\nroles: {worker: {command: train}}\n")
         self.assertIn("supports all settings of 'y'", self.muster("explain", plain).stdout)
-
-    # ---- containers
-
-    def test_a_container_runs_its_task_in_the_files_that_were_sent(self):
-        self.serve()
-        job = self.submit(text=COMMANDS)
-        cluster = {"workerpool0": ["a:2222"], "workerpool1": ["b:2222"]}
-        ran = self.run_task(job, "workerpool1", 0, cluster)
-        self.assertEqual(ran.returncode, 0, ran.stderr)
-        hello, config, rank = ran.stdout.splitlines()
-        self.assertEqual((hello, rank), ("hello", "rank 1 in work"))
-        self.assertEqual(json.loads(config)["task"], {"type": "worker", "index": 1})
-        self.assertEqual(json.loads(config)["cluster"], {"worker": ["a:2222", "b:2222"]})
-
-    def test_a_container_that_cannot_start_reports_the_reason(self):
-        self.serve()
-        job = self.submit(text=COMMANDS)
-        wrong = self.run_task(job, "workerpool1", 0, {"workerpool0": ["a:2222"]})
-        self.assertNotEqual(wrong.returncode, 0)
-        self.assertIn("CLUSTER_SPEC", wrong.stderr)
-        absent = self.run_task("nobody", "workerpool0", 0, {}, arguments=["gs://bucket/muster_nobody", "x", "y"])
-        self.assertIn("muster_nobody/job.json", absent.stderr)
-
-    def replace(self, name, content):
-        """Replaces an object in the bucket, as any user with write access could."""
-        path = self.dir / "forged"
-        path.write_bytes(content)
-        self.muster("storage", "rm", f"gs://bucket/{name}")
-        self.muster("storage", "cp", path, f"gs://bucket/{name}")
-
-    def refused_task(self, job, cluster):
-        refused = self.run_task(job, "workerpool0", 0, cluster)
-        self.assertEqual(refused.returncode, 1, refused.stdout)
-        self.assertEqual(refused.stdout, "")
-        return refused.stderr
-
-    def test_a_forged_package_is_not_run(self):
-        self.serve()
-        job = self.submit(text=COMMANDS)
-        cluster = {"workerpool0": ["localhost:2222"], "workerpool1": ["localhost:2223"]}
-        package, = (name.split("/", 1)[1] for name in self.objects() if "muster_packages/" in name)
-        whole = self.object(package)
-        forged = io.BytesIO()
-        with tarfile.open(fileobj=forged, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
-            for name, content in (("config.yml", (self.work / "config.yml").read_bytes()), ("hello.txt", b"evil\n")):
-                member = tarfile.TarInfo(name)
-                member.size = len(content)
-                tar.addfile(member, io.BytesIO(content))
-        self.replace(package, forged.getvalue())
-        said = self.refused_task(job, cluster)
-        self.assertIn(f"gs://bucket/{package} does not match its name", said)
-        self.assertIn("--rebuild", said)
-        self.replace(package, whole)
-        self.assertIn("hello\n", self.run_task(job, "workerpool0", 0, cluster).stdout)
-        # A forged package is mistaken for our own; --rebuild replaces it.
-        self.replace(package, forged.getvalue())
-        self.become(job, "SUCCEEDED")
-        self.assertIn("does not match its name", self.refused_task(self.submit("--job-id", "second", text=COMMANDS), cluster))
-        self.become("second", "SUCCEEDED")
-        self.submit("--job-id", "third", "--rebuild", text=COMMANDS)
-        self.assertIn("hello\n", self.run_task("third", "workerpool0", 0, cluster).stdout)
-
-    def test_a_job_that_was_altered_is_not_run(self):
-        self.serve()
-        job = self.submit(text=COMMANDS)
-        cluster = {"workerpool0": ["localhost:2222"], "workerpool1": ["localhost:2223"]}
-        text = self.object(f"muster_{job}/job.json")
-        self.replace(f"muster_{job}/job.json", text.replace(b"cat hello.txt", b"echo evil"))
-        self.assertIn(f"muster_{job}/job.json was altered after the job was submitted", self.refused_task(job, cluster))
-
-    def test_tasks_do_not_start_without_their_certificates(self):
-        self.serve()
-        self.env["PATH"] = f"{os.path.dirname(MUSTER)}:{self.env['PATH']}"
-        job = self.submit(text=TRAINING)
-        cluster = {f"workerpool{i}": [f"127.0.0.1:{port}"] for i, port in enumerate(free_ports(4))}
-        name = f"muster_{job}/tls.json"
-        other = self.submit("--job-id", "other", text=TRAINING.replace("name: mnist", "name: other"))
-        self.replace(name, self.object(f"muster_{other}/tls.json"))
-        self.assertIn("tls.json was altered", self.refused_task(job, cluster))
-        self.muster("storage", "rm", f"gs://bucket/{name}")
-        self.assertIn("tls.json is missing", self.refused_task(job, cluster))
-
-    def test_containers_train_and_evaluate(self):
-        self.serve()
-        self.env["PATH"] = f"{os.path.dirname(MUSTER)}:{self.env['PATH']}"
-        job = self.submit("--job-id", "trained", text=TRAINING)
-        ports = free_ports(4)
-        cluster = {f"workerpool{i}": [f"127.0.0.1:{ports[i]}"] for i in range(4)}
-        tasks = [self.task_process(job, f"workerpool{i}", 0, cluster) for i in range(4)]
-        for i, task in enumerate(tasks):
-            self.addCleanup(task.kill)
-            out, err = task.communicate(timeout=100)
-            self.assertEqual(task.returncode, 0, (i, out[-900:], err[-900:]))
-        self.assertIn("bucket/muster_trained/checkpoints/step-20/manifest.json", {re.sub("step-0*20", "step-20", name) for name in self.objects()})
-        self.become("trained", "SUCCEEDED")
-        run = self.start("evaluate", "--train-folder", "gs://bucket/muster_trained", "--job-id", "measured")
-        wait_until(lambda: len(self.vertex()["jobs"]) == 2, "the job is there")
-        measured = self.run_task("measured", "workerpool0", 0, {"workerpool0": ["localhost:2222"]})
-        self.assertEqual(measured.returncode, 0, measured.stderr)
-        self.become("measured", "SUCCEEDED")
-        out, err = run.communicate(timeout=60)
-        self.assertEqual(run.returncode, 0, err)
-        self.assertIn("Step 20, split test", out)
-        self.assertRegex(out, r"accuracy +[01]")
 
 
 if __name__ == "__main__":

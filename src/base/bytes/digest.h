@@ -9,41 +9,43 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
+struct SHA256state_st;
 struct evp_md_ctx_st;
-struct evp_md_st;
 
 namespace muster::base {
 
-// The common part of Sha256 and Md5. Not thread-safe.
-class Digest {
+// Not thread-safe.
+class Sha256 final {
  public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
   void Update(absl::Span<const std::byte> bytes);
   void Update(absl::string_view bytes);
   // Returns the digest in lower-case hexadecimal. Call once, last.
   std::string Finish();
 
- protected:
-  explicit Digest(const evp_md_st* kind);
-  ~Digest();
-  Digest(Digest&&) noexcept;
-  Digest& operator=(Digest&&) noexcept;
+ private:
+  std::unique_ptr<SHA256state_st> state_;
+};
+
+// For protocols that require it. Detects accidental damage, not tampering. Not thread-safe.
+class Md5 final {
+ public:
+  Md5();
+  ~Md5();
+
+  void Update(absl::string_view bytes);
+  // Returns the digest in lower-case hexadecimal. Call once, last.
+  std::string Finish();
 
  private:
   struct Deleter {
     void operator()(evp_md_ctx_st* context) const;
   };
   std::unique_ptr<evp_md_ctx_st, Deleter> context_;
-};
-
-class Sha256 final : public Digest {
- public:
-  Sha256();
-};
-
-// For protocols that require it. Detects accidental damage, not tampering.
-class Md5 final : public Digest {
- public:
-  Md5();
 };
 
 std::string Sha256Hex(absl::string_view bytes);

@@ -17,7 +17,7 @@ namespace muster::ssh {
 
 struct AgentConnectionOptions {
   job::HostSpec host;
-  std::string agent;   // shell expression for the program, from AgentProgram::RemotePath
+  std::string agent;   // shell expression for the program, from RemotePath()
   std::string folder;  // the job's folder on the host
   std::string job;
   absl::Duration host_timeout;

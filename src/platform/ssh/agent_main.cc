@@ -136,8 +136,8 @@ int AgentMain(int argc, char** argv) {
   if (command == "session" && argc == 2) return ServeSetup(STDIN_FILENO, STDOUT_FILENO);
   if (command == "attach" && argc == 4) return Attach(argv[2], argv[3]);
   std::fprintf(stderr,
-               "muster-agent is started by `muster run --on ssh` on the hosts of a job; do not "
-               "run it manually\n");
+               "muster-agent is started by `muster run` on the machines of a job; do not run it "
+               "manually\n");
   return 2;
 }
 

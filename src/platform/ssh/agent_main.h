@@ -1,4 +1,4 @@
-// Entry point of muster-agent, the program that Muster copies to hosts.
+// Entry points of muster-agent, the program that Muster copies to hosts.
 #pragma once
 
 namespace muster::ssh {

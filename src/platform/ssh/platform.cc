@@ -94,7 +94,8 @@ absl::StatusOr<job::TaskLaunch> SshPlatform::LaunchOf(const job::Submission& sub
 }
 
 absl::StatusOr<ProvisionOptions> SshPlatform::MakeProvisionOptions() const {
-  MUSTER_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Find(environment_.program));
+  MUSTER_ASSIGN_OR_RETURN(platform::AgentProgram agent,
+                          platform::FindAgentProgram(environment_.program));
   return ProvisionOptions{.agent = std::move(agent),
                           .home = environment_.home,
                           .notice = environment_.notify,
@@ -133,7 +134,7 @@ absl::Status SshPlatform::Update(const job::JobRecord& job, const job::Submissio
 absl::StatusOr<std::vector<platform::Finding>> SshPlatform::CheckTarget(const job::Target& target) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<job::HostSpec> hosts,
                           job::ParseHosts(std::get<job::SshTarget>(target).hosts));
-  MUSTER_ASSIGN_OR_RETURN(const auto agent, AgentProgram::Find(environment_.program));
+  MUSTER_ASSIGN_OR_RETURN(const auto agent, platform::FindAgentProgram(environment_.program));
   std::vector<platform::Finding> findings;
   for (const HostFinding& finding : Examine(hosts, agent)) {
     findings.push_back({finding.status.ok() ? platform::Grade::kOk : platform::Grade::kMissing,

@@ -405,7 +405,7 @@ absl::StatusOr<std::string> PeerAddress(const job::HostSpec& host) {
 }
 
 std::vector<HostFinding> Examine(const std::vector<job::HostSpec>& hosts,
-                                 const AgentProgram& agent) {
+                                 const platform::AgentProgram& agent) {
   std::vector<HostFinding> findings(hosts.size());
   std::vector<std::unique_ptr<SetupClient>> sessions(hosts.size());
   std::vector<Peer> peers(hosts.size());
@@ -445,7 +445,7 @@ std::vector<HostFinding> Examine(const std::vector<job::HostSpec>& hosts,
 
 absl::Status ProvisionHosts(const job::Submission& submission, job::HostAssignment& assignment,
                             const ProvisionOptions& options) {
-  assignment.agent = options.agent.RemotePath();
+  assignment.agent = RemotePath(options.agent);
   return Provisioner(submission, assignment, options).Run();
 }
 

@@ -15,7 +15,7 @@
 namespace muster::ssh {
 
 struct ProvisionOptions {
-  AgentProgram agent;
+  platform::AgentProgram agent;
   std::string home;  // Muster's home on this machine, which is never sent
   // Reports slow steps and warnings. Called from any thread.
   std::function<void(const std::string&)> notice;
@@ -54,7 +54,7 @@ struct HostFinding {
 // Returns the state of each host and, last, of the paths between them. Installs the agent program
 // and changes nothing else there.
 std::vector<HostFinding> Examine(const std::vector<job::HostSpec>& hosts,
-                                 const AgentProgram& agent);
+                                 const platform::AgentProgram& agent);
 
 // Returns the address that ssh connects to according to its configuration.
 absl::StatusOr<std::string> PeerAddress(const job::HostSpec& host);

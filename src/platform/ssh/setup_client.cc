@@ -45,26 +45,12 @@ std::string Folder() { return "\"${XDG_CACHE_HOME:-$HOME/.cache}/muster\""; }
 
 }  // namespace
 
-absl::StatusOr<AgentProgram> AgentProgram::Find(const std::string& muster) {
-  AgentProgram agent{.path = base::JoinPath(base::FolderOf(muster), "muster-agent")};
-  auto content = base::ReadFile(agent.path);
-  if (!content.ok()) {
-    return absl::NotFoundError(absl::StrCat(
-        agent.path, " is missing; install it beside muster: it is the program that runs on hosts"));
-  }
-  base::Sha256 digest;
-  digest.Update(absl::string_view(*content));
-  agent.sha256 = digest.Finish();
-  agent.size = static_cast<int64_t>(content->size());
-  return agent;
-}
-
-std::string AgentProgram::RemotePath() const {
-  return absl::StrCat(Folder(), "/agent-", sha256.substr(0, 16));
+std::string RemotePath(const platform::AgentProgram& agent) {
+  return absl::StrCat(Folder(), "/agent-", agent.sha256.substr(0, 16));
 }
 
 absl::StatusOr<std::unique_ptr<SetupClient>> SetupClient::Open(
-    const job::HostSpec& host, const AgentProgram& agent,
+    const job::HostSpec& host, const platform::AgentProgram& agent,
     const std::function<bool()>& interrupted) {
   const absl::Time last_try = base::Clock::Real().Now() + kRetryTimeout;
   std::random_device random;
@@ -82,7 +68,7 @@ absl::StatusOr<std::unique_ptr<SetupClient>> SetupClient::Open(
   }
 }
 
-absl::Status SetupClient::TryToOpen(const AgentProgram& agent) {
+absl::Status SetupClient::TryToOpen(const platform::AgentProgram& agent) {
   MUSTER_ASSIGN_OR_RETURN(const Found found, Begin(agent));
   if (found == Found::kAgent) return absl::OkStatus();
   MUSTER_RETURN_IF_ERROR(Install(agent));
@@ -131,9 +117,9 @@ absl::Status SetupClient::ExitReason() {
   return ExplainSsh(host_, exit.ok() || exit.signal() != 0 ? 255 : exit.code(), error_output);
 }
 
-absl::StatusOr<SetupClient::Found> SetupClient::Begin(const AgentProgram& agent) {
+absl::StatusOr<SetupClient::Found> SetupClient::Begin(const platform::AgentProgram& agent) {
   MUSTER_RETURN_IF_ERROR(
-      Start(ForAnyShell(absl::StrCat("f=", agent.RemotePath(),
+      Start(ForAnyShell(absl::StrCat("f=", RemotePath(agent),
                                      "; if test -x \"$f\" && test \"$(wc -c <\"$f\")\" -eq ",
                                      agent.size, "; then exec \"$f\" session; fi; echo \"", kNone,
                                      "$(uname -s) $(uname -m)\"")),
@@ -161,7 +147,7 @@ absl::StatusOr<SetupClient::Found> SetupClient::Begin(const AgentProgram& agent)
   }
 }
 
-absl::Status SetupClient::Install(const AgentProgram& agent) {
+absl::Status SetupClient::Install(const platform::AgentProgram& agent) {
   const base::UniqueFd file(::open(agent.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return absl::ErrnoToStatus(errno, agent.path);
   // The file is renamed into place only when its size is right, so a truncated transfer is never
@@ -171,7 +157,7 @@ absl::Status SetupClient::Install(const AgentProgram& agent) {
                 absl::StrCat("umask 077; d=", Folder(),
                              "; t=\"$d/.agent.$(uname -n).$$\"; mkdir -p \"$d\" && cat >\"$t\" && ",
                              "test \"$(wc -c <\"$t\")\" -eq ", agent.size,
-                             " && chmod 700 \"$t\" && mv \"$t\" ", agent.RemotePath(), " && echo ",
+                             " && chmod 700 \"$t\" && mv \"$t\" ", RemotePath(agent), " && echo ",
                              absl::StripSuffix(kInstalled, "\n"), " || { rm -f \"$t\"; exit 1; }")),
             file.get()));
   std::string received;

@@ -9,23 +9,15 @@
 #include "absl/time/time.h"
 #include "base/files/unique_fd.h"
 #include "job/host_spec.h"
+#include "platform/agent_program.h"
 #include "platform/ssh/command.h"
 #include "platform/ssh/wire.h"
 #include "worktree/worktree.h"
 
 namespace muster::ssh {
 
-// The agent program. Hosts identify their copy by its hash and size.
-struct AgentProgram {
-  std::string path;
-  std::string sha256;
-  int64_t size = 0;
-
-  // Returns NotFound if muster-agent is not installed beside `muster`.
-  static absl::StatusOr<AgentProgram> Find(const std::string& muster);
-  // Returns the path on a host, as an expression for its shell.
-  std::string RemotePath() const;
-};
+// Returns the path of the agent program on a host, as an expression for its shell.
+std::string RemotePath(const platform::AgentProgram& agent);
 
 // Client of setup_server.h: one request at a time, except for pieces of files. All methods block.
 // Not thread-safe.
@@ -35,7 +27,7 @@ class SetupClient {
   // Unavailable for a few seconds: sshd refuses some of many simultaneous logins. This and all
   // later calls poll `interrupted` while they wait and return Cancelled once it returns true.
   static absl::StatusOr<std::unique_ptr<SetupClient>> Open(
-      const job::HostSpec& host, const AgentProgram& agent,
+      const job::HostSpec& host, const platform::AgentProgram& agent,
       const std::function<bool()>& interrupted);
   ~SetupClient();
 
@@ -54,9 +46,9 @@ class SetupClient {
 
   SetupClient(job::HostSpec host, Sharing sharing, std::function<bool()> interrupted)
       : host_(std::move(host)), sharing_(sharing), interrupted_(std::move(interrupted)) {}
-  absl::Status TryToOpen(const AgentProgram& agent);
-  absl::StatusOr<Found> Begin(const AgentProgram& agent);
-  absl::Status Install(const AgentProgram& agent);
+  absl::Status TryToOpen(const platform::AgentProgram& agent);
+  absl::StatusOr<Found> Begin(const platform::AgentProgram& agent);
+  absl::Status Install(const platform::AgentProgram& agent);
   absl::Status Start(const std::string& command, int input);
   absl::Status Write(absl::string_view bytes, absl::Time deadline);
   absl::StatusOr<std::string> Read(absl::Time deadline);

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/text/json.h"
 #include "base/text/units.h"
+#include "platform/vertex/agent.h"
 #include "storage/url.h"
 
 namespace muster::vertex {
@@ -99,22 +100,25 @@ OrderedJson Scheduling(const job::Policies& policies) {
 }
 
 OrderedJson PoolSpec(const std::vector<cluster::TaskId>& tasks, const Machine& machine,
-                     const std::string& image, const std::vector<std::string>& args) {
+                     const std::string& image, const ContainerCommand& line) {
   return {{"machineSpec", MachineSpec(machine)},
           {"replicaCount", absl::StrCat(tasks.size())},  // an int64 is a string in JSON
-          {"containerSpec",
-           {{"imageUri", image}, {"command", {kProgram, kTaskCommand}}, {"args", args}}}};
-}
-
-// Returns true if Muster's image contains the program that the role runs.
-bool UsesTrainerImage(const job::RoleSpec& role) {
-  return role.command.empty() || role.command.front() == "muster-trainer";
+          {"containerSpec", {{"imageUri", image}, {"command", line.command}, {"args", line.args}}}};
 }
 
 std::string MissingImage(const job::RoleSpec& role) {
-  return absl::StrCat("role '", role.name,
-                      "' has a command and no image; set 'image' for it or for the ",
-                      "whole job, or pass --image; the image must contain the command and muster");
+  return absl::StrCat(
+      "role '", role.name,
+      "' runs a program of yours and has no image; set 'image' for it or for the whole job, or ",
+      "pass --image; any image with the program and a shell will do, such as python:3");
+}
+
+ContainerCommand CommandOf(const job::RoleSpec& role, const job::Submission& submission) {
+  const job::VertexTarget& target = job::TargetOf<job::VertexTarget>(submission);
+  const std::vector<std::string> arguments = {target.FolderOf(submission.id), target.run.nonce(),
+                                              target.run.run_sha256};
+  if (RunsTrainer(role)) return {.command = {kProgram, kTaskCommand}, .args = arguments};
+  return StartByAgent(target.bucket, target.run.agent_sha256, arguments);
 }
 
 // Adds the fields of a role that Vertex AI ignores.
@@ -209,7 +213,7 @@ bool LeavesGpusIdle(const job::JobSpec& spec, const Pools& pools,
                     const std::array<Machine, kPools>& machines) {
   for (size_t i = 0; i < kPools; ++i) {
     if (pools.at(i).empty() || machines.at(i).count == 0) continue;
-    if (UsesTrainerImage(*spec.FindRole(pools.at(i).front().role))) return true;
+    if (RunsTrainer(*spec.FindRole(pools.at(i).front().role))) return true;
   }
   return false;
 }
@@ -232,7 +236,7 @@ absl::StatusOr<std::string> ImageOf(const job::RoleSpec& role, const job::Vertex
                                     absl::string_view version) {
   if (!role.image.empty()) return role.image;
   if (!target.image.empty()) return target.image;
-  if (!UsesTrainerImage(role)) return absl::InvalidArgumentError(MissingImage(role));
+  if (!RunsTrainer(role)) return absl::InvalidArgumentError(MissingImage(role));
   // The registry path of a domain-scoped project, "example.com:project", is "example.com/project".
   return absl::StrCat(target.region, "-docker.pkg.dev/",
                       absl::StrReplaceAll(target.project, {{":", "/"}}),
@@ -266,9 +270,7 @@ absl::StatusOr<nlohmann::ordered_json> CustomJobOf(const job::Submission& submis
     }
     const job::RoleSpec& role = *submission.spec.FindRole(pools.at(i).front().role);
     MUSTER_ASSIGN_OR_RETURN(const std::string image, ImageOf(role, target, version));
-    specs.push_back(
-        PoolSpec(pools.at(i), machines.at(i), image,
-                 {target.FolderOf(submission.id), target.run.nonce(), target.run.run_sha256}));
+    specs.push_back(PoolSpec(pools.at(i), machines.at(i), image, CommandOf(role, submission)));
   }
   while (specs.size() > 1 && specs.back().empty()) specs.erase(specs.size() - 1);
   OrderedJson job_spec = {{"workerPoolSpecs", std::move(specs)}};

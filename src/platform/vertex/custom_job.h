@@ -26,8 +26,8 @@ std::string LabelOf(const nlohmann::json& job, const char* label);
 // Returns the list filter for jobs with this label.
 std::string LabelFilter(absl::string_view label, absl::string_view value);
 
-// Command of every container, followed by the run's folder, its nonce and the hash of its job.json.
-// The image contains the program.
+// Command of a container of the built-in trainer, whose image contains the program, followed by the
+// run's folder, its nonce and the hash of its job.json. muster-agent has the same command.
 inline constexpr char kProgram[] = "muster";
 inline constexpr char kTaskCommand[] = "vertex-task";
 
@@ -45,7 +45,7 @@ bool LeavesGpusIdle(const job::JobSpec& spec, const Pools& pools,
 absl::Status CheckJobId(absl::string_view id);
 
 // Returns the image of a role: its own, else the target's, else for the built-in trainer the one in
-// the project's registry. Returns InvalidArgument for a user command without an image.
+// the project's registry. Returns InvalidArgument for a program of the user's without an image.
 absl::StatusOr<std::string> ImageOf(const job::RoleSpec& role, const job::VertexTarget& target,
                                     absl::string_view version);
 

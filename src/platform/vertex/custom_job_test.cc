@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "job/format/parse.h"
+#include "platform/vertex/agent.h"
 
 namespace muster::vertex {
 namespace {
@@ -48,11 +49,11 @@ std::string Rejection(const job::Submission& submission) {
 }
 
 TEST(VertexCustomJob, ASingleTaskJobMatchesTheOfficialClient) {
-  const auto body = CustomJobOf(
-      Placed(Job("{worker: {}}"), {.tier = "BASIC",
-                                   .image = "gcr.io/test-proj/img:1",
-                                   .run = {.tries = {"given-up", "n1"}, .run_sha256 = "5ha"}}),
-      "1.0");
+  const auto body = CustomJobOf(Placed(Job("{worker: {command: [muster-trainer]}}"),
+                                       {.tier = "BASIC",
+                                        .image = "gcr.io/test-proj/img:1",
+                                        .run = {.tries = {"given-up", "n1"}, .run_sha256 = "5ha"}}),
+                                "1.0");
   ASSERT_TRUE(body.ok()) << body.status();
   EXPECT_EQ(*body, Json::parse(R"({
     "displayName": "job1",
@@ -71,6 +72,31 @@ TEST(VertexCustomJob, ASingleTaskJobMatchesTheOfficialClient) {
     "labels": {"muster_job": "job1", "muster_run": "n1",
                "muster_folder": "689b73067c1a50c88ef8d940d9ea635f"}
   })"));
+}
+
+TEST(VertexCustomJob, MusterAgentStartsTheUsersPrograms) {
+  const Json container = PoolsIn(Placed(
+      Job("{worker: {}}"),
+      {.tier = "BASIC",
+       .run = {.tries = {"n1"}, .run_sha256 = "5ha", .agent_sha256 = "a9e"}}))[0]["containerSpec"];
+  ASSERT_EQ(container["command"].size(), 4U);
+  EXPECT_EQ(container["command"][0], "/bin/sh");
+  EXPECT_EQ(container["command"][1], "-c");
+  EXPECT_EQ(container["args"], Json({"/gcs/b/muster_packages/a9e-muster-agent", "a9e",
+                                     "gs://b/muster_job1", "n1", "5ha"}));
+}
+
+TEST(VertexCustomJob, TheTrainerAndOwnProgramsStartDifferently) {
+  const job::JobSpec mixed = Job("{chief: {}, worker: {command: [muster-trainer]}}");
+  const Json pools = PoolsIn(Placed(mixed, {.tier = "STANDARD_1"}));
+  EXPECT_EQ(pools[0]["containerSpec"]["command"][0], "/bin/sh");
+  EXPECT_EQ(pools[1]["containerSpec"]["command"], Json({"muster", "vertex-task"}));
+  EXPECT_TRUE(NeedsAgent(mixed));
+  EXPECT_FALSE(NeedsAgent(Job("{worker: {command: [muster-trainer]}}")));
+  // The built-in trainer is the default, and its image has no TensorFlow for a server.
+  EXPECT_TRUE(RunsTrainer({.name = "worker"}));
+  EXPECT_TRUE(RunsTrainer({.name = "ps", .server = job::Server::kTrainer}));
+  EXPECT_FALSE(RunsTrainer({.name = "ps", .server = job::Server::kTensorFlow}));
 }
 
 TEST(VertexCustomJob, OtherStorageIsNotPassedToVertexAi) {
@@ -145,7 +171,7 @@ TEST(VertexCustomJob, TheImageIsThatOfTheRoleElseTheOptionElseTheProject) {
             "us-central1-docker.pkg.dev/test-proj/muster/muster-vertex:1.0");
   EXPECT_THAT(
       std::string(ImageOf({.name = "w", .command = {"python3"}}, target, "1").status().message()),
-      HasSubstr("role 'w' has a command and no image"));
+      HasSubstr("role 'w' runs a program of yours and has no image"));
   const Json pools = PoolsIn(
       Placed(Job("{chief: {image: 'x:1'}, worker: {}}"), {.tier = "STANDARD_1", .image = "y:2"}));
   EXPECT_EQ(pools[0]["containerSpec"]["imageUri"], "x:1");

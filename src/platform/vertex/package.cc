@@ -57,26 +57,20 @@ absl::Status Write(storage::FileSystem& there, const storage::Url& url, const st
 absl::StatusOr<int64_t> SendPart(storage::FileSystem& there, const storage::Url& url,
                                  const PackageOptions& options,
                                  const std::vector<worktree::WorkFile>& part) {
-  if (!options.again) {
-    const absl::Status known = there.Stat(url).status();
-    if (known.ok()) return 0;
-    if (!absl::IsNotFound(known)) return known;
-  }
-  const absl::Status sent =
-      Write(there, url, options.root, part,
-            options.again ? storage::IfExists::kReplace : storage::IfExists::kFail);
-  // AlreadyExists: another process has sent the same package meanwhile.
-  if (!absl::IsAlreadyExists(sent)) MUSTER_RETURN_IF_ERROR(sent);
+  MUSTER_ASSIGN_OR_RETURN(const bool sent,
+                          SendOnce(there, url, options.again, [&](storage::IfExists if_exists) {
+                            return Write(there, url, options.root, part, if_exists);
+                          }));
+  if (!sent) return 0;
   int64_t bytes = 0;
   for (const worktree::WorkFile& file : part) bytes += file.size;
   return bytes;
 }
 
-absl::Status UnpackOne(storage::Storage& storage, const std::string& package,
+absl::Status UnpackOne(storage::FileSystem& files, const std::string& package,
                        base::ConfinedFolder& folder) {
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
-  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(url));
-  MUSTER_ASSIGN_OR_RETURN(const auto reader, there->OpenForReading(url));
+  MUSTER_ASSIGN_OR_RETURN(const auto reader, files.OpenForReading(url));
   storage::ReadAhead ahead(*reader, url);
   Unpacker unpacker(folder);
   for (;;) {
@@ -98,9 +92,26 @@ absl::Status Altered(const std::string& package, absl::string_view why) {
 
 }  // namespace
 
+storage::Url PackageFolder(const std::string& bucket) {
+  return {.scheme = "gs", .authority = bucket, .name = kFolder};
+}
+
+absl::StatusOr<bool> SendOnce(storage::FileSystem& files, const storage::Url& url, bool again,
+                              const std::function<absl::Status(storage::IfExists)>& write) {
+  if (!again) {
+    const absl::Status known = files.Stat(url).status();
+    if (known.ok()) return false;
+    if (!absl::IsNotFound(known)) return known;
+  }
+  const absl::Status sent = write(again ? storage::IfExists::kReplace : storage::IfExists::kFail);
+  // AlreadyExists: another process has sent the same file meanwhile.
+  if (!absl::IsAlreadyExists(sent)) MUSTER_RETURN_IF_ERROR(sent);
+  return true;
+}
+
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
                                   const std::vector<worktree::WorkFile>& files) {
-  const storage::Url folder{.scheme = "gs", .authority = options.bucket, .name = kFolder};
+  const storage::Url folder = PackageFolder(options.bucket);
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * there, storage.For(folder));
   std::vector<std::vector<worktree::WorkFile>> parts = Split(files);
   std::erase_if(parts, [](const std::vector<worktree::WorkFile>& part) { return part.empty(); });
@@ -131,11 +142,11 @@ absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOption
   return sent;
 }
 
-absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
+absl::Status Unpack(storage::FileSystem& files, const std::vector<std::string>& packages,
                     const std::string& folder) {
   MUSTER_ASSIGN_OR_RETURN(base::ConfinedFolder below, base::ConfinedFolder::Open(folder));
   for (const std::string& package : packages) {
-    const absl::Status unpacked = UnpackOne(storage, package, below);
+    const absl::Status unpacked = UnpackOne(files, package, below);
     if (absl::IsDataLoss(unpacked)) return Altered(package, unpacked.message());
     MUSTER_RETURN_IF_ERROR(base::Annotate(unpacked, package));
   }

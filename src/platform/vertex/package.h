@@ -1,6 +1,7 @@
 // Uploads the working directory of a job to its bucket, without the parts that are already there.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct Sent {
   int64_t bytes = 0;                  // size of the files in newly sent packages
 };
 
+// Returns gs://BUCKET/muster_packages, the folder of files that are named by their content.
+storage::Url PackageFolder(const std::string& bucket);
+// Calls `write`, unless the file exists and `again` is false. Returns whether the file was written.
+absl::StatusOr<bool> SendOnce(storage::FileSystem& files, const storage::Url& url, bool again,
+                              const std::function<absl::Status(storage::IfExists)>& write);
+
 struct PackageOptions {
   std::string root;
   std::string bucket;
@@ -29,9 +36,9 @@ struct PackageOptions {
 absl::StatusOr<Sent> SendPackages(storage::Storage& storage, const PackageOptions& options,
                                   const std::vector<worktree::WorkFile>& files);
 
-// Unpacks packages below `folder`, which must exist. Returns DataLoss if a package does not match
-// the hash in its name.
-absl::Status Unpack(storage::Storage& storage, const std::vector<std::string>& packages,
+// Unpacks packages, which are in `files`, below `folder`, which must exist. Returns DataLoss if a
+// package does not match the hash in its name.
+absl::Status Unpack(storage::FileSystem& files, const std::vector<std::string>& packages,
                     const std::string& folder);
 
 }  // namespace muster::vertex

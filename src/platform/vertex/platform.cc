@@ -11,6 +11,7 @@
 #include "base/files/files.h"
 #include "base/status_macros.h"
 #include "job/format/parse.h"
+#include "platform/vertex/agent.h"
 #include "platform/vertex/custom_job.h"
 #include "platform/vertex/evaluation.h"
 #include "platform/vertex/log_copy.h"
@@ -108,6 +109,7 @@ absl::Status VertexPlatform::Prepare(job::Submission& submission) {
   job::VertexTarget own = job::TargetOf<job::VertexTarget>(submission);
   own.run.custom_job.clear();
   own.run.run_sha256.clear();
+  own.run.agent_sha256.clear();
   own.run.asked_us = 0;
   MUSTER_RETURN_IF_ERROR(CheckRegion(own.region.empty() ? kDefaultRegion : own.region));
   MUSTER_RETURN_IF_ERROR(CheckJobId(submission.id));
@@ -120,6 +122,7 @@ absl::Status VertexPlatform::Prepare(job::Submission& submission) {
     Note(absl::StrCat("the built-in trainer uses only CPUs, so the GPUs of ", own.tier,
                       " will be idle; BASIC, STANDARD_1 and PREMIUM_1 have none"));
   }
+  if (NeedsAgent(spec)) MUSTER_RETURN_IF_ERROR(FindAgent(environment_.program).status());
   MUSTER_RETURN_IF_ERROR(CheckFiles(submission, own));
   MUSTER_ASSIGN_OR_RETURN(job::VertexTarget target, Resolve(std::move(own)));
   if (const auto doubts = RegionWarning(target.region)) {

@@ -73,7 +73,7 @@ class VertexPlatform final : public platform::Platform,
   // Sends the working directory. Returns a summary for the user.
   absl::StatusOr<std::string> SendFiles(job::Submission& submission,
                                         const job::VertexTarget& target);
-  // Creates the bucket if necessary and sends the working directory.
+  // Creates the bucket if necessary, and sends muster-agent and the working directory.
   absl::Status SendAll(job::Submission& run);
   // Removes the folder of an earlier submission with the same id. Returns Unknown if that
   // submission has a CustomJob after all.

@@ -120,9 +120,9 @@ platform::Registration Registration() {
           .entry_points = {{.name = kTaskCommand,
                             .arguments = {"FOLDER", "NONCE", "SHA256"},
                             .run = [](const std::vector<std::string>& arguments) {
-                              return RunTask({.folder = arguments[0],
-                                              .nonce = arguments[1],
-                                              .sha256 = arguments[2]});
+                              return RunRemoteTask({.folder = arguments[0],
+                                                    .nonce = arguments[1],
+                                                    .sha256 = arguments[2]});
                             }}}};
 }
 

@@ -114,8 +114,9 @@ absl::StatusOr<job::Submission> ReadRun(storage::Storage& storage, const std::st
   return job.submission;
 }
 
-absl::StatusOr<job::Submission> ReadOwnRun(storage::Storage& storage, const TaskRun& run) {
-  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, run.folder));
+absl::StatusOr<job::Submission> ReadOwnRun(storage::FileSystem& files, const TaskRun& run) {
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url folder, storage::ParseUrl(run.folder));
+  const RunLocation there{&files, folder};
   MUSTER_ASSIGN_OR_RETURN(const JobText job, ReadJobFile(there));
   // The nonce is checked before the hash: a replaced submission is not tampering.
   if (job::TargetOf<job::VertexTarget>(job.submission).run.nonce() != run.nonce) {
@@ -127,14 +128,14 @@ absl::StatusOr<job::Submission> ReadOwnRun(storage::Storage& storage, const Task
   return job.submission;
 }
 
-absl::StatusOr<std::optional<job::JobTls>> ReadTls(storage::Storage& storage,
+absl::StatusOr<std::optional<job::JobTls>> ReadTls(storage::FileSystem& files,
                                                    const std::string& folder,
                                                    const job::Submission& submission) {
   const std::string& sha256 = job::TargetOf<job::VertexTarget>(submission).run.tls_sha256;
   if (sha256.empty() && !NeedsTls(submission.spec)) return std::nullopt;
-  MUSTER_ASSIGN_OR_RETURN(const RunLocation there, Find(storage, folder));
-  const storage::Url url = there.folder.Child(kTlsFile);
-  const auto text = ReadWhole(*there.files, url, kMaxFile);
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url run, storage::ParseUrl(folder));
+  const storage::Url url = run.Child(kTlsFile);
+  const auto text = ReadWhole(files, url, kMaxFile);
   if (sha256.empty() || absl::IsNotFound(text.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat(url.ToString(), " is missing, but the tasks of this job require TLS; ",

@@ -43,10 +43,10 @@ struct TaskRun {
 
 // Returns the verified submission. Returns FailedPrecondition if the folder belongs to another
 // submission, or DataLoss if job.json was altered.
-absl::StatusOr<job::Submission> ReadOwnRun(storage::Storage& storage, const TaskRun& run);
+absl::StatusOr<job::Submission> ReadOwnRun(storage::FileSystem& files, const TaskRun& run);
 // Returns the certificates for a submission from ReadOwnRun(), or nullopt if the job needs none.
 // Returns FailedPrecondition if they are missing, or DataLoss if they were altered.
-absl::StatusOr<std::optional<job::JobTls>> ReadTls(storage::Storage& storage,
+absl::StatusOr<std::optional<job::JobTls>> ReadTls(storage::FileSystem& files,
                                                    const std::string& folder,
                                                    const job::Submission& submission);
 // Removes the files that WriteRun() writes. Other files in the folder are kept.

@@ -12,6 +12,7 @@
 #include "base/files/files.h"
 #include "base/status_macros.h"
 #include "base/text/units.h"
+#include "platform/vertex/agent.h"
 #include "platform/vertex/custom_job.h"
 #include "platform/vertex/observe.h"
 #include "platform/vertex/package.h"
@@ -166,6 +167,12 @@ absl::Status VertexPlatform::SendAll(job::Submission& run) {
       storage::EnsureBucket(
           *client, {.name = target.bucket, .project = target.project, .location = target.region})
           .status()));
+  if (NeedsAgent(run.spec)) {
+    MUSTER_ASSIGN_OR_RETURN(const std::string path, FindAgent(environment_.program));
+    const auto agent = SendAgent(storage_, target.bucket, path, target.rebuild);
+    MUSTER_RETURN_IF_ERROR(AtStep("the program muster-agent", agent.status()));
+    job::MutableTargetOf<job::VertexTarget>(run).run.agent_sha256 = *agent;
+  }
   if (!target.run.packages.empty()) return absl::OkStatus();
   const auto sent = SendFiles(run, target);
   MUSTER_RETURN_IF_ERROR(AtStep("the package of the working directory", sent.status()));

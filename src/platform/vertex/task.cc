@@ -40,17 +40,17 @@ absl::StatusOr<std::string> WriteTls(const job::JobTls& tls, const std::string& 
 
 }  // namespace
 
-absl::StatusOr<job::TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
+absl::StatusOr<job::TaskLaunch> PrepareTask(storage::FileSystem& files, const TaskRun& run,
                                             const base::Variables& variables,
                                             const std::string& scratch) {
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, ReadOwnRun(storage, run));
-  MUSTER_ASSIGN_OR_RETURN(const auto tls, ReadTls(storage, run.folder, submission));
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, ReadOwnRun(files, run));
+  MUSTER_ASSIGN_OR_RETURN(const auto tls, ReadTls(files, run.folder, submission));
   MUSTER_ASSIGN_OR_RETURN(const Membership membership,
                           ReadClusterSpec(submission.spec, variables("CLUSTER_SPEC")));
   MUSTER_ASSIGN_OR_RETURN(const std::string folder, NewFolder(scratch));
   const std::string work = base::JoinPath(folder, "work");
   MUSTER_RETURN_IF_ERROR(
-      Unpack(storage, job::TargetOf<job::VertexTarget>(submission).run.packages, work));
+      Unpack(files, job::TargetOf<job::VertexTarget>(submission).run.packages, work));
   job::JobSpec spec = MovePaths(submission.spec, submission.working_dir, work);
   spec.policies.start_timeout = std::max(spec.policies.start_timeout, kStartTimeout);
   job::LaunchContext context{

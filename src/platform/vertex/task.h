@@ -7,15 +7,15 @@
 #include "base/variables.h"
 #include "job/task_launch.h"
 #include "platform/vertex/run_folder.h"
-#include "storage/storage.h"
+#include "storage/file_system.h"
 
 namespace muster::vertex {
 
-// Fetches the task's files from the run's folder and its packages into a new folder below
-// `scratch`, and returns its launch parameters. CLUSTER_SPEC in `variables` identifies the task.
-// Returns FailedPrecondition if the folder belongs to another submission, which has replaced this
-// one, or DataLoss if the folder or a package was altered.
-absl::StatusOr<job::TaskLaunch> PrepareTask(storage::Storage& storage, const TaskRun& run,
+// Fetches the task's files from the run's folder and its packages, all in `files`, into a new
+// folder below `scratch`, and returns its launch parameters. CLUSTER_SPEC in `variables` identifies
+// the task. Returns FailedPrecondition if the folder belongs to another submission, which has
+// replaced this one, or DataLoss if the folder or a package was altered.
+absl::StatusOr<job::TaskLaunch> PrepareTask(storage::FileSystem& files, const TaskRun& run,
                                             const base::Variables& variables,
                                             const std::string& scratch);
 

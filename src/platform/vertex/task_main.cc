@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/variables.h"
+#include "platform/vertex/mounted_buckets.h"
 #include "platform/vertex/task.h"
 #include "process/signals.h"
 #include "process/spawn.h"
@@ -43,14 +44,33 @@ absl::Status Become(const job::TaskLaunch& launch) {
 
 }  // namespace
 
-absl::Status RunTask(const TaskRun& run) {
+absl::Status RunTask(storage::FileSystem& files, const TaskRun& run) {
   const base::Variables variables = base::ProcessVariables();
   const std::string scratch = variables("TMPDIR");
-  storage::Storage storage;
   MUSTER_ASSIGN_OR_RETURN(const job::TaskLaunch launch,
-                          PrepareTask(storage, run, variables, scratch.empty() ? "/tmp" : scratch));
+                          PrepareTask(files, run, variables, scratch.empty() ? "/tmp" : scratch));
   std::fflush(nullptr);  // exec would lose buffered output
   return Become(launch);
+}
+
+absl::Status RunRemoteTask(const TaskRun& run) {
+  storage::Storage storage;
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url folder, storage::ParseUrl(run.folder));
+  MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(folder));
+  return RunTask(*files, run);
+}
+
+int MountedTaskMain(int argc, char** argv) {
+  constexpr int kArguments = 5;
+  if (argc != kArguments) {
+    std::fprintf(stderr, "muster-agent: usage: vertex-task FOLDER NONCE SHA256\n");
+    return 2;
+  }
+  MountedBuckets buckets;
+  const absl::Status failure =
+      RunTask(buckets, {.folder = argv[2], .nonce = argv[3], .sha256 = argv[4]});
+  std::fprintf(stderr, "muster-agent: %s\n", std::string(failure.message()).c_str());
+  return 1;
 }
 
 }  // namespace muster::vertex
