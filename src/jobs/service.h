@@ -6,6 +6,7 @@
 //   lookup   finds and lists jobs             tasks    finds tasks
 //   refresh  brings their records up to date  addresses  of a job that is not running
 //   stop, wait, resume, evaluate, remove, notebook
+//   metrics, compare  the metrics of jobs, side by side
 //   results, progress  what a job has achieved; log_filter  selects its output
 #pragma once
 
