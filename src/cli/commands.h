@@ -18,6 +18,7 @@ void AddJobsCommand(Command& program, Context& context);
 void AddLogsCommand(Command& program, Context& context);
 void AddStopCommand(Command& program, Context& context);
 void AddWaitCommand(Command& program, Context& context);
+void AddCompareCommand(Command& program, Context& context);
 void AddResumeCommand(Command& program, Context& context);
 void AddEvaluateCommand(Command& program, Context& context);
 void AddPredictCommand(Command& program, Context& context);

@@ -219,6 +219,7 @@ Environment MusterVariables(const Launch& launch) {
       {"MUSTER_PORT", launch.port},
       {"MUSTER_ADDRESS", launch.address},
       {"MUSTER_PROGRESS_FILE", base::JoinPath(context.run_dir, "progress")},
+      {"MUSTER_METRICS_FILE", context.metrics_file},
       {"MUSTER_EVALUATORS", absl::StrCat(Evaluators(launch.spec))},
   };
   // Rounded up to whole seconds, because 0 would disable the wait.

@@ -23,6 +23,8 @@ struct LaunchContext {
   std::string tf_server;     // path of its program (job/tf_server.h); "": the text is an argument
   std::string train_config;  // path of the file that holds the job's train section
   std::string run_dir;  // private folder of the attempt, for files such as MUSTER_PROGRESS_FILE
+  // Where the task writes its metrics (docs/job-file.md). Output reaches the user from everywhere.
+  std::string metrics_file = "/dev/stdout";
   // Private folder for Unix sockets of the job's tasks; "" if they run on several machines.
   std::string socket_dir;
   std::string tls_dir;  // the job's certificates; "" if its tasks do not use TLS

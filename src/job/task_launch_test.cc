@@ -243,6 +243,7 @@ TEST_F(TaskLaunchTest, SetsTheVariablesOfTheTask) {
       {"MUSTER_ADDRESS", "w1:2223"},
       {"MUSTER_MODEL_DIR", "/runs/m"},
       {"MUSTER_PROGRESS_FILE", "/jobs/mnist-1a2b/run/worker-1/progress"},
+      {"MUSTER_METRICS_FILE", "/dev/stdout"},
       {"MUSTER_SOCKET_DIR", "/jobs/mnist-1a2b/sockets"},
       {"MUSTER_EVALUATORS", "1"},
       {"MUSTER_START_TIMEOUT", "60"},

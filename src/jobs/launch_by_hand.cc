@@ -58,8 +58,8 @@ absl::StatusOr<job::TaskLaunch> LaunchByHand(Service& service, const JobCluster&
   MUSTER_ASSIGN_OR_RETURN(job::TaskLaunch launch,
                           platform->LaunchOf(job.submission, job.cluster, task));
   // A task that Muster does not run has no job folder.
-  for (const char* name :
-       {"MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
+  for (const char* name : {"MUSTER_METRICS_FILE", "MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR",
+                           "TORCHELASTIC_ERROR_FILE", "MUSTER_JOB_ID"}) {
     launch.env.erase(name);
   }
   if (!certificates.empty()) launch.env["MUSTER_TLS_DIR"] = certificates;

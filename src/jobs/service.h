@@ -7,6 +7,7 @@
 //   refresh  brings their records up to date  doctor   checks requirements
 //   stop, wait, resume, evaluate, remove, notebook
 //   trainer_command, launch_by_hand  how one task is started outside of a job
+//   metrics, compare  the metrics of jobs, side by side
 //   results, progress  what a job has achieved; log_filter  selects its output
 #pragma once
 

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/bytes/record.h"
 #include "base/status_macros.h"
-#include "proto/tensorboard.pb.h"
+#include "summary/event_decoder.h"
 
 namespace muster::summary {
 namespace {
@@ -20,37 +19,6 @@ namespace {
 // Above the size of any image or graph; a larger length means damage.
 constexpr uint64_t kMaxDataBytes = 256 << 20;
 constexpr int64_t kReadBytes = 64 << 10;
-
-Histogram ToHistogram(const tensorboard::HistogramProto& proto) {
-  Histogram histogram;
-  histogram.min = proto.min();
-  histogram.max = proto.max();
-  histogram.count = proto.num();
-  histogram.sum = proto.sum();
-  histogram.sum_of_squares = proto.sum_squares();
-  histogram.limits.assign(proto.bucket_limit().begin(), proto.bucket_limit().end());
-  histogram.counts.assign(proto.bucket().begin(), proto.bucket().end());
-  const size_t buckets = std::min(histogram.limits.size(), histogram.counts.size());
-  histogram.limits.resize(buckets);
-  histogram.counts.resize(buckets);
-  return histogram;
-}
-
-Event ToEvent(tensorboard::Event& proto) {
-  Event event;
-  const double seconds = std::isfinite(proto.wall_time()) ? proto.wall_time() : 0;
-  event.time = absl::UnixEpoch() + absl::Seconds(seconds);
-  event.step = proto.step();
-  event.file_version = proto.file_version();
-  if (proto.has_graph_def()) event.graph_def = std::move(*proto.mutable_graph_def());
-  event.restarted =
-      proto.has_session_log() && proto.session_log().status() == tensorboard::SessionLog::START;
-  for (const tensorboard::Summary::Value& value : proto.summary().value()) {
-    if (value.has_simple_value()) event.scalars.push_back({value.tag(), value.simple_value()});
-    if (value.has_histo()) event.distributions.push_back({value.tag(), ToHistogram(value.histo())});
-  }
-  return event;
-}
 
 }  // namespace
 
@@ -81,14 +49,12 @@ absl::StatusOr<std::optional<Event>> EventReader::Next() {
 absl::StatusOr<std::optional<Event>> EventReader::ReadEvent() {
   MUSTER_ASSIGN_OR_RETURN(const auto data, ReadRecord());
   if (!data) return std::nullopt;
-  tensorboard::Event proto;
-  if (!proto.ParseFromArray(data->data(), static_cast<int>(data->size()))) {
-    return absl::DataLossError("not a valid Event message");
-  }
+  std::optional<Event> event = DecodeEvent(*data);
+  if (!event) return absl::DataLossError("not a valid Event message");
   // Advances only past complete records, so that a later call reads an incomplete one again.
   offset_ +=
       base::kRecordHeaderBytes + static_cast<int64_t>(data->size()) + base::kRecordFooterBytes;
-  return ToEvent(proto);
+  return event;
 }
 
 absl::StatusOr<std::optional<absl::string_view>> EventReader::ReadRecord() {

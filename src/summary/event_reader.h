@@ -4,36 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "base/files/unique_fd.h"
-#include "summary/histogram.h"
+#include "summary/event.h"
 
 namespace muster::summary {
-
-// One record. The fields that are set depend on the kind of event. Content that Muster does not
-// write is skipped.
-struct Event {
-  struct Scalar {
-    std::string tag;
-    float value = 0;
-  };
-  struct Distribution {
-    std::string tag;
-    Histogram histogram;
-  };
-
-  absl::Time time;
-  int64_t step = 0;
-  std::string file_version;  // only in the first record
-  std::string graph_def;     // a serialized GraphDef
-  bool restarted = false;    // earlier records of `step` and later steps are void
-  std::vector<Scalar> scalars;
-  std::vector<Distribution> distributions;
-};
 
 // Reads a file, also while it is being written: an incomplete record counts as the end for now. Not
 // thread-safe.

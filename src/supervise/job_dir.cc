@@ -33,6 +33,10 @@ std::string JobDir::progress(const cluster::TaskId& task) const {
   return run_dir(task) + "/progress";
 }
 
+std::string JobDir::metrics(const cluster::TaskId& task) const {
+  return run_dir(task) + "/metrics.jsonl";
+}
+
 std::string JobDir::stacks(const cluster::TaskId& task, int attempt) const {
   return absl::StrCat(path_, "/stacks/", task.role, "-", task.index, ".attempt-", attempt, ".txt");
 }

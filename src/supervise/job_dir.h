@@ -40,6 +40,8 @@ class JobDir {
   std::string sockets() const { return path_ + "/sockets"; }    // Unix sockets between tasks
   std::string run_dir(const cluster::TaskId& task) const;       // contains error.json and progress
   std::string progress(const cluster::TaskId& task) const;  // written by the task; may not exist
+  // The metrics of all attempts, appended by the task; may not exist.
+  std::string metrics(const cluster::TaskId& task) const;
   std::string stacks(const cluster::TaskId& task, int attempt) const;
 
  private:

@@ -53,12 +53,8 @@ class WireReader {
     return true;
   }
 
-  bool Float(float& value) {
-    if (end_ - next_ < static_cast<ptrdiff_t>(sizeof(value))) return false;
-    std::memcpy(&value, next_, sizeof(value));
-    next_ += sizeof(value);
-    return true;
-  }
+  bool Float(float& value) { return Fixed(value); }
+  bool Double(double& value) { return Fixed(value); }
 
   // Skips the value of a field. Groups, which are deprecated, count as malformed.
   bool Skip(uint32_t type) {
@@ -79,6 +75,14 @@ class WireReader {
   }
 
  private:
+  template <typename T>
+  bool Fixed(T& value) {
+    if (end_ - next_ < static_cast<ptrdiff_t>(sizeof(value))) return false;
+    std::memcpy(&value, next_, sizeof(value));
+    next_ += sizeof(value);
+    return true;
+  }
+
   bool LongVarint(uint64_t& value) {
     value = 0;
     for (int shift = 0; shift < 64; shift += 7) {

@@ -13,7 +13,7 @@ absl::Status ReadOnly(const storage::Url& url) {
 }  // namespace
 
 storage::Url MountedUrl(const storage::Url& url) {
-  return storage::LocalUrl(absl::StrCat(kMountFolder, "/", url.place, "/", url.name));
+  return storage::LocalUrl(absl::StrCat(kMountFolder, "/", url.authority, "/", url.name));
 }
 
 absl::StatusOr<std::unique_ptr<storage::Reader>> MountedBuckets::OpenForReading(

@@ -6,13 +6,13 @@ namespace muster::vertex {
 namespace {
 
 TEST(VertexMountedBuckets, AreFoldersBelowTheMount) {
-  EXPECT_EQ(MountedUrl({.scheme = "gs", .place = "b", .name = "muster_x/job.json"}),
+  EXPECT_EQ(MountedUrl({.scheme = "gs", .authority = "b", .name = "muster_x/job.json"}),
             storage::LocalUrl("/gcs/b/muster_x/job.json"));
 }
 
 TEST(VertexMountedBuckets, AreOnlyRead) {
   MountedBuckets buckets;
-  const storage::Url url{.scheme = "gs", .place = "no-such-bucket", .name = "x"};
+  const storage::Url url{.scheme = "gs", .authority = "no-such-bucket", .name = "x"};
   EXPECT_EQ(buckets.OpenForReading(url).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(buckets.Stat(url).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(buckets.OpenForWriting(url, storage::IfExists::kFail).status().code(),

@@ -1,0 +1,167 @@
+// muster compare: the parameters and metrics of several jobs in one table.
+#include "jobs/compare.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/text/units.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/job/report.h"
+#include "cli/job/target_options.h"
+#include "cli/terminal/print_json.h"
+#include "jobs/json.h"
+#include "jobs/lookup.h"
+
+namespace muster::cli {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+struct CompareOptions {
+  std::vector<std::string> jobs;
+  TargetOptions target;
+  bool all = false;
+  bool json = false;
+  bool csv = false;
+};
+
+std::string FormatValue(double value) {
+  if (std::isnan(value)) return "nan";
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 0.001 && size < 100'000);
+  return plain ? absl::StrFormat("%.4f", value) : absl::StrFormat("%.3g", value);
+}
+
+std::string FormatPoint(const metrics::Point& point) {
+  return absl::StrCat(FormatValue(point.value), " (step ", point.step, ")");
+}
+
+// The comparison as rows of text: a name, then a cell for each job.
+std::vector<Cells> RowsOf(const std::vector<job::JobRecord>& jobs,
+                          const jobs::Comparison& comparison, bool all) {
+  std::vector<Cells> rows;
+  Cells state = {"state"}, ran = {"ran"};
+  for (const job::JobRecord& job : jobs) {
+    state.emplace_back(job::ToString(job.state));
+    ran.push_back(
+        job.started ? base::FormatElapsed(job.finished.value_or(absl::Now()) - *job.started) : "");
+  }
+  rows.push_back(std::move(state));
+  rows.push_back(std::move(ran));
+  for (const jobs::ParameterRow& parameter : comparison.parameters) {
+    if (!all && !parameter.differs()) continue;
+    Cells& row = rows.emplace_back(Cells{parameter.name});
+    for (const auto& value : parameter.values) row.push_back(value.value_or(""));
+  }
+  for (const jobs::MetricRow& metric : comparison.metrics) {
+    const bool higher = metrics::IsHigherBetter(metric.name);
+    Cells last = {absl::StrCat(metric.name, ", last")};
+    Cells best = {absl::StrCat(metric.name, higher ? ", highest" : ", lowest")};
+    for (const auto& value : metric.values) {
+      last.push_back(value ? FormatPoint(value->last) : "");
+      best.push_back(value ? FormatPoint(higher ? value->max : value->min) : "");
+    }
+    rows.push_back(std::move(last));
+    rows.push_back(std::move(best));
+  }
+  return rows;
+}
+
+// Quotes a cell as RFC 4180 does.
+std::string CsvCell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+std::string CsvLine(const Cells& cells) {
+  return absl::StrCat(absl::StrJoin(cells, ",",
+                                    [](std::string* out, const std::string& cell) {
+                                      absl::StrAppend(out, CsvCell(cell));
+                                    }),
+                      "\n");
+}
+
+nlohmann::json PointToJson(const metrics::Point& point) {
+  // JSON has no NaN; null stands for it.
+  return {{"step", point.step},
+          {"value", std::isfinite(point.value) ? nlohmann::json(point.value) : nullptr}};
+}
+
+nlohmann::json ToJson(const std::vector<job::JobRecord>& jobs, const jobs::Comparison& comparison) {
+  nlohmann::json result = nlohmann::json::array();
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    nlohmann::json parameters = nlohmann::json::object(), metrics = nlohmann::json::object();
+    for (const jobs::ParameterRow& row : comparison.parameters) {
+      if (row.values[i]) parameters[row.name] = *row.values[i];
+    }
+    for (const jobs::MetricRow& row : comparison.metrics) {
+      if (const auto& value = row.values[i]) {
+        metrics[row.name] = {{"last", PointToJson(value->last)},
+                             {"min", PointToJson(value->min)},
+                             {"max", PointToJson(value->max)}};
+      }
+    }
+    nlohmann::json job = jobs::JobToJson(jobs[i]);
+    job["parameters"] = std::move(parameters);
+    job["metrics"] = std::move(metrics);
+    result.push_back(std::move(job));
+  }
+  return result;
+}
+
+absl::StatusOr<int> Compare(Context& context, const CompareOptions& options) {
+  MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, options.target.ToSelection());
+  std::vector<job::JobRecord> jobs;
+  for (const std::string& reference : options.jobs) {
+    MUSTER_ASSIGN_OR_RETURN(job::JobRecord job,
+                            jobs::FindJob(context.jobs(), reference, selection));
+    jobs.push_back(std::move(job));
+  }
+  MUSTER_ASSIGN_OR_RETURN(const jobs::Comparison comparison,
+                          jobs::CompareJobs(context.jobs(), jobs));
+  Terminal& out = context.out();
+  for (const std::string& problem : comparison.problems) context.err().Note(problem);
+  if (options.json) {
+    PrintJson(out, ToJson(jobs, comparison));
+    return kSuccess;
+  }
+  Cells header = {""};
+  for (const job::JobRecord& job : jobs) header.push_back(job.id);
+  const std::vector<Cells> rows = RowsOf(jobs, comparison, options.all);
+  if (options.csv) {
+    out.PrintData(CsvLine(header));
+    for (const Cells& row : rows) out.PrintData(CsvLine(row));
+    return kSuccess;
+  }
+  Table table(std::move(header), 0);
+  for (const Cells& row : rows) table.Add(row);
+  out.Print(table.Render(out));
+  if (comparison.metrics.empty()) {
+    context.err().Note("no job has metrics; docs/job-file.md describes how programs report them");
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddCompareCommand(Command& program, Context& context) {
+  Command& command = program.AddCommand("compare", "Compare the parameters and metrics of jobs");
+  auto options = std::make_shared<CompareOptions>();
+  command.Argument("JOB", &options->jobs, "The jobs", Presence::kRequired);
+  command.Flag("--all", &options->all, "Also list the parameters that all jobs have in common");
+  command.Flag("--json", &options->json, "Print JSON");
+  command.Flag("--csv", &options->csv, "Print comma-separated values");
+  command.Exclude("--json", "--csv");
+  options->target.AddTo(command, context, platform::OptionUse::kFind);
+  command.OnCall([&context, options] { return Compare(context, *options); });
+}
+
+}  // namespace muster::cli
