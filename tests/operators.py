@@ -35,6 +35,21 @@ def tfjob(name, specs, run_policy=None, **more):
             "spec": {"tfReplicaSpecs": specs, **({"runPolicy": run_policy} if run_policy else {}), **more}}
 
 
+def violations(pod):
+    """Returns the violations of the Pod Security Standard `restricted` in a pod's spec."""
+    security = pod.get("securityContext", {})
+    if security.get("seccompProfile", {}).get("type") != "RuntimeDefault":
+        yield "seccompProfile"
+    for container in pod.get("initContainers", []) + pod["containers"]:
+        own = container.get("securityContext", {})
+        if not own.get("runAsNonRoot", security.get("runAsNonRoot")):
+            yield "runAsNonRoot"
+        if own.get("allowPrivilegeEscalation") is not False:
+            yield "allowPrivilegeEscalation"
+        if own.get("capabilities", {}).get("drop") != ["ALL"]:
+            yield "capabilities"
+
+
 class OperatorTest(MusterTest):
     """A namespace of a real cluster, and operators that the test starts for it."""
 

@@ -100,15 +100,22 @@ Json ToJson(const KubernetesTarget& target) {
             {"job", &target.object.name},
             {"uid", &target.object.uid}},
            json);
+  if (const KubernetesFiles& files = target.files; !files.digest.empty()) {
+    json["files"] = {{"digest", files.digest}, {"parts", files.parts}, {"roles", files.roles}};
+  }
   return json;
 }
 
 KubernetesTarget KubernetesFromJson(const Json& json) {
+  const Json& files = base::MemberOf(json, "files");
   return {.kubeconfig = base::TextMember(json, "kubeconfig"),
           .context = base::TextMember(json, "context"),
           .ns = base::TextMember(json, "namespace"),
           .trainer_image = base::TextMember(json, "trainer_image"),
-          .object = {.name = base::TextMember(json, "job"), .uid = base::TextMember(json, "uid")}};
+          .object = {.name = base::TextMember(json, "job"), .uid = base::TextMember(json, "uid")},
+          .files = {.digest = base::TextMember(files, "digest"),
+                    .parts = CountMember(files, "parts").value_or(0),
+                    .roles = base::TextListMember(files, "roles")}};
 }
 
 Json ToJson(const VertexTarget& target) {
@@ -213,7 +220,10 @@ bool IsForeign(const Target& target) {
 Target RequestOf(const Target& target) {
   Target request = target;
   if (auto* ssh = std::get_if<SshTarget>(&request)) ssh->assignment = {};
-  if (auto* cluster = std::get_if<KubernetesTarget>(&request)) cluster->object = {};
+  if (auto* cluster = std::get_if<KubernetesTarget>(&request)) {
+    cluster->object = {};
+    cluster->files = {};
+  }
   if (auto* vertex = std::get_if<VertexTarget>(&request)) vertex->run = {};
   return request;
 }

@@ -58,12 +58,22 @@ struct KubernetesObject {
   bool operator==(const KubernetesObject&) const = default;
 };
 
+// The files of the working directory that pods of a job get, as a compressed archive in parts.
+struct KubernetesFiles {
+  std::string digest;              // of the archive; "" = no files
+  int parts = 0;                   // ConfigMaps
+  std::vector<std::string> roles;  // whose pods get the files
+
+  bool operator==(const KubernetesFiles&) const = default;
+};
+
 struct KubernetesTarget {
   std::string kubeconfig;  // KUBECONFIG when the job was submitted; "" = the user's own
   std::string context;     // "" = the current one, or the cluster of this pod
   std::string ns;          // "" = the job's, else the context's
   std::string trainer_image;
   KubernetesObject object;
+  KubernetesFiles files;
 
   bool operator==(const KubernetesTarget&) const = default;
 };

@@ -48,7 +48,8 @@ TEST(Target, KeepsEveryFieldAsJson) {
                                     .context = "c",
                                     .ns = "n",
                                     .trainer_image = "i",
-                                    .object = {.name = "j", .uid = "u"}};
+                                    .object = {.name = "j", .uid = "u"},
+                                    .files = {.digest = "d", .parts = 2, .roles = {"worker"}}};
   for (const Target& target :
        {Target(LocalTarget()), Target(OnHosts()), Target(in_cluster), Target(OnVertex())}) {
     EXPECT_EQ(TargetFromJson(TargetToJson(target)), target) << TargetToJson(target).dump();
@@ -118,7 +119,8 @@ TEST(Target, TheRequestOmitsTheStateOfTheJob) {
   EXPECT_EQ(std::get<VertexTarget>(vertex).tier, "CUSTOM");
   const Target ssh = RequestOf(OnHosts());
   EXPECT_EQ(std::get<SshTarget>(ssh), SshTarget{.hosts = "a:2,b"});
-  const Target cluster = RequestOf(KubernetesTarget{.ns = "n", .object = {.uid = "u"}});
+  const Target cluster = RequestOf(
+      KubernetesTarget{.ns = "n", .object = {.uid = "u"}, .files = {.digest = "d", .parts = 1}});
   EXPECT_EQ(std::get<KubernetesTarget>(cluster), KubernetesTarget{.ns = "n"});
 }
 

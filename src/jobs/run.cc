@@ -146,8 +146,8 @@ absl::StatusOr<RunPlan> PlanRun(Service& service, const RunRequest& request) {
   MUSTER_RETURN_IF_ERROR(platform->Prepare(submission));
   if (running) {
     MUSTER_RETURN_IF_ERROR(CheckSameTarget(*running, submission));
-    plan.edited =
-        CompareVersion(service, platform->traits(), running->job, running->submission, submission);
+    plan.edited = CompareVersion(service, platform::WorkDirUseOf(*platform, submission),
+                                 running->job, running->submission, submission);
     submission.version = plan.edited.ids;
     submission.generation = running->submission.generation + (request.restart ? 1 : 0);
     MUSTER_ASSIGN_OR_RETURN(plan.update,

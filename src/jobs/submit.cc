@@ -198,7 +198,7 @@ absl::StatusOr<job::JobRecord> SubmitJob(Service& service, const job::Submission
   absl::Status started = MakeFolder(job, tasks);
   if (started.ok()) {
     job::Submission complete = submission;
-    TakeVersion(service, platform->traits(), job, complete);
+    TakeVersion(service, platform::WorkDirUseOf(*platform, complete), job, complete);
     started = platform->Submit(complete, job);
   }
   if (started.ok()) {

@@ -132,13 +132,13 @@ std::string VersionContents(const Service& service) {
   return base::JoinPath(service.home(), "files");
 }
 
-void TakeVersion(Service& service, const platform::Traits& traits, const job::JobRecord& job,
+void TakeVersion(Service& service, platform::WorkDirUse use, const job::JobRecord& job,
                  job::Submission& submission) {
   submission.version = {};
-  if (traits.work_dir == platform::WorkDirUse::kNone) return;
+  if (use == platform::WorkDirUse::kNone) return;
   absl::Status status;
   for (int i = 0; i < kTries; ++i) {
-    const auto version = ReadVersion(service, traits.work_dir, submission);
+    const auto version = ReadVersion(service, use, submission);
     status = version.status();
     if (status.ok() && version->files.empty()) return;
     if (status.ok()) {
@@ -151,20 +151,19 @@ void TakeVersion(Service& service, const platform::Traits& traits, const job::Jo
     if (!absl::IsAborted(status) && !absl::IsNotFound(status)) break;
   }
   // A platform that sends the directory reports by itself that it cannot be read.
-  if (traits.work_dir == platform::WorkDirUse::kSent) return;
+  if (use == platform::WorkDirUse::kSent) return;
   service.Notify(absl::StrCat(
       "cannot keep a copy of the program, so a task that restarts runs the files as they are ",
       "then: ", status.message()));
 }
 
-VersionChange CompareVersion(Service& service, const platform::Traits& traits,
-                             const job::JobRecord& job, const job::Submission& running,
-                             const job::Submission& next) {
+VersionChange CompareVersion(Service& service, platform::WorkDirUse use, const job::JobRecord& job,
+                             const job::Submission& running, const job::Submission& next) {
   VersionChange change;
-  if (traits.work_dir == platform::WorkDirUse::kNone) return change;
+  if (use == platform::WorkDirUse::kNone) return change;
   const bool same_folder = running.working_dir == next.working_dir;
   if (same_folder) change.ids = running.version;
-  auto now = ReadVersion(service, traits.work_dir, next);
+  auto now = ReadVersion(service, use, next);
   worktree::Version before;
   absl::Status status = now.status();
   if (status.ok() && same_folder && !running.version.program.empty()) {

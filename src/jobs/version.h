@@ -31,16 +31,15 @@ struct VersionChange {
 
 // Saves the version of the working directory for a new job and sets submission.version. If that is
 // not possible, leaves it empty and notifies: the job runs, but edits are not noticed.
-void TakeVersion(Service& service, const platform::Traits& traits, const job::JobRecord& job,
+void TakeVersion(Service& service, platform::WorkDirUse use, const job::JobRecord& job,
                  job::Submission& submission);
 
 // Returns the version of the working directory of `next`, and what has been edited there since
 // `running` was started or last changed. Job files do not count, nor do files that were added
 // without a change to another one. A directory that cannot be read
 // counts as unchanged, with a notice.
-VersionChange CompareVersion(Service& service, const platform::Traits& traits,
-                             const job::JobRecord& job, const job::Submission& running,
-                             const job::Submission& next);
+VersionChange CompareVersion(Service& service, platform::WorkDirUse use, const job::JobRecord& job,
+                             const job::Submission& running, const job::Submission& next);
 
 // Saves the version of a change before it is applied. Returns Aborted if a file has changed since
 // CompareVersion().

@@ -14,6 +14,7 @@
 #include "manifest/notebook.h"
 #include "manifest/tensorboard.h"
 #include "manifest/tf_server.h"
+#include "manifest/work_files.h"
 
 namespace muster::manifest {
 namespace {
@@ -62,6 +63,7 @@ class Renderer {
           "the notebook would be called ", NotebookName(spec_), "; give the job a shorter name"));
     }
     AddCommon();
+    AddWorkFileParts();
     if (!spec_.notebook.is_null()) AddNotebook();
     for (const cluster::TaskId& task : spec_.Tasks()) MUSTER_RETURN_IF_ERROR(CheckName(task));
     MUSTER_RETURN_IF_ERROR(AddTfJob());
@@ -92,6 +94,14 @@ class Renderer {
                         {"kind", "ConfigMap"},
                         {"metadata", Metadata(ConfigName(spec_))},
                         {"data", {{kTrainFile, spec_.train.dump(2)}}}});
+  }
+
+  void AddWorkFileParts() {
+    for (size_t i = 0; i < options_.file_parts.size(); ++i) {
+      const int index = static_cast<int>(i);
+      objects_.push_back(WorkFilesConfig(Metadata(WorkFilesName(spec_, options_.files, index)),
+                                         index, options_.file_parts[i]));
+    }
   }
 
   void AddTls(const job::JobTls& tls) {
@@ -157,7 +167,8 @@ class Renderer {
       MUSTER_ASSIGN_OR_RETURN(const std::string title, TfJobRole(role.name));
       MUSTER_ASSIGN_OR_RETURN(Object pod, RoleTemplate(spec_, role,
                                                        {.job_id = spec_.name,
-                                                        .trainer_image = options_.trainer_image}));
+                                                        .trainer_image = options_.trainer_image,
+                                                        .files = options_.files}));
       if (!spec_.train.is_null()) {
         pod["metadata"]["annotations"][kConfigHash] =
             base::Sha256Hex(spec_.train.dump()).substr(0, 16);

@@ -18,8 +18,10 @@ struct RenderOptions {
   std::string domain = "cluster.local";
   std::string trainer_image;
   std::string notebook_image;
-  std::string salt;                // of the notebook's password; unique to each rendering
-  std::optional<job::JobTls> tls;  // for a job with TLS; nullopt if its Secret exists
+  std::string salt;                          // of the notebook's password; unique to each rendering
+  std::optional<job::JobTls> tls;            // for a job with TLS; nullopt if its Secret exists
+  job::KubernetesFiles files = {};           // of the working directory, for RenderTfJob()
+  std::vector<std::string> file_parts = {};  // their content; empty if the ConfigMaps exist
 };
 
 // Returns the objects in the order of their creation. Every task gets a headless Service and a Job,

@@ -136,6 +136,41 @@ TEST(RenderTest, ReportsSettingsThatPlainObjectsDoNotExpress) {
       testing::ElementsAre(HasSubstr("runPolicy: cleanPodPolicy: needs the operator")));
 }
 
+TEST(WorkFilesTest, PodsOfTheRolesUnpackThem) {
+  const job::JobSpec spec = job::MustParse(R"(
+name: pets
+image: python:3
+roles:
+  worker:
+    command: python train.py
+    working_dir: src
+    resources: {cpus: 2, memory: 1GiB, gpus: 1}
+    kubernetes: {container: {imagePullPolicy: Always, securityContext: {runAsUser: 1000}}}
+  ps: {command: serve}
+)");
+  RenderOptions options = Options();
+  options.files = {.digest = "d1", .parts = 2, .roles = {"worker"}};
+  options.file_parts = {"one", "two"};
+  const auto objects = RenderTfJob(spec, options).value();
+  EXPECT_EQ(objects[1]["metadata"]["name"], "pets-files-d1-0");
+  EXPECT_EQ(objects[2]["binaryData"]["part-001"], "dHdv");
+  EXPECT_EQ(objects[2]["immutable"], true);
+  const Object& roles = objects.back()["spec"]["tfReplicaSpecs"];
+  const Object& pod = roles["Worker"]["template"]["spec"];
+  const Object &unpacker = pod["initContainers"][0], &task = pod["containers"][0];
+  EXPECT_EQ(task["workingDir"], "/muster/work/src");
+  EXPECT_EQ(unpacker["image"], "python:3");
+  EXPECT_EQ(unpacker["imagePullPolicy"], "Always");
+  EXPECT_EQ(unpacker["securityContext"], task["securityContext"]);
+  EXPECT_EQ(unpacker["resources"]["limits"], Object({{"cpu", "2"}, {"memory", "1Gi"}}));
+  const Object& ps = roles["PS"]["template"]["spec"];
+  EXPECT_FALSE(ps.contains("initContainers"));
+  EXPECT_FALSE(ps["containers"][0].contains("workingDir"));
+  // ConfigMaps that exist are not rendered again.
+  options.file_parts.clear();
+  EXPECT_EQ(RenderTfJob(spec, options).value().size(), objects.size() - 2);
+}
+
 TEST(NotebookTest, SharesTheVolumesOfTheJob) {
   const std::string text = Rendered(job::MustParse(
       "{name: a, image: i, model_dir: /m/a, notebook: {}, roles: {worker: {command: x}}, "

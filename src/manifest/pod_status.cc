@@ -1,7 +1,9 @@
 #include "manifest/pod_status.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,22 @@ const Json* FindContainer(const Json& pod) {
     if (k8s::TextAt(container, "/name") == job::kTensorflowContainer) return &container;
   }
   return nullptr;
+}
+
+// Returns why an init container of the pod failed; "" if none did.
+std::string InitFailure(const Json& pod) {
+  const Json* all = k8s::Find(pod, "/status/initContainerStatuses");
+  if (all == nullptr || !all->is_array()) return "";
+  for (const Json& container : *all) {
+    const Json* state = k8s::Find(container, "/state/terminated");
+    const int code = state == nullptr ? 0 : k8s::NumberAt(*state, "/exitCode").value_or(0);
+    if (code == 0) continue;
+    const std::string message = k8s::TextAt(*state, "/message");
+    return absl::StrCat("init container '", k8s::TextAt(container, "/name"),
+                        "' failed with exit code ", code, message.empty() ? "" : ": ",
+                        absl::StripAsciiWhitespace(message));
+  }
+  return "";
 }
 
 std::string Joined(const std::string& reason, const std::string& message) {
@@ -75,6 +93,10 @@ ContainerStatus StatusOf(const Json& pod) {
     status.ended = k8s::Find(*container, "/lastState/terminated") != nullptr;
     status.reason = k8s::TextAt(*waiting, "/reason");
     status.message = k8s::TextAt(*waiting, "/message");
+    if (std::string failure = InitFailure(pod); !failure.empty()) {
+      status.reason = std::move(failure);
+      status.message.clear();
+    }
   }
   return status;
 }

@@ -36,6 +36,25 @@ TEST(WhyLostTest, NamesTheReason) {
   EXPECT_FALSE(WhyLost(pod));
 }
 
+TEST(StatusOfTest, AFailedInitContainerIsTheReasonOfTheWait) {
+  Json pod = {
+      {"status",
+       {{"phase", "Failed"},
+        {"containerStatuses",
+         {{{"name", "tensorflow"}, {"state", {{"waiting", {{"reason", "PodInitializing"}}}}}}}},
+        {"initContainerStatuses",
+         {{{"name", "first"}, {"state", {{"terminated", {{"exitCode", 0}}}}}},
+          {{"name", "files"},
+           {"state", {{"terminated", {{"exitCode", 127}, {"message", "tar: not found\n"}}}}}}}}}}};
+  const std::string why = "init container 'files' failed with exit code 127: tar: not found";
+  EXPECT_EQ(StatusOf(pod).reason, why);
+  EXPECT_EQ(WhyWaiting(pod), why);
+  EXPECT_EQ(WhyLost(pod), std::nullopt);
+  pod["status"]["initContainerStatuses"][1]["state"] = {{"running", Json::object()}};
+  EXPECT_EQ(StatusOf(pod).reason, "PodInitializing");
+  EXPECT_EQ(WhyWaiting(pod), "");
+}
+
 TEST(OutcomeCountsTest, NotWhileThePodIsBeingDeleted) {
   Json pod = Failed("", 143);
   EXPECT_TRUE(OutcomeCounts(pod));

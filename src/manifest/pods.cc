@@ -13,6 +13,7 @@
 #include "manifest/names.h"
 #include "manifest/security.h"
 #include "manifest/tf_server.h"
+#include "manifest/work_files.h"
 
 namespace muster::manifest {
 namespace {
@@ -228,6 +229,9 @@ absl::StatusOr<Object> OwnTemplate(const job::JobSpec& spec, const job::RoleSpec
     pod["volumes"].push_back({{"name", "scratch"}, {"emptyDir", Object::object()}});
   }
   if (MountsTfServer(spec, role)) AddTfServer(spec, pod, container);
+  if (MountsWorkFiles(options.files, role)) {
+    AddWorkFiles(spec, options.files, role.working_dir, pod, container);
+  }
   pod["containers"].push_back(std::move(container));
   if (!spec.train.is_null()) {
     pod["volumes"].push_back({{"name", "config"}, {"configMap", {{"name", ConfigName(spec)}}}});
@@ -307,14 +311,15 @@ absl::StatusOr<job::TaskLaunch> PodLaunch(const job::JobSpec& spec,
                                           const cluster::ClusterSpec& cluster,
                                           const cluster::TaskId& task, const PodOptions& options) {
   const job::RoleSpec& role = *spec.FindRole(task.role);
-  job::LaunchContext context{.job_id = options.job_id,
-                             .working_dir = "/",
-                             .trainer = kTrainer,
-                             .python = TfServerCommand().front(),
-                             .tf_server = TfServerPath(),
-                             .train_config = kTrainPath,
-                             .run_dir = kRunFolder,
-                             .tls_dir = HasTls(spec) ? kTlsFolder : ""};
+  job::LaunchContext context{
+      .job_id = options.job_id,
+      .working_dir = MountsWorkFiles(options.files, role) ? kWorkFolder : "/",
+      .trainer = kTrainer,
+      .python = TfServerCommand().front(),
+      .tf_server = TfServerPath(),
+      .train_config = kTrainPath,
+      .run_dir = kRunFolder,
+      .tls_dir = HasTls(spec) ? kTlsFolder : ""};
   if (role.resources.cpus) {
     context.cpus = std::max(1, static_cast<int>(std::floor(*role.resources.cpus)));
   } else {

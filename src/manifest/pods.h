@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "cluster/cluster_spec.h"
 #include "job/job_spec.h"
+#include "job/target.h"
 #include "job/task_launch.h"
 #include "nlohmann/json.hpp"
 
@@ -28,7 +29,8 @@ bool HasTls(const job::JobSpec& spec);
 
 struct PodOptions {
   std::string job_id;
-  std::string trainer_image;  // for tasks of the built-in trainer without an image
+  std::string trainer_image;        // for tasks of the built-in trainer without an image
+  job::KubernetesFiles files = {};  // of the working directory, for roles without a template
 };
 
 // Returns the command, environment and directory of a task's container.

@@ -73,6 +73,17 @@ class JobUpdater {
   virtual absl::Status Update(const job::JobRecord& job, const job::Submission& next) = 0;
 };
 
+// The platform decides for each job whether its tasks get the files of the working directory.
+// Without this capability, Traits::work_dir holds for all jobs.
+class FileSelection {
+ public:
+  virtual ~FileSelection() = default;
+  // REQUIRES: Prepare() has accepted the submission.
+  virtual WorkDirUse WorkDirUseOf(const job::Submission& submission) const = 0;
+  // Returns in one line which files the tasks get; "" if none.
+  virtual absl::StatusOr<std::string> DescribeFiles(const job::Submission& submission) const = 0;
+};
+
 // The platform knows the machines on which tasks run.
 class MachineInventory {
  public:
@@ -165,6 +176,13 @@ class NotebookHost {
 template <typename Capability>
 Capability* CapabilityOf(Platform& platform) {
   return dynamic_cast<Capability*>(&platform);
+}
+
+// Returns how tasks of the job get the files of the working directory. REQUIRES: Prepare() has
+// accepted the submission.
+inline WorkDirUse WorkDirUseOf(Platform& platform, const job::Submission& submission) {
+  const auto* selection = CapabilityOf<FileSelection>(platform);
+  return selection == nullptr ? platform.traits().work_dir : selection->WorkDirUseOf(submission);
 }
 
 }  // namespace muster::platform

@@ -6,7 +6,7 @@ import unittest
 
 from cluster.kubectl import Kubectl
 from clusters import SharedCluster, own_cluster
-from operators import OperatorTest, replicas
+from operators import OperatorTest, replicas, violations
 from support import SOURCE, MusterTest, wait_until
 
 DEPLOY = SOURCE / "deploy"
@@ -134,21 +134,6 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(self.kubectl.get(kind, "a")["status"], job["status"])
         # The short name refers to Kubeflow's kind.
         self.assertIn("tfjob.kubeflow.org/a", self.kubectl("get", "tfjobs", "--output=name").stdout)
-
-
-def violations(pod):
-    """Returns the violations of the Pod Security Standard `restricted` in a pod's spec."""
-    security = pod.get("securityContext", {})
-    if security.get("seccompProfile", {}).get("type") != "RuntimeDefault":
-        yield "seccompProfile"
-    for container in pod["containers"]:
-        own = container.get("securityContext", {})
-        if not own.get("runAsNonRoot", security.get("runAsNonRoot")):
-            yield "runAsNonRoot"
-        if own.get("allowPrivilegeEscalation") is not False:
-            yield "allowPrivilegeEscalation"
-        if own.get("capabilities", {}).get("drop") != ["ALL"]:
-            yield "capabilities"
 
 
 class PodTest(MusterTest):

@@ -4,8 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/files/files.h"
 #include "base/status_macros.h"
+#include "base/text/terminal_text.h"
 #include "base/text/units.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -13,6 +15,7 @@
 #include "codec/yaml_writer.h"
 #include "manifest/images.h"
 #include "manifest/manifests.h"
+#include "worktree/command_files.h"
 
 namespace muster::cli {
 namespace {
@@ -38,6 +41,17 @@ absl::StatusOr<std::string> JobFileOf(const RenderCommand& command) {
   return command.job.empty() ? command.config : command.job;
 }
 
+// Reports the files of the working directory that commands name: a manifest does not contain them.
+void NoteFiles(Terminal& err, const job::Submission& submission) {
+  for (const job::RoleSpec& role : submission.spec.roles) {
+    const auto named = worktree::FilesNamedBy(role, submission.working_dir);
+    if (named.empty()) continue;
+    err.Note(absl::StrCat("role '", role.name, "': ", base::Printable(absl::StrJoin(named, ", ")),
+                          ": the manifest does not contain the files of this directory, so the ",
+                          "image must; `muster run --on kubernetes` sends them"));
+  }
+}
+
 absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const std::string file, JobFileOf(command));
   MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file));
@@ -48,6 +62,7 @@ absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   for (const std::string& limit : manifest::RenderLimits(submission.spec)) {
     context.err().Note(absl::StrCat("not without the operator: ", limit));
   }
+  NoteFiles(context.err(), submission);
   const std::string text = codec::ToYamlDocuments(objects);
   if (command.output.empty() || command.output == "-") {
     context.out().PrintData(text);

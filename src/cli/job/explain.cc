@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/job/job_file.h"
 #include "cli/terminal/print_json.h"
+#include "platform/capabilities.h"
 
 namespace muster::cli {
 namespace {
@@ -18,8 +19,7 @@ struct ExplainOptions {
 };
 
 absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
-  MUSTER_ASSIGN_OR_RETURN(const platform::Platform* platform,
-                          context.jobs().platform(options.platform));
+  MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform, context.jobs().platform(options.platform));
   MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, options.file));
   std::vector<std::string> dropped, refused, all;
   for (const platform::Limit& limit : platform->Unsupported(submission)) {
@@ -34,7 +34,6 @@ absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
   if (all.empty()) {
     out.PrintLine(
         absl::StrCat(options.platform, " supports all settings of '", submission.spec.name, "'."));
-    return kSuccess;
   }
   if (!refused.empty()) {
     out.PrintLine(
@@ -46,6 +45,10 @@ absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
                                submission.spec.name, "':"));
     for (const std::string& line : dropped) out.PrintLine(absl::StrCat("  ", line));
   }
+  const auto* selection = platform::CapabilityOf<platform::FileSelection>(*platform);
+  if (selection == nullptr) return kSuccess;
+  MUSTER_ASSIGN_OR_RETURN(const std::string files, selection->DescribeFiles(submission));
+  if (!files.empty()) out.PrintLine(files);
   return kSuccess;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/job/diff.h"
 #include "cli/job/job_file.h"
 #include "cli/job/target_options.h"
+#include "platform/capabilities.h"
 #include "process/held_signals.h"
 
 namespace muster::cli {
@@ -46,7 +47,7 @@ std::string TaskNames(const std::vector<cluster::TaskId>& tasks) {
 // Prints the tasks that a new job would start.
 absl::Status ShowNewPlan(Context& context, const job::Submission& submission) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const platform::Platform* platform,
+  MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform,
                           context.jobs().platform(std::string(job::PlatformOf(submission.target))));
   MUSTER_ASSIGN_OR_RETURN(const cluster::ClusterSpec cluster, platform->Addresses(submission));
   Table table({"TASK", "ADDRESS", "DIRECTORY", "COMMAND"}, 3);
@@ -62,6 +63,10 @@ absl::Status ShowNewPlan(Context& context, const job::Submission& submission) {
   out.PrintLine(absl::StrCat("Would start a new job '", submission.spec.name, "' ",
                              job::DescribeTarget(submission.target), ":\n"));
   out.Print(table.Render(out));
+  const auto* selection = platform::CapabilityOf<platform::FileSelection>(*platform);
+  if (selection == nullptr) return absl::OkStatus();
+  MUSTER_ASSIGN_OR_RETURN(const std::string files, selection->DescribeFiles(submission));
+  if (!files.empty()) out.PrintLine(absl::StrCat("\n", files));
   return absl::OkStatus();
 }
 

@@ -10,8 +10,10 @@ namespace {
 
 // Returns the external address of a LoadBalancer service, or "" if it has none.
 std::string AddressOf(const k8s::Json& service) {
-  const std::string ip = k8s::TextAt(service, "/status/loadBalancer/ingress/0/ip");
-  return ip.empty() ? k8s::TextAt(service, "/status/loadBalancer/ingress/0/hostname") : ip;
+  const k8s::Json* ingress = k8s::Find(service, "/status/loadBalancer/ingress");
+  if (ingress == nullptr || !ingress->is_array() || ingress->empty()) return "";
+  const std::string ip = k8s::TextAt(ingress->front(), "/ip");
+  return ip.empty() ? k8s::TextAt(ingress->front(), "/hostname") : ip;
 }
 
 std::vector<std::string> Kubectl(const job::KubernetesTarget& target) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/bytes/digest.h"
@@ -22,6 +21,7 @@
 #include "platform/kubernetes/nodes.h"
 #include "platform/kubernetes/notebook.h"
 #include "supervise/job_dir.h"
+#include "worktree/credentials.h"
 
 namespace muster::kubernetes {
 namespace {
@@ -75,24 +75,17 @@ std::string CompleteMarker(const FollowOptions& options) {
   return base::JoinPath(options.logs, "whole");
 }
 
-// Returns the submission of a running job after its update to `next`.
-job::Submission Continued(const job::Submission& current, job::Submission next) {
-  next.id = current.id;
-  const std::string image = job::TargetOf<job::KubernetesTarget>(next).trainer_image;
-  next.target = current.target;
-  if (!image.empty()) job::MutableTargetOf<job::KubernetesTarget>(next).trainer_image = image;
-  next.resumed_from = current.resumed_from;
-  next.resume_step = current.resume_step;
-  return next;
-}
-
-// Returns the pod templates by role. REQUIRES: the TFJob is the last object.
-std::map<std::string, Json> TemplatesOf(const std::vector<manifest::Object>& objects) {
-  std::map<std::string, Json> templates;
-  for (const auto& [title, replica] : objects.back()["spec"]["tfReplicaSpecs"].items()) {
-    templates[absl::AsciiStrToLower(title)] = replica["template"];
+// Returns FailedPrecondition if a role that got files in the job to resume gets none any more.
+absl::Status CheckResumable(const job::Submission& submission, const job::KubernetesFiles& before,
+                            const job::KubernetesFiles& now) {
+  if (submission.resumed_from.empty()) return absl::OkStatus();
+  for (const std::string& role : before.roles) {
+    if (std::find(now.roles.begin(), now.roles.end(), role) != now.roles.end()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the files that the command of '", role, "' names are no longer in ",
+                     submission.working_dir, "; restore them, or start the job with muster run"));
   }
-  return templates;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -136,6 +129,7 @@ absl::StatusOr<job::KubernetesTarget> KubernetesPlatform::Resolve(job::Kubernete
 std::vector<platform::Limit> KubernetesPlatform::Unsupported(
     const job::Submission& submission) const {
   std::vector<platform::Limit> limits = LimitsOf(submission.spec);
+  for (platform::Limit& limit : SelectFiles(submission).limits) limits.push_back(std::move(limit));
   const auto rendered = Render(submission);
   if (!rendered.ok()) {
     limits.push_back({.what = std::string(rendered.status().message()), .fatal = true});
@@ -152,6 +146,9 @@ absl::Status KubernetesPlatform::Prepare(job::Submission& submission) {
   }
   own.object.name.clear();  // every run of ours has its own TFJob
   own.object.uid.clear();
+  MUSTER_ASSIGN_OR_RETURN(const PackedFiles packed, Pack(submission, /*notice=*/false));
+  MUSTER_RETURN_IF_ERROR(CheckResumable(submission, own.files, packed.sent));
+  own.files = packed.sent;
   MUSTER_ASSIGN_OR_RETURN(const job::KubernetesTarget target,
                           Resolve(std::move(own), submission.spec.kubernetes_namespace));
   submission.target = target;
@@ -202,11 +199,15 @@ absl::StatusOr<cluster::ClusterSpec> KubernetesPlatform::Addresses(
 absl::StatusOr<job::TaskLaunch> KubernetesPlatform::LaunchOf(const job::Submission& submission,
                                                              const cluster::ClusterSpec& cluster,
                                                              const cluster::TaskId& task) const {
-  return manifest::PodLaunch(SpecInCluster(submission), cluster, task, {.job_id = submission.id});
+  return manifest::PodLaunch(SpecInCluster(submission), cluster, task,
+                             {.job_id = submission.id,
+                              .trainer_image = "",
+                              .files = job::TargetOf<job::KubernetesTarget>(submission).files});
 }
 
 absl::StatusOr<std::vector<manifest::Object>> KubernetesPlatform::Render(
-    const job::Submission& submission, std::optional<job::JobTls> tls) const {
+    const job::Submission& submission, std::optional<job::JobTls> tls,
+    std::vector<std::string> file_parts) const {
   const job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
   return manifest::RenderTfJob(
       SpecInCluster(submission),
@@ -215,7 +216,42 @@ absl::StatusOr<std::vector<manifest::Object>> KubernetesPlatform::Render(
                                                      : target.trainer_image,
        .notebook_image = manifest::kNotebookImage,
        .salt = base::Sha256Hex(submission.id).substr(0, 16),
-       .tls = std::move(tls)});
+       .tls = std::move(tls),
+       .files = target.files,
+       .file_parts = std::move(file_parts)});
+}
+
+absl::StatusOr<PackedFiles> KubernetesPlatform::Pack(const job::Submission& submission,
+                                                     bool notice) const {
+  return PackFiles(submission, SelectFiles(submission).roles,
+                   {.home = environment_.home,
+                    .keys = worktree::CredentialFiles(base::ProcessVariables()),
+                    .notice = notice ? environment_.notify : nullptr});
+}
+
+absl::StatusOr<std::vector<std::string>> KubernetesPlatform::PackForSending(
+    job::Submission& submission) const {
+  MUSTER_ASSIGN_OR_RETURN(PackedFiles packed, Pack(submission, /*notice=*/true));
+  job::MutableTargetOf<job::KubernetesTarget>(submission).files = packed.sent;
+  if (environment_.notify && !packed.parts.empty()) {
+    environment_.notify(absl::StrCat("sends ", packed.Describe(submission.working_dir)));
+    if (!packed.left_out.empty()) environment_.notify(packed.DescribeLeftOut());
+  }
+  return std::move(packed.parts);
+}
+
+platform::WorkDirUse KubernetesPlatform::WorkDirUseOf(const job::Submission& submission) const {
+  return job::TargetOf<job::KubernetesTarget>(submission).files.digest.empty()
+             ? platform::WorkDirUse::kNone
+             : platform::WorkDirUse::kSent;
+}
+
+absl::StatusOr<std::string> KubernetesPlatform::DescribeFiles(
+    const job::Submission& submission) const {
+  MUSTER_ASSIGN_OR_RETURN(const PackedFiles packed, Pack(submission, /*notice=*/false));
+  if (packed.parts.empty()) return "";
+  return absl::StrCat("Sends ", packed.Describe(submission.working_dir), ".",
+                      packed.left_out.empty() ? "" : " ", packed.DescribeLeftOut());
 }
 
 void KubernetesPlatform::Warn(const absl::Status& status) const {
@@ -229,13 +265,14 @@ absl::Status KubernetesPlatform::Submit(const job::Submission& submission,
   MUSTER_ASSIGN_OR_RETURN(k8s::Client * client,
                           ClientFor(job::TargetOf<job::KubernetesTarget>(submission)));
   MUSTER_ASSIGN_OR_RETURN(job::JobTls tls, job::MakeJobTls(submission.id));
+  job::Submission placed = submission;
+  MUSTER_ASSIGN_OR_RETURN(std::vector<std::string> parts, PackForSending(placed));
   MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> objects,
-                          Render(submission, std::move(tls)));
+                          Render(placed, std::move(tls), std::move(parts)));
   std::vector<AppliedObject> applied;
   const auto job = ApplyObjects(*client, objects, &applied,
                                 [this](const absl::Status& status) { Warn(status); });
   if (!job.ok()) return RollBack(*client, applied, Explain(job.status()));
-  job::Submission placed = submission;
   job::MutableTargetOf<job::KubernetesTarget>(placed).object.uid = k8s::UidOf(*job);
   return dir.SaveSubmission(placed);
 }
@@ -323,64 +360,6 @@ absl::Status KubernetesPlatform::Stop(const job::JobRecord& job, bool immediatel
     if (!ended.ok() && !k8s::IsNoSuchObject(ended)) return ended;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<supervise::UpdatePlan> KubernetesPlatform::PlanUpdate(
-    const job::JobRecord& job, const std::vector<job::TaskRecord>&, const job::Submission& next) {
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission current,
-                          supervise::JobDir(job.directory).LoadSubmission());
-  const job::Submission changed = Continued(current, next);
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> before, Render(current));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> after, Render(changed));
-  const auto old_templates = TemplatesOf(before), new_templates = TemplatesOf(after);
-  const std::vector<cluster::TaskId> old_tasks = current.spec.Tasks(),
-                                     new_tasks = changed.spec.Tasks();
-  const auto has = [](const std::vector<cluster::TaskId>& tasks, const cluster::TaskId& task) {
-    return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
-  };
-  supervise::UpdatePlan plan;
-  for (const cluster::TaskId& task : new_tasks) {
-    if (!has(old_tasks, task)) {
-      plan.added.push_back(task);
-    } else if (old_templates.at(task.role) != new_templates.at(task.role)) {
-      plan.restarted.push_back(task);
-    } else {
-      plan.kept.push_back(task);
-    }
-  }
-  for (const cluster::TaskId& task : old_tasks) {
-    if (!has(new_tasks, task)) plan.removed.push_back(task);
-  }
-  plan.policies_changed = plan.empty() && current.spec != next.spec;
-  return plan;
-}
-
-absl::Status KubernetesPlatform::Update(const job::JobRecord& job, const job::Submission& next) {
-  const supervise::JobDir dir(job.directory);
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission current, dir.LoadSubmission());
-  const job::Submission changed = Continued(current, next);
-  MUSTER_ASSIGN_OR_RETURN(k8s::Client * client,
-                          ClientFor(job::TargetOf<job::KubernetesTarget>(changed)));
-  const job::JobSpec spec = SpecInCluster(changed);
-  // The certificates are kept across updates: a new set is made only if the secret is missing.
-  std::optional<job::JobTls> tls;
-  if (manifest::HasTls(spec)) {
-    const auto secret = client->Get(k8s::kSecrets, {KeyOf(changed).ns, manifest::TlsName(spec)});
-    if (k8s::IsNoSuchObject(secret.status())) {
-      MUSTER_ASSIGN_OR_RETURN(tls, job::MakeJobTls(changed.id));
-    }
-  }
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> objects,
-                          Render(changed, std::move(tls)));
-  std::vector<AppliedObject> applied;
-  MUSTER_RETURN_IF_ERROR(
-      ApplyObjects(*client, objects, &applied, [this](const absl::Status& status) {
-        Warn(status);
-      }).status());
-  MUSTER_RETURN_IF_ERROR(dir.SaveSubmission(changed));
-  MUSTER_ASSIGN_OR_RETURN(const std::vector<manifest::Object> before, Render(current));
-  return DeleteObsolete(*client, before, applied,
-                        [this](const absl::Status& status) { Warn(status); });
 }
 
 std::vector<platform::Machine> KubernetesPlatform::Machines(

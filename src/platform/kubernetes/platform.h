@@ -14,6 +14,7 @@
 #include "platform/kubernetes/follower.h"
 #include "platform/kubernetes/observe.h"
 #include "platform/kubernetes/target.h"
+#include "platform/kubernetes/work_files.h"
 #include "platform/registration.h"
 
 namespace muster::kubernetes {
@@ -24,6 +25,7 @@ class KubernetesPlatform final : public platform::Platform,
                                  public platform::StateSource,
                                  public platform::JobCatalog,
                                  public platform::JobUpdater,
+                                 public platform::FileSelection,
                                  public platform::NotebookHost,
                                  public platform::MachineInventory {
  public:
@@ -45,6 +47,8 @@ class KubernetesPlatform final : public platform::Platform,
                                                    const std::vector<job::TaskRecord>& tasks,
                                                    const job::Submission& next) override;
   absl::Status Update(const job::JobRecord& job, const job::Submission& next) override;
+  platform::WorkDirUse WorkDirUseOf(const job::Submission& submission) const override;
+  absl::StatusOr<std::string> DescribeFiles(const job::Submission& submission) const override;
   absl::StatusOr<std::unique_ptr<platform::JobWatch>> Watch(const job::JobRecord& job) override;
   absl::StatusOr<std::unique_ptr<supervise::LogStream>> Logs(
       const job::JobRecord& job, const std::vector<cluster::TaskId>& tasks) override;
@@ -71,8 +75,15 @@ class KubernetesPlatform final : public platform::Platform,
   // Returns the TFJob and its pods, without objects of another job of the same name.
   static absl::StatusOr<Observation> ReadObjects(k8s::Client& client,
                                                  const job::Submission& submission);
+  // Returns the objects of the job. `tls` and `file_parts` are for objects that do not exist yet.
   absl::StatusOr<std::vector<manifest::Object>> Render(
-      const job::Submission& submission, std::optional<job::JobTls> tls = std::nullopt) const;
+      const job::Submission& submission, std::optional<job::JobTls> tls = std::nullopt,
+      std::vector<std::string> file_parts = {}) const;
+  // Packs the files that the job's pods get. `notice`: reports files that are left out.
+  absl::StatusOr<PackedFiles> Pack(const job::Submission& submission, bool notice) const;
+  // As above, for a job that is about to start or change: also stores them in the submission's
+  // target.
+  absl::StatusOr<std::vector<std::string>> PackForSending(job::Submission& submission) const;
   // Returns the job's follower, shared by all watches on it.
   absl::StatusOr<std::shared_ptr<Follower>> Follow(const job::JobRecord& job);
 

@@ -1,6 +1,8 @@
 #include "platform/kubernetes/target.h"
 
 #include "manifest/names.h"
+#include "manifest/work_files.h"
+#include "worktree/command_files.h"
 
 namespace muster::kubernetes {
 
@@ -19,6 +21,12 @@ job::JobSpec SpecInCluster(const job::Submission& submission) {
   // Another value of a variable makes the operator restart the pods.
   if (submission.generation != 0) {
     spec.env["MUSTER_GENERATION"] = std::to_string(submission.generation);
+  }
+  // In pods, the folder of such a role is relative to that of the files.
+  const job::KubernetesFiles& files = job::TargetOf<job::KubernetesTarget>(submission).files;
+  for (job::RoleSpec& role : spec.roles) {
+    if (!manifest::MountsWorkFiles(files, role)) continue;
+    role.working_dir = worktree::FolderBelow(submission.working_dir, role).value_or("");
   }
   return spec;
 }

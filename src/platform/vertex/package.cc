@@ -10,6 +10,7 @@
 #include "base/files/confined_folder.h"
 #include "base/status_macros.h"
 #include "storage/read_ahead.h"
+#include "worktree/archive.h"
 
 namespace muster::vertex {
 namespace {
@@ -38,7 +39,7 @@ std::vector<std::vector<worktree::WorkFile>> Split(const std::vector<worktree::W
 }
 
 std::string NameOf(const std::vector<worktree::WorkFile>& files) {
-  PackageDigest digest;
+  worktree::PackageDigest digest;
   for (const worktree::WorkFile& file : files) digest.Add(file);
   return absl::StrCat(digest.Finish(), kSuffix);
 }
@@ -46,9 +47,9 @@ std::string NameOf(const std::vector<worktree::WorkFile>& files) {
 absl::Status Write(storage::FileSystem& there, const storage::Url& url, const std::string& root,
                    const std::vector<worktree::WorkFile>& files, storage::IfExists if_exists) {
   MUSTER_ASSIGN_OR_RETURN(const auto writer, there.OpenForWriting(url, if_exists));
-  Gzip gzip([&writer](absl::string_view bytes) { return writer->Append(bytes); });
-  MUSTER_RETURN_IF_ERROR(
-      WriteTar(root, files, [&gzip](absl::string_view bytes) { return gzip.Write(bytes); }));
+  worktree::Gzip gzip([&writer](absl::string_view bytes) { return writer->Append(bytes); });
+  MUSTER_RETURN_IF_ERROR(worktree::WriteTar(
+      root, files, [&gzip](absl::string_view bytes) { return gzip.Write(bytes); }));
   MUSTER_RETURN_IF_ERROR(gzip.Finish());
   return writer->Close();
 }
@@ -72,7 +73,7 @@ absl::Status UnpackOne(storage::FileSystem& files, const std::string& package,
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(package));
   MUSTER_ASSIGN_OR_RETURN(const auto reader, files.OpenForReading(url));
   storage::ReadAhead ahead(*reader, url);
-  Unpacker unpacker(folder);
+  worktree::Unpacker unpacker(folder);
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(const absl::string_view bytes, ahead.Next());
     if (bytes.empty()) break;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "platform/vertex/archive.h"
 #include "storage/storage.h"
+#include "worktree/worktree.h"
 
 namespace muster::vertex {
 

@@ -16,14 +16,18 @@
 
 struct z_stream_s;
 
-namespace muster::vertex {
+namespace muster::worktree {
 
 using ByteSink = std::function<absl::Status(absl::string_view)>;
 
 // Writes an uncompressed tar of `files`, a listing of `root`, in that order and with the same owner
 // and time for all. Returns Aborted if a file has changed since it was hashed.
-absl::Status WriteTar(const std::string& root, const std::vector<worktree::WorkFile>& files,
+absl::Status WriteTar(const std::string& root, const std::vector<WorkFile>& files,
                       const ByteSink& sink);
+
+// Returns true if every tar program restores the name and the link target of the file. For longer
+// ones the program must read pax extensions, which BusyBox does not.
+bool FitsUstar(const WorkFile& file);
 
 // Compresses a stream. Not thread-safe.
 class Gzip {
@@ -51,7 +55,7 @@ class PackageDigest {
  public:
   PackageDigest();
   // REQUIRES: `file` has its hash.
-  void Add(const worktree::WorkFile& file);
+  void Add(const WorkFile& file);
   std::string Finish() { return sum_.Finish(); }
 
  private:
@@ -82,4 +86,4 @@ class Unpacker {
   bool ended_ = false;
 };
 
-}  // namespace muster::vertex
+}  // namespace muster::worktree

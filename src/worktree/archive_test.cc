@@ -1,4 +1,4 @@
-#include "platform/vertex/archive.h"
+#include "worktree/archive.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,14 +12,13 @@
 #include "base/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "platform/vertex/path_rewrite.h"
 
-namespace muster::vertex {
+namespace muster::worktree {
 namespace {
 
 using ::testing::HasSubstr;
 
-class VertexArchive : public ::testing::Test {
+class Archive : public ::testing::Test {
  protected:
   void Put(const std::string& name, const std::string& content, bool executable = false) {
     const std::string path = base::JoinPath(from_.path(), name);
@@ -27,14 +26,14 @@ class VertexArchive : public ::testing::Test {
     ASSERT_TRUE(base::ReplaceFile(path, content, executable ? 0700 : 0600).ok());
   }
 
-  std::vector<worktree::WorkFile> Listing() const {
-    auto files = worktree::ListWorkDir(from_.path());
+  std::vector<WorkFile> Listing() const {
+    auto files = ListWorkDir(from_.path());
     EXPECT_TRUE(files.ok()) << files.status();
-    EXPECT_TRUE(worktree::HashFiles(from_.path(), *files, "").ok());
+    EXPECT_TRUE(HashFiles(from_.path(), *files, "").ok());
     return *std::move(files);
   }
 
-  absl::StatusOr<std::string> Pack(const std::vector<worktree::WorkFile>& files) const {
+  absl::StatusOr<std::string> Pack(const std::vector<WorkFile>& files) const {
     std::string packed;
     Gzip gzip([&packed](absl::string_view bytes) {
       packed.append(bytes.data(), bytes.size());
@@ -66,9 +65,9 @@ class VertexArchive : public ::testing::Test {
     return unpacker.Finish();
   }
 
-  static std::string DigestOf(const std::vector<worktree::WorkFile>& files) {
+  static std::string DigestOf(const std::vector<WorkFile>& files) {
     PackageDigest digest;
-    for (const worktree::WorkFile& file : files) digest.Add(file);
+    for (const WorkFile& file : files) digest.Add(file);
     return digest.Finish();
   }
 
@@ -79,7 +78,7 @@ class VertexArchive : public ::testing::Test {
   const base::TempDir from_, to_;
 };
 
-TEST_F(VertexArchive, ArchivesAreUnpackedInPiecesOfAnySize) {
+TEST_F(Archive, ArchivesAreUnpackedInPiecesOfAnySize) {
   const std::string long_name = std::string(90, 'a') + "/" + std::string(90, 'b') + "/ü.txt";
   Put("train.py", "print(1)\n");
   Put("run.sh", "#!/bin/sh\n", /*executable=*/true);
@@ -104,7 +103,7 @@ TEST_F(VertexArchive, ArchivesAreUnpackedInPiecesOfAnySize) {
   }
 }
 
-TEST_F(VertexArchive, TheSameFilesAreTheSameBytes) {
+TEST_F(Archive, TheSameFilesAreTheSameBytes) {
   Put("b", "2");
   Put("a/x", "1");
   const auto first = Pack(Listing());
@@ -114,7 +113,7 @@ TEST_F(VertexArchive, TheSameFilesAreTheSameBytes) {
   EXPECT_EQ(*first, *second);
 }
 
-TEST_F(VertexArchive, DetectsAFileThatChanges) {
+TEST_F(Archive, DetectsAFileThatChanges) {
   Put("a", "12345");
   auto files = Listing();
   for (const char* now : {"1234", "123456", "54321"}) {
@@ -123,7 +122,7 @@ TEST_F(VertexArchive, DetectsAFileThatChanges) {
   }
 }
 
-TEST_F(VertexArchive, DetectsDamage) {
+TEST_F(Archive, DetectsDamage) {
   Put("a", std::string(2000, 'q'));
   const std::string packed = Pack(Listing()).value();
   EXPECT_EQ(Unpack("").status().code(), absl::StatusCode::kDataLoss);
@@ -139,7 +138,7 @@ TEST_F(VertexArchive, DetectsDamage) {
   }
 }
 
-TEST_F(VertexArchive, RejectsNamesThatLeaveTheFolder) {
+TEST_F(Archive, RejectsNamesThatLeaveTheFolder) {
   Put("x", "evil");
   auto files = Listing();
   ASSERT_EQ(files.size(), 1U);
@@ -157,10 +156,10 @@ TEST_F(VertexArchive, RejectsNamesThatLeaveTheFolder) {
               HasSubstr("is not a path within a folder"));
 }
 
-TEST_F(VertexArchive, LinksOfAnEarlierArchiveCannotLeaveTheFolder) {
+TEST_F(Archive, LinksOfAnEarlierArchiveCannotLeaveTheFolder) {
   const base::TempDir elsewhere;
   Put("deep/x", "evil");
-  std::vector<worktree::WorkFile> files = Listing();
+  std::vector<WorkFile> files = Listing();
   const std::string second = Pack(files).value();
   std::string first;
   for (const std::string& target : {elsewhere.path(), std::string("../../") + elsewhere.path()}) {
@@ -175,9 +174,9 @@ TEST_F(VertexArchive, LinksOfAnEarlierArchiveCannotLeaveTheFolder) {
   EXPECT_EQ(UnpackMore(second).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(VertexArchive, TheDigestCoversNameModeContentAndTarget) {
+TEST_F(Archive, TheDigestCoversNameModeContentAndTarget) {
   Put("a", "1");
-  const std::vector<worktree::WorkFile> files = Listing();
+  const std::vector<WorkFile> files = Listing();
   const std::string digest = Unpack(Pack(files).value()).value();
   EXPECT_EQ(digest, DigestOf(files));
   Put("a", "2");
@@ -187,42 +186,14 @@ TEST_F(VertexArchive, TheDigestCoversNameModeContentAndTarget) {
   std::filesystem::remove(base::JoinPath(from_.path(), "a"));
   Put("b", "1");
   EXPECT_NE(Unpack(Pack(Listing()).value()).value(), digest);
-  const worktree::WorkFile link{.path = "l", .link_target = "b"},
-      other{.path = "l", .link_target = "c"};
+  const WorkFile link{.path = "l", .link_target = "b"}, other{.path = "l", .link_target = "c"};
   EXPECT_EQ(Unpack(Pack({link}).value()).value(), DigestOf({link}));
   EXPECT_NE(Unpack(Pack({other}).value()).value(), DigestOf({link}));
   // A link target that imitates the next entry does not give the same digest.
-  const worktree::WorkFile next{.path = "m", .link_target = "d"};
-  const worktree::WorkFile both{.path = "l",
-                                .link_target = absl::StrCat("b\n", next.mode, "  1 m d")};
+  const WorkFile next{.path = "m", .link_target = "d"};
+  const WorkFile both{.path = "l", .link_target = absl::StrCat("b\n", next.mode, "  1 m d")};
   EXPECT_NE(DigestOf({both}), DigestOf({link, next}));
 }
 
-TEST(VertexPaths, PathsInTheWorkingDirectoryMoveWithIt) {
-  job::JobSpec spec;
-  spec.train = {
-      {"data", {{"path", "/w/data/mnist"}}}, {"model", "/w/m.pt"}, {"steps", 3}, {"name", "/wide"}};
-  spec.roles = {{.name = "worker", .working_dir = "/w/sub"}};
-  const job::JobSpec moved = MovePaths(spec, "/w", "/tmp/x");
-  EXPECT_EQ(moved.train["data"]["path"], "/tmp/x/data/mnist");
-  EXPECT_EQ(moved.train["model"], "/tmp/x/m.pt");
-  EXPECT_EQ(moved.train["name"], "/wide");
-  EXPECT_EQ(moved.roles[0].working_dir, "/tmp/x/sub");
-}
-
-TEST(VertexPaths, PathsThatAreNotSentAreErrorsWithARemedy) {
-  job::JobSpec spec;
-  spec.train = {{"data", {{"path", "/w/data"}}}, {"model", "cnn"}};
-  const auto all = [](absl::string_view path) { return path == "data"; };
-  const auto none = [](absl::string_view) { return false; };
-  EXPECT_TRUE(CheckPaths(spec, "/w", all).ok());
-  EXPECT_THAT(std::string(CheckPaths(spec, "/w", none).message()),
-              AllOf(HasSubstr(".gitignore"), HasSubstr("--dataset")));
-  EXPECT_THAT(std::string(CheckPaths(spec, "/elsewhere", all).message()),
-              HasSubstr("only this machine has"));
-  spec.train["data"]["path"] = "gs://b/data";
-  EXPECT_TRUE(CheckPaths(spec, "/w", none).ok());
-}
-
 }  // namespace
-}  // namespace muster::vertex
+}  // namespace muster::worktree

@@ -1,4 +1,4 @@
-#include "platform/vertex/archive.h"
+#include "worktree/archive.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -19,7 +20,7 @@
 #include "base/files/unique_fd.h"
 #include "base/status_macros.h"
 
-namespace muster::vertex {
+namespace muster::worktree {
 namespace {
 
 constexpr size_t kBlock = 512;
@@ -76,6 +77,18 @@ absl::StatusOr<int64_t> Number(const char (&field)[n]) {
   return number;
 }
 
+// Returns the length of the part of `path` for the field `prefix`, such that the rest after the '/'
+// fits the field `name`; 0 if the whole path fits, nullopt if there is no such part.
+std::optional<size_t> PrefixLength(absl::string_view path) {
+  if (path.size() <= sizeof(Header::name)) return 0;
+  const size_t slash = path.find('/', path.size() - sizeof(Header::name) - 1);
+  if (slash == absl::string_view::npos || slash == 0 || slash > sizeof(Header::prefix) ||
+      slash + 1 == path.size()) {
+    return std::nullopt;
+  }
+  return slash;
+}
+
 // Returns the checksum of a header, for which its own field counts as spaces.
 int64_t Checksum(Header header) {
   std::memset(header.checksum, ' ', sizeof(header.checksum));
@@ -89,6 +102,10 @@ int64_t Checksum(Header header) {
 absl::Status PutHeader(absl::string_view name, int64_t bytes, char type, int mode,
                        absl::string_view link, const ByteSink& sink) {
   Header header{};
+  if (const size_t prefix = PrefixLength(name).value_or(0); prefix > 0) {
+    PutText(header.prefix, name.substr(0, prefix));
+    name.remove_prefix(prefix + 1);
+  }
   PutText(header.name, name);
   PutNumber(header.mode, mode);
   PutNumber(header.uid, 0);
@@ -119,7 +136,8 @@ std::string ExtensionRecord(absl::string_view key, absl::string_view value) {
   return absl::StrCat(length, " ", key, "=", value, "\n");
 }
 
-absl::Status PutExtension(const worktree::WorkFile& file, const ByteSink& sink) {
+// The extension has every long name, for programs that read it (ours does not read the prefix).
+absl::Status PutExtension(const WorkFile& file, const ByteSink& sink) {
   const std::string& link = file.link_target;
   std::string records;
   if (file.path.size() > sizeof(Header::name)) records += ExtensionRecord("path", file.path);
@@ -136,8 +154,8 @@ absl::Status Changed(const std::string& path) {
       absl::StrCat(path, ": changed while it was packaged; run the command again"));
 }
 
-absl::Status PutContent(const std::string& path, const worktree::WorkFile& file,
-                        std::string& buffer, const ByteSink& sink) {
+absl::Status PutContent(const std::string& path, const WorkFile& file, std::string& buffer,
+                        const ByteSink& sink) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return base::DiskError(errno, path);
   base::Sha256 sum;
@@ -163,10 +181,14 @@ absl::Status Damaged(absl::string_view why) {
 
 }  // namespace
 
-absl::Status WriteTar(const std::string& root, const std::vector<worktree::WorkFile>& files,
+bool FitsUstar(const WorkFile& file) {
+  return PrefixLength(file.path).has_value() && file.link_target.size() <= sizeof(Header::link);
+}
+
+absl::Status WriteTar(const std::string& root, const std::vector<WorkFile>& files,
                       const ByteSink& sink) {
   std::string buffer(kPieceBytes, '\0');
-  for (const worktree::WorkFile& file : files) {
+  for (const WorkFile& file : files) {
     MUSTER_RETURN_IF_ERROR(PutExtension(file, sink));
     if (file.is_link()) {
       MUSTER_RETURN_IF_ERROR(PutHeader(file.path, 0, '2', 0777, file.link_target, sink));
@@ -215,7 +237,7 @@ absl::Status Gzip::Finish() { return Run("", Z_FINISH); }
 
 PackageDigest::PackageDigest() { sum_.Update(absl::string_view(kFormat)); }
 
-void PackageDigest::Add(const worktree::WorkFile& file) {
+void PackageDigest::Add(const WorkFile& file) {
   // The lengths keep a name or a link target from imitating further entries.
   sum_.Update(absl::StrCat(file.mode, " ", file.sha256, " ", file.path.size(), " ", file.path, " ",
                            file.link_target.size(), " ", file.link_target, "\n"));
@@ -246,7 +268,7 @@ class Unpacker::Tar {
     if (!ended_) return Damaged("unexpected end");
     // Links are created after all files, so that no entry is written through a link of this
     // archive.
-    for (const worktree::WorkFile& link : links_) {
+    for (const WorkFile& link : links_) {
       MUSTER_RETURN_IF_ERROR(Checked(folder_.CreateLink(link.path, link.link_target)));
     }
     return digest_.Finish();
@@ -292,7 +314,7 @@ class Unpacker::Tar {
     return damaged ? Damaged(status.message()) : status;
   }
 
-  absl::Status Open(worktree::WorkFile entry) {
+  absl::Status Open(WorkFile entry) {
     auto file = folder_.CreateFile(entry.path, entry.mode);
     MUSTER_RETURN_IF_ERROR(Checked(file.status()));
     file_ = *std::move(file);
@@ -363,9 +385,9 @@ class Unpacker::Tar {
   bool ended_ = false;
   std::string extension_, extended_name_, extended_link_;
   base::UniqueFd file_;
-  worktree::WorkFile entry_;  // being written
+  WorkFile entry_;  // being written
   base::Sha256 content_;
-  std::vector<worktree::WorkFile> links_;
+  std::vector<WorkFile> links_;
 };
 
 Unpacker::Unpacker(base::ConfinedFolder& folder)
@@ -402,4 +424,4 @@ absl::StatusOr<std::string> Unpacker::Finish() {
   return ended_ ? tar_->Finish() : Damaged("unexpected end");
 }
 
-}  // namespace muster::vertex
+}  // namespace muster::worktree
