@@ -126,9 +126,9 @@ platform::Finding CheckDebugger() {
           "not found: stacks of a stalled task come from /proc only (apt install gdb)"};
 }
 
-absl::Status CheckJob(Context& context, const std::string& file,
+absl::Status CheckJob(Context& context, const std::string& file, const job::Overrides& overrides,
                       std::vector<platform::Finding>& findings) {
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file));
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file, overrides));
   const job::JobSpec& spec = submission.spec;
   const auto tasks = static_cast<int64_t>(spec.Tasks().size());
   findings.push_back(
@@ -152,6 +152,7 @@ absl::Status CheckJob(Context& context, const std::string& file,
 
 struct DoctorOptions {
   std::string file;
+  job::Overrides overrides;
   TargetOptions target;
   bool json = false;
 };
@@ -175,9 +176,11 @@ absl::StatusOr<int> Doctor(Context& context, const DoctorOptions& options) {
   std::vector<platform::Finding> findings = {
       CheckPidfd(), CheckDirectory("muster home", context.home()), CheckDebugger()};
   if (options.file.empty()) {
+    MUSTER_RETURN_IF_ERROR(
+        CheckNoOverrides(options.overrides, "the job file is missing; usage: muster doctor FILE"));
     findings.push_back(CheckMemory(nullptr));
   } else {
-    MUSTER_RETURN_IF_ERROR(CheckJob(context, options.file, findings));
+    MUSTER_RETURN_IF_ERROR(CheckJob(context, options.file, options.overrides, findings));
   }
   MUSTER_RETURN_IF_ERROR(CheckTargets(context, options.target, findings));
   Terminal& out = context.out();
@@ -208,6 +211,7 @@ void AddDoctorCommand(Command& program, Context& context) {
       "doctor", "Check that this machine, or a job's machines, meet the requirements");
   auto options = std::make_shared<DoctorOptions>();
   command.Argument("FILE", &options->file, "The job file (default: check the machine only)");
+  AddOverrideOptions(command, &options->overrides);
   options->target.AddWithoutPlatformTo(command, context, platform::OptionUse::kDoctor);
   command.Flag("--json", &options->json, "Print JSON");
   command.OnCall([&context, options] { return Doctor(context, *options); });

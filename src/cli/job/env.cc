@@ -25,6 +25,7 @@ namespace {
 
 struct EnvOptions {
   std::string job;
+  job::Overrides overrides;
   TargetOptions target;
   std::string role;
   int index = 0;
@@ -40,12 +41,12 @@ struct Described {
   std::string platform;
 };
 
-absl::StatusOr<Described> DescribeFile(Context& context, const std::string& path,
-                                       const TargetOptions& target) {
+absl::StatusOr<Described> DescribeFile(Context& context, const EnvOptions& options) {
   Described described;
-  MUSTER_ASSIGN_OR_RETURN(described.submission, LoadJobFile(context, path));
+  MUSTER_ASSIGN_OR_RETURN(described.submission,
+                          LoadJobFile(context, options.job, options.overrides));
   job::Submission& submission = described.submission;
-  MUSTER_ASSIGN_OR_RETURN(submission.target, target.ToTarget());
+  MUSTER_ASSIGN_OR_RETURN(submission.target, options.target.ToTarget());
   described.platform = std::string(job::PlatformOf(submission.target));
   // Separate invocations, one for each task, must print the same cluster, so the id is not random.
   submission.id = submission.spec.name;
@@ -54,12 +55,14 @@ absl::StatusOr<Described> DescribeFile(Context& context, const std::string& path
   return described;
 }
 
-absl::StatusOr<Described> Describe(Context& context, const std::string& reference,
-                                   const TargetOptions& target) {
-  if (IsFile(context, reference)) return DescribeFile(context, reference, target);
-  MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, target.ToSelection());
+absl::StatusOr<Described> Describe(Context& context, const EnvOptions& options) {
+  if (IsFile(context, options.job)) return DescribeFile(context, options);
+  MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, options.target.ToSelection());
   MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job,
-                          jobs::FindJob(context.jobs(), reference, selection));
+                          jobs::FindJob(context.jobs(), options.job, selection));
+  MUSTER_RETURN_IF_ERROR(CheckNoOverrides(
+      options.overrides,
+      absl::StrCat(job.id, " is not a job file but a job; name its file instead")));
   Described described{.platform = job.platform};
   MUSTER_ASSIGN_OR_RETURN(described.submission, supervise::JobDir(job.directory).LoadSubmission());
   MUSTER_ASSIGN_OR_RETURN(history::History * history, context.jobs().history());
@@ -137,8 +140,7 @@ absl::StatusOr<job::TaskLaunch> LaunchByHand(Context& context, const Described& 
 
 absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const Described described,
-                          Describe(context, options.job, options.target));
+  MUSTER_ASSIGN_OR_RETURN(const Described described, Describe(context, options));
   MUSTER_ASSIGN_OR_RETURN(const std::string certificates,
                           CertificatesOf(context, options, described));
   if (options.cluster) {
@@ -174,6 +176,7 @@ void AddEnvCommand(Command& program, Context& context) {
   command.Argument("JOB", &options->job, "A job file, or a job", Presence::kRequired);
   command.Argument("ROLE", &options->role, "The role of the task, or the task itself: worker:1");
   command.Argument("INDEX", &options->index, "The index of the task");
+  AddOverrideOptions(command, &options->overrides);
   command.Flag("--cluster", &options->cluster,
                "Print the addresses of all tasks (the ClusterSpec)");
   command.Option("--certificates", &options->certificates,

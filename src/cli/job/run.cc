@@ -233,12 +233,7 @@ void AddRunCommand(Command& program, Context& context) {
   command.Argument("FILE", &options->file, "The job file; - reads standard input");
   command.Option("-c,--config", &options->configs,
                  "A job file; several are merged, and later ones take precedence");
-  command.Option("--set", &options->overrides.set,
-                 "Override a value of the file: PATH=VALUE, such as train.steps=100");
-  command.Option("--env", &options->overrides.env, "Set a variable of every task: KEY=VALUE");
-  command.Option("--name", &options->overrides.name, "The name of the job, instead of the file's");
-  command.Rest("ARGUMENTS", &options->overrides.arguments,
-               "Appended to the commands of the file's roles");
+  AddOverrideOptions(command, &options->overrides);
   options->target.platform = context.platforms().names().front();
   options->target.AddTo(command, context, platform::OptionUse::kRun);
   command.Flag("--send-home", &options->send_home,
