@@ -7,6 +7,7 @@
 //   refresh  brings their records up to date  addresses  of a job that is not running
 //   stop, wait, resume, evaluate, remove, notebook
 //   results, progress  what a job has achieved; log_filter  selects its output
+//   images   pushes the images of Muster that a job needs
 #pragma once
 
 #include <functional>
@@ -45,7 +46,9 @@ class Service {
   }
   // Opens the history at the first call. A damaged history is repaired, with a notice.
   absl::StatusOr<history::History*> history();
-  // Returns the path of muster-trainer, beside the program or in PATH, or NotFound with advice.
+  // Returns the path of a program of Muster, beside this one or in PATH, or NotFound.
+  absl::StatusOr<std::string> FindProgram(const std::string& name) const;
+  // Returns the path of muster-trainer, or NotFound with advice.
   absl::StatusOr<std::string> FindTrainer() const;
   const std::function<bool()>& interrupted() const { return options_.interrupted; }
   void Notify(const std::string& text) const {

@@ -15,6 +15,7 @@
 #include "cli/job/diff.h"
 #include "cli/job/job_file.h"
 #include "cli/job/target_options.h"
+#include "jobs/images.h"
 #include "process/held_signals.h"
 
 namespace muster::cli {
@@ -79,6 +80,19 @@ void PrintEditedFiles(Terminal& out, const std::vector<jobs::EditedFile>& files)
   }
   if (files.size() > kMaxListed) {
     out.PrintLine(absl::StrCat("and ", files.size() - kMaxListed, " more files"));
+  }
+}
+
+// Prints the images that would be pushed.
+void ShowImages(Context& context, const job::Submission& submission) {
+  const auto absent =
+      jobs::AbsentImages(context.jobs(), jobs::ImagesOf(context.jobs(), submission));
+  if (!absent.ok()) {
+    context.err().Note(absl::StrCat("the job would fail: ", absent.status().message()));
+    return;
+  }
+  for (const platform::Image& image : *absent) {
+    context.out().PrintLine(absl::StrCat("Would push ", image.Reference(), "."));
   }
 }
 
@@ -153,7 +167,10 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
   const job::JobRecord& job = plan.running->job;
   if (plan.update.empty()) return KeepRunningJob(context, options, job);
   if (!options.quiet) ShowUpdatePlan(out, plan);
-  if (options.dry_run) return kSuccess;
+  if (options.dry_run) {
+    ShowImages(context, plan.submission);
+    return kSuccess;
+  }
   out.Flush();
   MUSTER_ASSIGN_OR_RETURN(const bool agreed,
                           DemandConsent(context.err(), options.yes, "Apply these changes?",
@@ -178,6 +195,7 @@ absl::StatusOr<std::optional<int>> StartJob(Context& context, const RunOptions& 
       context.err().Note(absl::StrCat("the job would fail: ", plan.runnable.message()));
     }
     MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, plan.submission));
+    ShowImages(context, plan.submission);
     return kSuccess;
   }
   // From here until Attach() reads the signal, Ctrl-C would leave the job running.

@@ -78,9 +78,13 @@ std::string WholeMark(const FollowOptions& options) {
 // Returns the submission of a running job after its update to `next`.
 job::Submission Continued(const job::Submission& current, job::Submission next) {
   next.id = current.id;
-  const std::string image = job::TargetOf<job::KubernetesTarget>(next).trainer_image;
+  const job::KubernetesTarget own = job::TargetOf<job::KubernetesTarget>(next);
   next.target = current.target;
-  if (!image.empty()) job::MutableTargetOf<job::KubernetesTarget>(next).trainer_image = image;
+  if (!own.trainer_image.empty() || !own.image_repository.empty()) {
+    auto& target = job::MutableTargetOf<job::KubernetesTarget>(next);
+    target.trainer_image = own.trainer_image;
+    target.image_repository = own.image_repository;
+  }
   next.resumed_from = current.resumed_from;
   next.resume_step = current.resume_step;
   return next;
@@ -205,17 +209,31 @@ absl::StatusOr<job::TaskLaunch> KubernetesPlatform::LaunchOf(const job::Submissi
   return manifest::PodLaunch(SpecInCluster(submission), cluster, task, {.job_id = submission.id});
 }
 
+std::string KubernetesPlatform::TrainerImageOf(const job::KubernetesTarget& target) const {
+  if (!target.trainer_image.empty()) return target.trainer_image;
+  if (target.image_repository.empty()) return manifest::TrainerImage(environment_.version);
+  return platform::TrainerImage(target.image_repository, environment_.version).Reference();
+}
+
+std::vector<platform::Image> KubernetesPlatform::RequiredImages(
+    const job::Submission& submission) const {
+  const std::string repository = job::TargetOf<job::KubernetesTarget>(submission).image_repository;
+  if (repository.empty()) return {};
+  platform::Image image = platform::TrainerImage(repository, environment_.version);
+  const auto rendered = Render(submission);
+  if (!rendered.ok() || !platform::Mentions(Json(*rendered), image)) return {};
+  return {std::move(image)};
+}
+
 absl::StatusOr<std::vector<manifest::Object>> KubernetesPlatform::Render(
     const job::Submission& submission, std::optional<job::JobTls> tls) const {
   const job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
-  return manifest::RenderTfJob(
-      SpecInCluster(submission),
-      {.kubernetes_namespace = target.ns,
-       .trainer_image = target.trainer_image.empty() ? manifest::TrainerImage(environment_.version)
-                                                     : target.trainer_image,
-       .notebook_image = manifest::kNotebookImage,
-       .salt = base::Sha256Hex(submission.id).substr(0, 16),
-       .tls = std::move(tls)});
+  return manifest::RenderTfJob(SpecInCluster(submission),
+                               {.kubernetes_namespace = target.ns,
+                                .trainer_image = TrainerImageOf(target),
+                                .notebook_image = manifest::kNotebookImage,
+                                .salt = base::Sha256Hex(submission.id).substr(0, 16),
+                                .tls = std::move(tls)});
 }
 
 void KubernetesPlatform::Warn(const absl::Status& status) const {
