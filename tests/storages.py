@@ -1,4 +1,5 @@
-"""Storage servers on loopback for tests, each in its own process."""
+"""Servers on loopback for tests, each in its own process: storages, and a registry of images."""
+import json
 import os
 import shutil
 import subprocess
@@ -41,7 +42,7 @@ def use_radosgw(test):
     return "s3://bucket"
 
 
-def _built(test, server):
+def built(test, server):
     """Returns the folder of a server that tests/servers/build gets. Skips the test if it is not there."""
     found = subprocess.run([SOURCE / "tests" / "servers" / "build", "--check", server], capture_output=True, text=True)
     if found.returncode != 0:
@@ -79,9 +80,23 @@ def _answers(url):
         return False
 
 
+def use_registry(test, passwords=None):
+    """Starts a registry of images, with {user: bcrypt hash} if `passwords` is given. Returns its host and port."""
+    program = f"{built(test, 'docker-registry')}/usr/bin/docker-registry"
+    (port,) = free_ports(1)
+    settings = {"version": 0.1, "storage": {"filesystem": {"rootdirectory": str(test.dir / "registry")}},
+                "http": {"addr": f"127.0.0.1:{port}", "secret": "x"}}
+    if passwords:
+        users = test.write("htpasswd", "".join(f"{user}:{word}\n" for user, word in passwords.items()))
+        settings["auth"] = {"htpasswd": {"realm": "test", "path": str(users)}}
+    server, output = _start(test, "registry", [program, "serve", test.write("registry.yml", json.dumps(settings))])
+    _await(server, output, lambda: _answers(f"http://127.0.0.1:{port}/v2/"))
+    return f"127.0.0.1:{port}"
+
+
 def use_minio(test):
     """Starts MinIO. Returns a URL of its bucket, which `muster storage mb` makes."""
-    program = f"{_built(test, 'minio')}/minio"
+    program = f"{built(test, 'minio')}/minio"
     _without_proxies(test)
     port, console = free_ports(2)
     server, output = _start(test, "minio", [program, "server", "--quiet", "--address", f"127.0.0.1:{port}", "--console-address",
@@ -95,7 +110,7 @@ def use_minio(test):
 
 def use_fake_gcs(test):
     """Starts fake-gcs-server. Returns a URL of its bucket, which `muster storage mb` makes."""
-    program = f"{_built(test, 'fake-gcs-server')}/fake-gcs-server"
+    program = f"{built(test, 'fake-gcs-server')}/fake-gcs-server"
     _without_proxies(test)
     (port,) = free_ports(1)
     server, output = _start(test, "fake-gcs", [program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory",
@@ -108,7 +123,7 @@ def use_fake_gcs(test):
 
 def use_hadoop(test):
     """Starts a namenode and a datanode of Hadoop. Returns a URL of a folder in its default file system."""
-    libraries = _built(test, "hadoop")
+    libraries = built(test, "hadoop")
     if shutil.which("java") is None:
         test.skipTest("no java; scripts/test installs it")
     _without_proxies(test)

@@ -17,6 +17,9 @@ constexpr char kSsh[] = "ssh";
 constexpr char kKubernetes[] = "kubernetes";
 constexpr char kVertex[] = "vertex";
 constexpr char kPlatform[] = "platform";
+constexpr char kImage[] = "image";
+constexpr char kTrainerImage[] = "trainer_image";
+constexpr char kImageRepository[] = "image_repository";
 
 std::optional<int> CountMember(const Json& json, const char* key) {
   const auto number = base::OptionalIntMember(json, key);
@@ -96,7 +99,8 @@ Json ToJson(const KubernetesTarget& target) {
   PutTexts({{"kubeconfig", &target.kubeconfig},
             {"context", &target.context},
             {"namespace", &target.ns},
-            {"trainer_image", &target.trainer_image},
+            {kTrainerImage, &target.trainer_image},
+            {kImageRepository, &target.image_repository},
             {"job", &target.object.name},
             {"uid", &target.object.uid}},
            json);
@@ -111,7 +115,8 @@ KubernetesTarget KubernetesFromJson(const Json& json) {
   return {.kubeconfig = base::TextMember(json, "kubeconfig"),
           .context = base::TextMember(json, "context"),
           .ns = base::TextMember(json, "namespace"),
-          .trainer_image = base::TextMember(json, "trainer_image"),
+          .trainer_image = base::TextMember(json, kTrainerImage),
+          .image_repository = base::TextMember(json, kImageRepository),
           .object = {.name = base::TextMember(json, "job"), .uid = base::TextMember(json, "uid")},
           .files = {.digest = base::TextMember(files, "digest"),
                     .parts = CountMember(files, "parts").value_or(0),
@@ -128,7 +133,8 @@ Json ToJson(const VertexTarget& target) {
             {"master_type", &target.master_type},
             {"worker_type", &target.worker_type},
             {"parameter_server_type", &target.parameter_server_type},
-            {"image", &target.image},
+            {kImage, &target.image},
+            {kImageRepository, &target.image_repository},
             {"dataset", &target.dataset},
             {"folder", &target.run.folder},
             {"custom_job", &target.run.custom_job},
@@ -156,7 +162,8 @@ VertexTarget VertexFromJson(const Json& json) {
           .parameter_server_type = base::TextMember(json, "parameter_server_type"),
           .workers = CountMember(json, "worker_count"),
           .parameter_servers = CountMember(json, "parameter_server_count"),
-          .image = base::TextMember(json, "image"),
+          .image = base::TextMember(json, kImage),
+          .image_repository = base::TextMember(json, kImageRepository),
           .dataset = base::TextMember(json, "dataset"),
           .rebuild = base::BoolMember(json, "rebuild"),
           .run = {.packages = base::TextListMember(json, "packages"),
@@ -257,7 +264,13 @@ Target TargetFromPlace(const Json& place) {
 // Merges as JSON, where a field that is not set is absent.
 Target InheritTarget(const Target& previous, const Target& next) {
   Json merged = TargetToJson(previous);
-  merged.update(TargetToJson(next));
+  const Json own = TargetToJson(next);
+  const auto images = {kImage, kTrainerImage, kImageRepository};
+  if (std::any_of(images.begin(), images.end(),
+                  [&own](const char* key) { return own.contains(key); })) {
+    for (const char* key : images) merged.erase(key);
+  }
+  merged.update(own);
   return TargetFromJson(merged);
 }
 

@@ -68,10 +68,11 @@ struct KubernetesFiles {
 };
 
 struct KubernetesTarget {
-  std::string kubeconfig;  // KUBECONFIG when the job was submitted; "" = the user's own
-  std::string context;     // "" = the current one, or the cluster of this pod
-  std::string ns;          // "" = the job's, else the context's
-  std::string trainer_image;
+  std::string kubeconfig;        // KUBECONFIG when the job was submitted; "" = the user's own
+  std::string context;           // "" = the current one, or the cluster of this pod
+  std::string ns;                // "" = the job's, else the context's
+  std::string trainer_image;     // "" = that of Muster's version, in `image_repository`
+  std::string image_repository;  // of Muster's images, which are pushed there; "" = none
   KubernetesObject object;
   KubernetesFiles files;
 
@@ -107,6 +108,7 @@ struct VertexTarget {
   std::string master_type, worker_type, parameter_server_type;
   std::optional<int> workers, parameter_servers;  // override the replicas in the file
   std::string image;                              // for roles without an image
+  std::string image_repository;                   // of Muster's images, which are pushed there
   std::string dataset;                            // overrides the path in the file
   bool rebuild = false;                           // upload packages even if the bucket has them
   VertexRun run;
@@ -138,7 +140,8 @@ Target TargetFromJson(const nlohmann::json& json);
 // platform; null = a job on this machine.
 Target TargetFromPlace(const nlohmann::json& place);
 
-// Returns `next`, with every field that is not set taken from `previous`.
+// Returns `next`, with every field that is not set taken from `previous`. An image and a repository
+// of images are alternatives, so one of them in `next` replaces both.
 // REQUIRES: both are of the same platform.
 Target InheritTarget(const Target& previous, const Target& next);
 

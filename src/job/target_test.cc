@@ -31,6 +31,7 @@ VertexTarget OnVertex() {
           .workers = 3,
           .parameter_servers = 0,
           .image = "i",
+          .image_repository = "r",
           .dataset = "gs://d",
           .rebuild = true,
           .run = {.packages = {"x"},
@@ -48,6 +49,7 @@ TEST(Target, KeepsEveryFieldAsJson) {
                                     .context = "c",
                                     .ns = "n",
                                     .trainer_image = "i",
+                                    .image_repository = "r",
                                     .object = {.name = "j", .uid = "u"},
                                     .files = {.digest = "d", .parts = 2, .roles = {"worker"}}};
   for (const Target& target :
@@ -111,6 +113,18 @@ TEST(Target, UnsetFieldsAreInherited) {
   other.hosts = "c";
   EXPECT_EQ(InheritTarget(OnHosts(), SshTarget{.hosts = "c"}), Target(other));
   EXPECT_EQ(InheritTarget(OnVertex(), VertexTarget()), Target(OnVertex()));
+}
+
+TEST(Target, AnImageAndARepositoryReplaceEachOther) {
+  const KubernetesTarget with_image{.ns = "n", .trainer_image = "i"};
+  const KubernetesTarget with_repository{.ns = "n", .image_repository = "r"};
+  EXPECT_EQ(InheritTarget(with_image, KubernetesTarget{.image_repository = "r"}),
+            Target(with_repository));
+  EXPECT_EQ(InheritTarget(with_repository, KubernetesTarget{.trainer_image = "i"}),
+            Target(with_image));
+  EXPECT_EQ(InheritTarget(with_repository, KubernetesTarget()), Target(with_repository));
+  EXPECT_EQ(InheritTarget(VertexTarget{.image = "i"}, VertexTarget{.image_repository = "r"}),
+            Target(VertexTarget{.image_repository = "r"}));
 }
 
 TEST(Target, TheRequestOmitsTheStateOfTheJob) {

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/text/json.h"
 #include "checkpoint/store.h"
+#include "jobs/images.h"
 #include "jobs/submit.h"
 #include "storage/storage.h"
 
@@ -37,6 +38,7 @@ absl::StatusOr<EvaluationPlan> PlanEvaluation(Service& service,
 }
 
 absl::StatusOr<job::JobRecord> StartEvaluation(Service& service, const EvaluationPlan& plan) {
+  MUSTER_RETURN_IF_ERROR(PushImages(service, ImagesOf(service, plan.submission)));
   MUSTER_ASSIGN_OR_RETURN(base::FileLock lock, LockSubmissions(service));
   MUSTER_ASSIGN_OR_RETURN(const bool taken, TakeId(service, plan.submission));
   if (!taken) {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "jobs/images.h"
 #include "jobs/lookup.h"
 #include "jobs/refresh.h"
 #include "jobs/results.h"
@@ -58,6 +59,7 @@ absl::StatusOr<job::Submission> PlanResume(Service& service, const job::JobRecor
 }
 
 absl::StatusOr<job::JobRecord> StartResumed(Service& service, const job::Submission& submission) {
+  MUSTER_RETURN_IF_ERROR(PushImages(service, ImagesOf(service, submission)));
   // Checks the name again under the lock: another run may have started since PlanResume().
   MUSTER_ASSIGN_OR_RETURN(base::FileLock lock, LockSubmissions(service));
   MUSTER_ASSIGN_OR_RETURN(const bool free, IsNameFree(service, submission.spec.name));

@@ -8,6 +8,7 @@
 #include "codec/yaml.h"
 #include "codec/yaml_writer.h"
 #include "job/format/parse.h"
+#include "jobs/images.h"
 #include "jobs/load.h"
 #include "jobs/lookup.h"
 #include "jobs/refresh.h"
@@ -165,6 +166,7 @@ absl::StatusOr<RunPlan> PlanRun(Service& service, const RunRequest& request) {
 
 absl::StatusOr<std::optional<job::JobRecord>> StartPlanned(Service& service, const RunPlan& plan) {
   MUSTER_RETURN_IF_ERROR(plan.runnable);
+  MUSTER_RETURN_IF_ERROR(PushImages(service, ImagesOf(service, plan.submission)));
   // The lock was not held during Prepare() and the checks, which may contact the platform. So the
   // name and the id must be checked again.
   MUSTER_ASSIGN_OR_RETURN(base::FileLock lock, LockSubmissions(service));
@@ -184,6 +186,7 @@ absl::Status ApplyPlanned(Service& service, const RunPlan& plan) {
     return absl::FailedPreconditionError(absl::StrCat(
         plan.running->job.id, ": jobs on ", platform->traits().title, " cannot be changed"));
   }
+  MUSTER_RETURN_IF_ERROR(PushImages(service, ImagesOf(service, plan.submission)));
   const job::JobRecord& job = plan.running->job;
   if (plan.edited.version.files.empty()) return updater->Update(job, plan.submission);
   MUSTER_RETURN_IF_ERROR(SaveVersion(service, job, plan.submission, plan.edited));

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "process/spawn.h"
 
@@ -23,11 +24,17 @@ absl::StatusOr<history::History*> Service::history() {
   return history_.get();
 }
 
-absl::StatusOr<std::string> Service::FindTrainer() const {
+absl::StatusOr<std::string> Service::FindProgram(const std::string& name) const {
   const std::filesystem::path folder = std::filesystem::path(options_.program).parent_path();
-  const std::string beside = (folder / kTrainer).string();
+  const std::string beside = (folder / name).string();
   if (::access(beside.c_str(), X_OK) == 0) return beside;
-  auto found = process::FindProgram(kTrainer, process::CurrentEnvironment(), "");
+  auto found = process::FindProgram(name, process::CurrentEnvironment(), "");
+  if (found.ok()) return found;
+  return absl::NotFoundError(absl::StrCat(name, " is neither beside muster nor in PATH"));
+}
+
+absl::StatusOr<std::string> Service::FindTrainer() const {
+  auto found = FindProgram(kTrainer);
   if (found.ok()) return found;
   return absl::NotFoundError(
       "a role without a `command` is run by the built-in trainer, but muster-trainer is neither "

@@ -9,6 +9,7 @@
 //   trainer_command, launch_by_hand  how one task is started outside of a job
 //   metrics, compare  the metrics of jobs, side by side
 //   results, progress  what a job has achieved; log_filter  selects its output
+//   images   pushes the images of Muster that a job needs
 #pragma once
 
 #include <functional>
@@ -47,7 +48,9 @@ class Service {
   }
   // Opens the history at the first call. A damaged history is repaired, with a notice.
   absl::StatusOr<history::History*> history();
-  // Returns the path of muster-trainer, beside the program or in PATH, or NotFound with advice.
+  // Returns the path of a program of Muster, beside this one or in PATH, or NotFound.
+  absl::StatusOr<std::string> FindProgram(const std::string& name) const;
+  // Returns the path of muster-trainer, or NotFound with advice.
   absl::StatusOr<std::string> FindTrainer() const;
   const std::function<bool()>& interrupted() const { return options_.interrupted; }
   void Notify(const std::string& text) const {

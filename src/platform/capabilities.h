@@ -15,6 +15,7 @@
 #include "job/event_sink.h"
 #include "job/submission.h"
 #include "platform/finding.h"
+#include "platform/images.h"
 #include "platform/machine.h"
 #include "platform/platform.h"
 #include "supervise/lifecycle.h"
@@ -128,6 +129,15 @@ class TargetPreflight {
  public:
   virtual ~TargetPreflight() = default;
   virtual absl::StatusOr<std::vector<Finding>> CheckTarget(const job::Target& target) = 0;
+};
+
+// Tasks of the built-in trainer run from an image of Muster, which the user may want pushed.
+class ImageUser {
+ public:
+  virtual ~ImageUser() = default;
+  // Returns the images of Muster that the job needs in the repository that its target names; none
+  // if it names no repository. REQUIRES: Prepare() accepted the submission.
+  virtual std::vector<Image> RequiredImages(const job::Submission& submission) const = 0;
 };
 
 struct EvaluationRequest {

@@ -53,6 +53,11 @@ class Options {
   // Returns the name of the first option that the user gave, or "".
   virtual std::string FirstGiven() const = 0;
   virtual job::Target ToTarget() const = 0;
+  // Returns ToTarget() with Muster's images in `repository`, or InvalidArgument if other options
+  // name an image. Unimplemented: the platform runs no images.
+  virtual absl::StatusOr<job::Target> InRepository(const std::string& repository) const {
+    return absl::UnimplementedError(repository);
+  }
   // Returns the id for the new job; "" = Muster chooses one.
   virtual std::string job_id() const { return ""; }
   // Returns the id of the job that the new one continues, or "".

@@ -20,6 +20,8 @@ namespace muster::process {
 namespace {
 
 constexpr size_t kMaxReads = 256;  // so that endless output cannot defer the deadline
+constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
+constexpr absl::Duration kCancelGrace = absl::Seconds(5);
 
 // Rounded down and capped at a minute: callers compare the clock with the deadline after each poll.
 int MillisecondsUntil(absl::Time deadline) {
@@ -71,7 +73,8 @@ ExitStatus WaitOrKill(pid_t pid, absl::Duration timeout) {
   return Reap(pid);
 }
 
-absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout, size_t max_bytes) {
+absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout, size_t max_bytes,
+                              const std::function<bool()>& cancelled) {
   MUSTER_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   options.output_fd = pipe.write.get();
@@ -90,7 +93,15 @@ absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout, size
       return absl::DeadlineExceededError(
           absl::StrCat(options.argv[0], " timed out after ", absl::FormatDuration(timeout)));
     }
-    ::poll(waits.data(), waits.size(), MillisecondsUntil(deadline));
+    if (cancelled && cancelled()) {
+      ::kill(-pid, SIGTERM);
+      WaitOrKill(pid, kCancelGrace);
+      ::kill(-pid, SIGKILL);  // the rest of the group, if any
+      return absl::CancelledError("interrupted");
+    }
+    const absl::Time next_poll = base::Clock::Real().Now() + kCancelPoll;
+    ::poll(waits.data(), waits.size(),
+           MillisecondsUntil(cancelled ? std::min(deadline, next_poll) : deadline));
     if (!Drain(pipe.read.get(), max_bytes, output)) waits[1].fd = -1;
     // Ends with the process, not with its output: background processes may keep the pipe open.
   } while ((waits[0].revents & POLLIN) == 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -30,7 +31,10 @@ struct RunResult {
 // Runs the program and blocks until it exits. Keeps the first `max_bytes` of its output and drops
 // the rest. Does not wait for processes that it leaves running. Returns DeadlineExceeded if it had
 // to be killed after `timeout`, or Spawn()'s errors. Sets output_fd and new_group of `options`.
+// Polls `cancelled`, if set: once it returns true, ends the program and its group with SIGTERM, and
+// with SIGKILL after a few seconds, and returns Cancelled.
 absl::StatusOr<RunResult> Run(SpawnOptions options, absl::Duration timeout,
-                              size_t max_bytes = 64 << 10);
+                              size_t max_bytes = 64 << 10,
+                              const std::function<bool()>& cancelled = nullptr);
 
 }  // namespace muster::process

@@ -45,6 +45,16 @@ TEST(RunTest, KillsOnTimeout) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
 }
 
+TEST(RunTest, CancellationEndsTheWholeGroup) {
+  const absl::Time start = absl::Now();
+  // The shell handles SIGTERM, as a program that cleans up does; its child runs until it is killed.
+  const auto result = process::Run(
+      {.argv = {"sh", "-c", "trap 'exit 1' TERM; sleep 30; true"}, .env = CurrentEnvironment()},
+      absl::Seconds(30), 1000, [start] { return absl::Now() > start + absl::Milliseconds(300); });
+  EXPECT_TRUE(absl::IsCancelled(result.status())) << result.status();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+}
+
 TEST(RunTest, MissingProgramIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(
       process::Run({.argv = {"/no/such/program"}, .env = {}}, absl::Seconds(1)).status()));

@@ -74,6 +74,39 @@ class OverrideTest(MusterTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("extra", result.stderr)
 
+    def test_a_change_is_tried_first_with_the_same_options(self):
+        job = self.own()
+        options = ["--set", "roles.worker.replicas=3", "--set", "image=i", "--env", "A=x", "--name", "other", "--", "--lr", "1"]
+        self.assertIn("settings of 'other':\n  role 'worker': image", self.muster("explain", job, *options).stdout)
+        restarts = ["--set", "policies.max_restarts=7"]
+        self.assertIn("max_restarts", self.muster("explain", job, "--on", "vertex", *restarts, *options).stdout)
+        objects = self.muster("render", job, *options).stdout
+        self.assertEqual(len(re.findall("(?m)^kind: Job$", objects)), 3, objects)
+        self.assertIn("name: other-worker-2", objects)
+        self.assertIn("--lr", objects)
+        checks = {one["check"]: one["detail"] for one in json.loads(self.muster("doctor", "--json", job, *options).stdout)}
+        self.assertIn("3 tasks", checks["job file"])
+        self.assertEqual(self.muster("env", job, "worker", "2", "--print", "A", *options).stdout, "x\n")
+        self.assertEqual(self.muster("env", job, "worker", "2", "--print", "MUSTER_JOB_NAME", *options).stdout, "other\n")
+
+    def test_a_mistake_gets_the_same_diagnostic_from_every_command(self):
+        job = self.own()
+        mistake = ["--set", "roles.worker.replicas=many", "--env", "novalue"]
+        expected = self.muster("run", job, *mistake, check=False).stderr
+        self.assertIn("--set roles.worker.replicas: 'replicas'", expected)
+        for command in (["explain"], ["render"], ["doctor"], ["env", "--cluster"]):
+            result = self.muster(*command, job, *mistake, check=False)
+            self.assertEqual((result.returncode, result.stderr), (2, expected), command)
+
+    def test_overrides_need_a_job_file(self):
+        result = self.muster("doctor", "--set", "train.steps=1", check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("cannot apply --set train.steps: the job file is missing", result.stderr)
+        self.muster("run", self.own())
+        result = self.muster("env", "own", "worker", "0", "--env", "A=b", check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, "cannot apply --env A: own-.* is not a job file but a job")
+
     def test_a_manifest_and_standard_input(self):
         text = """
             apiVersion: kubeflow.org/v1

@@ -10,6 +10,21 @@ import unittest
 from support import MUSTER, SOURCE, MusterTest
 
 
+class SettingsTest(MusterTest):
+    def test_an_image_of_this_machine_has_the_settings_of_a_compiled_one(self):
+        subprocess.run([SOURCE / "deploy" / "images" / "layout", self.dir / "layout", "/bin/true"], check=True, timeout=100)
+        blobs = self.dir / "layout" / "blobs" / "sha256"
+        reference, = json.loads((self.dir / "layout" / "index.json").read_text())["manifests"]
+        manifest = json.loads((blobs / reference["digest"].removeprefix("sha256:")).read_text())
+        settings = json.loads((blobs / manifest["config"]["digest"].removeprefix("sha256:")).read_text())["config"]
+        self.assertEqual(settings.pop("Entrypoint"), ["/usr/local/bin/true"])
+        for name, program in (("muster", "muster"), ("muster-trainer", "muster-trainer"), ("muster-vertex", "muster")):
+            text = (SOURCE / "deploy" / "images" / f"{name}.Containerfile").read_text().partition("FROM scratch\n")[2]
+            stage = dict(line.split(" ", 1) for line in text.splitlines())
+            self.assertEqual(json.loads(stage["ENTRYPOINT"]), [f"/usr/local/bin/{program}"])
+            self.assertEqual({"Env": stage["ENV"].split(), "User": stage["USER"], "WorkingDir": stage["WORKDIR"]}, settings)
+
+
 class ImageTest(MusterTest):
     def setUp(self):
         super().setUp()

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "codec/yaml_writer.h"
+#include "jobs/images.h"
 #include "k8s/client.h"
 #include "k8s/error.h"
 #include "manifest/images.h"
@@ -23,6 +24,7 @@ using k8s::Json;
 struct InstallCommand {
   InstallOptions options;
   std::string context;
+  std::string image_repository;
   bool no_webhook = false;
   bool definitions_only = false;
   bool dry_run = false;
@@ -105,8 +107,29 @@ absl::Status CheckDefinitions(Client& client) {
       "install --definitions-only`");
 }
 
-absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
+// Sets the images of the installation to those in the repository, if one is given. Returns them.
+absl::StatusOr<std::vector<platform::Image>> UseRepository(InstallCommand& command) {
+  if (command.image_repository.empty() || command.definitions_only) {
+    return std::vector<platform::Image>();
+  }
+  MUSTER_RETURN_IF_ERROR(platform::CheckRepository(command.image_repository));
+  std::vector<platform::Image> images = {
+      platform::OperatorImage(command.image_repository, MUSTER_VERSION)};
+  command.options.image = images.back().Reference();
+  if (command.options.trainer_image == manifest::TrainerImage(MUSTER_VERSION)) {
+    images.push_back(platform::TrainerImage(command.image_repository, MUSTER_VERSION));
+    command.options.trainer_image = images.back().Reference();
+  }
+  return images;
+}
+
+absl::StatusOr<int> Install(Context& context, InstallCommand command) {
+  MUSTER_ASSIGN_OR_RETURN(const std::vector<platform::Image> images, UseRepository(command));
   if (command.dry_run) {
+    MUSTER_ASSIGN_OR_RETURN(const auto absent, jobs::AbsentImages(context.jobs(), images));
+    for (const platform::Image& image : absent) {
+      context.err().Note(absl::StrCat("would push ", image.Reference()));
+    }
     MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::nullopt));
     const std::vector<nlohmann::ordered_json> documents(objects.begin(), objects.end());
     context.out().PrintData(codec::ToYamlDocuments(documents));
@@ -120,6 +143,7 @@ absl::StatusOr<int> Install(Context& context, const InstallCommand& command) {
   }
   if (command.options.namespaced) MUSTER_RETURN_IF_ERROR(CheckDefinitions(*client));
   MUSTER_ASSIGN_OR_RETURN(const auto objects, Manifests(command, std::move(certificate)));
+  MUSTER_RETURN_IF_ERROR(jobs::PushImages(context.jobs(), images));
   for (const Json& object : objects) {
     MUSTER_ASSIGN_OR_RETURN(const std::string done, Apply(*client, object, command.force));
     context.out().PrintLine(absl::StrCat(absl::AsciiStrToLower(k8s::TextAt(object, "/kind")), "/",
@@ -148,6 +172,10 @@ void AddOperatorInstallCommand(Command& command, Context& context) {
   sub.Option("--image", &install->options.image, "The image of muster");
   sub.Option("--trainer-image", &install->options.trainer_image,
              "The image of the built-in trainer, which the operator uses");
+  sub.Option("--image-repository", &install->image_repository,
+             "A repository for both images, such as registry.example.com/ml: they are pushed, "
+             "unless they are there, and used");
+  sub.Exclude("--image-repository", "--image");
   sub.Option("--gang-scheduler", &install->options.gang_scheduler,
              "Gang scheduler for the pods of a job: none, volcano or scheduler-plugins");
   sub.Option("--context", &install->context, "The context of the kubeconfig");

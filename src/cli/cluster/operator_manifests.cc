@@ -56,7 +56,7 @@ Json WebhookSecret(const InstallOptions& options) {
 }
 
 // Parses an embedded manifest. An error is a bug: the files are part of the build.
-absl::StatusOr<std::vector<Json>> Parse(const EmbeddedFile& file) {
+absl::StatusOr<std::vector<Json>> Parse(const base::EmbeddedFile& file) {
   codec::Diagnostics diagnostics(absl::StrCat(file.name, ".yaml"));
   std::vector<Json> objects;
   for (const codec::Node& node : codec::ParseYaml(file.text, {}, diagnostics)) {
@@ -158,7 +158,7 @@ std::optional<WebhookCertificate> ReadWebhookCertificate(const Json& secret, con
 absl::StatusOr<std::vector<Json>> OperatorManifests(const InstallOptions& options) {
   MUSTER_RETURN_IF_ERROR(CheckOptions(options));
   std::vector<Json> objects;
-  for (const EmbeddedFile& file : kOperatorFiles) {
+  for (const base::EmbeddedFile& file : kOperatorFiles) {
     const absl::string_view name = file.name;
     if (name == "webhook" && !options.webhook) continue;
     // Precedes the Deployment: the operator checks for the certificate only when it starts.
@@ -173,7 +173,7 @@ absl::StatusOr<std::vector<Json>> OperatorManifests(const InstallOptions& option
 }
 
 absl::StatusOr<std::vector<Json>> JobDefinitions() {
-  for (const EmbeddedFile& file : kOperatorFiles) {
+  for (const base::EmbeddedFile& file : kOperatorFiles) {
     if (absl::string_view(file.name) == "crds") return Parse(file);
   }
   return absl::InternalError("crds.yaml is missing");

@@ -24,6 +24,7 @@ struct RenderCommand {
   std::string job;
   std::string config;  // another spelling of `job`
   std::string output;
+  job::Overrides overrides;
   manifest::RenderOptions options;
 };
 
@@ -54,7 +55,8 @@ void NoteFiles(Terminal& err, const job::Submission& submission) {
 
 absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const std::string file, JobFileOf(command));
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file));
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
+                          LoadJobFile(context, file, command.overrides));
   manifest::RenderOptions options = command.options;
   options.salt = RandomSalt();
   MUSTER_ASSIGN_OR_RETURN(options.tls, job::MakeJobTls(submission.spec.name));
@@ -86,6 +88,7 @@ void AddRenderCommand(Command& program, Context& context) {
   render->options.notebook_image = manifest::kNotebookImage;
   command.Argument("FILE", &render->job, "A job file");
   command.Option("-c,--config", &render->config, "The job file, instead of FILE");
+  AddOverrideOptions(command, &render->overrides);
   command.Option("-o,--output,--out", &render->output,
                  "The file to write (default: standard output)");
   command.Option("-n,--namespace", &render->options.kubernetes_namespace,

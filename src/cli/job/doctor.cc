@@ -33,6 +33,7 @@ const char* Name(platform::Grade grade) {
 
 struct DoctorOptions {
   std::string file;
+  job::Overrides overrides;
   TargetOptions target;
   bool json = false;
 };
@@ -43,8 +44,9 @@ void Append(Findings more, Findings& findings) {
   std::move(more.begin(), more.end(), std::back_inserter(findings));
 }
 
-absl::Status CheckJobFile(Context& context, const std::string& file, Findings& findings) {
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file));
+absl::Status CheckJobFile(Context& context, const std::string& file,
+                          const job::Overrides& overrides, Findings& findings) {
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, file, overrides));
   const auto tasks = static_cast<int64_t>(submission.spec.Tasks().size());
   findings.push_back(
       {platform::Grade::kOk, "job file", absl::StrCat(base::Plural(tasks, "task"), ", valid")});
@@ -69,9 +71,11 @@ absl::Status CheckTargets(Context& context, const TargetOptions& target, Finding
 absl::StatusOr<int> Doctor(Context& context, const DoctorOptions& options) {
   Findings findings = jobs::CheckMachine(context.jobs());
   if (options.file.empty()) {
+    MUSTER_RETURN_IF_ERROR(
+        CheckNoOverrides(options.overrides, "the job file is missing; usage: muster doctor FILE"));
     findings.push_back(jobs::CheckMemory(nullptr));
   } else {
-    MUSTER_RETURN_IF_ERROR(CheckJobFile(context, options.file, findings));
+    MUSTER_RETURN_IF_ERROR(CheckJobFile(context, options.file, options.overrides, findings));
   }
   MUSTER_RETURN_IF_ERROR(CheckTargets(context, options.target, findings));
   Terminal& out = context.out();
@@ -102,6 +106,7 @@ void AddDoctorCommand(Command& program, Context& context) {
       "doctor", "Check that this machine, or a job's machines, meet the requirements");
   auto options = std::make_shared<DoctorOptions>();
   command.Argument("FILE", &options->file, "The job file (default: check the machine only)");
+  AddOverrideOptions(command, &options->overrides);
   options->target.AddWithoutPlatformTo(command, context, platform::OptionUse::kDoctor);
   command.Flag("--json", &options->json, "Print JSON");
   command.OnCall([&context, options] { return Doctor(context, *options); });

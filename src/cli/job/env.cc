@@ -24,6 +24,7 @@ namespace {
 
 struct EnvOptions {
   std::string job;
+  job::Overrides overrides;
   TargetOptions target;
   std::string role;
   int index = 0;
@@ -34,16 +35,19 @@ struct EnvOptions {
 };
 
 // Returns a job, or the job of a file, which has not been started.
-absl::StatusOr<jobs::JobCluster> FindCluster(Context& context, const std::string& reference,
-                                             const TargetOptions& target) {
-  if (IsFile(context, reference)) {
-    MUSTER_ASSIGN_OR_RETURN(job::Submission submission, LoadJobFile(context, reference));
-    MUSTER_ASSIGN_OR_RETURN(submission.target, target.ToTarget());
+absl::StatusOr<jobs::JobCluster> FindCluster(Context& context, const EnvOptions& options) {
+  if (IsFile(context, options.job)) {
+    MUSTER_ASSIGN_OR_RETURN(job::Submission submission,
+                            LoadJobFile(context, options.job, options.overrides));
+    MUSTER_ASSIGN_OR_RETURN(submission.target, options.target.ToTarget());
     return jobs::ClusterBeforeStart(context.jobs(), std::move(submission));
   }
-  MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, target.ToSelection());
+  MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, options.target.ToSelection());
   MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job,
-                          jobs::FindJob(context.jobs(), reference, selection));
+                          jobs::FindJob(context.jobs(), options.job, selection));
+  MUSTER_RETURN_IF_ERROR(CheckNoOverrides(
+      options.overrides,
+      absl::StrCat(job.id, " is not a job file but a job; name its file instead")));
   return jobs::ClusterOf(context.jobs(), job);
 }
 
@@ -91,8 +95,7 @@ absl::Status PrintVariable(Terminal& out, const job::TaskLaunch& launch, const s
 
 absl::StatusOr<int> Env(Context& context, const EnvOptions& options) {
   Terminal& out = context.out();
-  MUSTER_ASSIGN_OR_RETURN(const jobs::JobCluster job,
-                          FindCluster(context, options.job, options.target));
+  MUSTER_ASSIGN_OR_RETURN(const jobs::JobCluster job, FindCluster(context, options));
   MUSTER_ASSIGN_OR_RETURN(const std::string certificates, CertificatesOf(context, options, job));
   if (options.cluster) {
     const auto config =
@@ -126,6 +129,7 @@ void AddEnvCommand(Command& program, Context& context) {
   command.Argument("JOB", &options->job, "A job file, or a job", Presence::kRequired);
   command.Argument("ROLE", &options->role, "The role of the task, or the task itself: worker:1");
   command.Argument("INDEX", &options->index, "The index of the task");
+  AddOverrideOptions(command, &options->overrides);
   command.Flag("--cluster", &options->cluster,
                "Print the addresses of all tasks (the ClusterSpec)");
   command.Option("--certificates", &options->certificates,

@@ -15,12 +15,14 @@ namespace {
 struct ExplainOptions {
   std::string file;
   std::string platform;
+  job::Overrides overrides;
   bool json = false;
 };
 
 absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform, context.jobs().platform(options.platform));
-  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission, LoadJobFile(context, options.file));
+  MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
+                          LoadJobFile(context, options.file, options.overrides));
   std::vector<std::string> dropped, refused, all;
   for (const platform::Limit& limit : platform->Unsupported(submission)) {
     (limit.fatal ? refused : dropped).push_back(limit.what);
@@ -60,6 +62,7 @@ void AddExplainCommand(Command& program, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
   command.Argument("FILE", &options->file, "The job file; - reads standard input",
                    Presence::kRequired);
+  AddOverrideOptions(command, &options->overrides);
   const std::vector<std::string> names = context.platforms().names();
   options->platform = names.front();
   command.Option("--on", &options->platform, "The platform", names);

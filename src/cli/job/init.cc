@@ -16,10 +16,10 @@ void AddInitCommand(Command& program, Context& context) {
   Command& command = program.AddCommand("init", "Print a commented starter file");
   auto kind = std::make_shared<std::string>("custom");
   std::vector<std::string> names;
-  for (const EmbeddedFile& item : kTemplates) names.emplace_back(item.name);
+  for (const base::EmbeddedFile& item : kTemplates) names.emplace_back(item.name);
   command.Argument("KIND", kind.get(), "mnist, pytorch, tensorflow or custom (the default)");
   command.OnCall([&context, kind, names]() -> absl::StatusOr<int> {
-    for (const EmbeddedFile& item : kTemplates) {
+    for (const base::EmbeddedFile& item : kTemplates) {
       if (*kind != item.name) continue;
       context.out().PrintData(item.text);
       return kSuccess;

@@ -23,6 +23,14 @@ absl::StatusOr<std::string> ReadJobFile(const std::string& path) {
 
 }  // namespace
 
+void AddOverrideOptions(Command& command, job::Overrides* overrides) {
+  command.Option("--set", &overrides->set,
+                 "Override a value of the file: PATH=VALUE, such as train.steps=100");
+  command.Option("--env", &overrides->env, "Set a variable of every task: KEY=VALUE");
+  command.Option("--name", &overrides->name, "The name of the job, instead of the file's");
+  command.Rest("ARGUMENTS", &overrides->arguments, "Appended to the commands of the file's roles");
+}
+
 absl::StatusOr<job::Submission> LoadJobFiles(Context& context,
                                              const std::vector<std::string>& paths,
                                              const job::Overrides& overrides) {
@@ -39,10 +47,17 @@ absl::StatusOr<job::Submission> LoadJobFiles(Context& context,
   return jobs::LoadSubmission(context.jobs(), files, context.working_dir(), overrides);
 }
 
-absl::StatusOr<job::Submission> LoadJobFile(Context& context, const std::string& path) {
-  MUSTER_ASSIGN_OR_RETURN(job::Submission submission, LoadJobFiles(context, {path}));
+absl::StatusOr<job::Submission> LoadJobFile(Context& context, const std::string& path,
+                                            const job::Overrides& overrides) {
+  MUSTER_ASSIGN_OR_RETURN(job::Submission submission, LoadJobFiles(context, {path}, overrides));
   jobs::FillInJobId(submission.spec.name, submission);
   return submission;
+}
+
+absl::Status CheckNoOverrides(const job::Overrides& overrides, const std::string& why) {
+  if (overrides.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot apply ", overrides.Names().front(), ": ", why));
 }
 
 bool IsFile(Context& context, const std::string& reference) {

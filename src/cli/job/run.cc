@@ -15,6 +15,7 @@
 #include "cli/job/diff.h"
 #include "cli/job/job_file.h"
 #include "cli/job/target_options.h"
+#include "jobs/images.h"
 #include "platform/capabilities.h"
 #include "process/held_signals.h"
 
@@ -84,6 +85,19 @@ void PrintEditedFiles(Terminal& out, const std::vector<jobs::EditedFile>& files)
   }
   if (files.size() > kMaxListed) {
     out.PrintLine(absl::StrCat("and ", files.size() - kMaxListed, " more files"));
+  }
+}
+
+// Prints the images that would be pushed.
+void ShowImages(Context& context, const job::Submission& submission) {
+  const auto absent =
+      jobs::AbsentImages(context.jobs(), jobs::ImagesOf(context.jobs(), submission));
+  if (!absent.ok()) {
+    context.err().Note(absl::StrCat("the job would fail: ", absent.status().message()));
+    return;
+  }
+  for (const platform::Image& image : *absent) {
+    context.out().PrintLine(absl::StrCat("Would push ", image.Reference(), "."));
   }
 }
 
@@ -158,7 +172,10 @@ absl::StatusOr<int> ChangeRunningJob(Context& context, const RunOptions& options
   const job::JobRecord& job = plan.running->job;
   if (plan.update.empty()) return KeepRunningJob(context, options, job);
   if (!options.quiet) ShowUpdatePlan(out, plan);
-  if (options.dry_run) return kSuccess;
+  if (options.dry_run) {
+    ShowImages(context, plan.submission);
+    return kSuccess;
+  }
   out.Flush();
   MUSTER_ASSIGN_OR_RETURN(const bool agreed,
                           DemandConsent(context.err(), options.yes, "Apply these changes?",
@@ -183,6 +200,7 @@ absl::StatusOr<std::optional<int>> StartJob(Context& context, const RunOptions& 
       context.err().Note(absl::StrCat("the job would fail: ", plan.runnable.message()));
     }
     MUSTER_RETURN_IF_ERROR(ShowNewPlan(context, plan.submission));
+    ShowImages(context, plan.submission);
     return kSuccess;
   }
   // From here until Attach() reads the signal, Ctrl-C would leave the job running.
@@ -238,12 +256,7 @@ void AddRunCommand(Command& program, Context& context) {
   command.Argument("FILE", &options->file, "The job file; - reads standard input");
   command.Option("-c,--config", &options->configs,
                  "A job file; several are merged, and later ones take precedence");
-  command.Option("--set", &options->overrides.set,
-                 "Override a value of the file: PATH=VALUE, such as train.steps=100");
-  command.Option("--env", &options->overrides.env, "Set a variable of every task: KEY=VALUE");
-  command.Option("--name", &options->overrides.name, "The name of the job, instead of the file's");
-  command.Rest("ARGUMENTS", &options->overrides.arguments,
-               "Appended to the commands of the file's roles");
+  AddOverrideOptions(command, &options->overrides);
   options->target.platform = context.platforms().names().front();
   options->target.AddTo(command, context, platform::OptionUse::kRun);
   command.Flag("--send-home", &options->send_home,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "platform/images.h"
 
 namespace muster::cli {
 namespace {
@@ -52,6 +53,11 @@ void TargetOptions::AddTo(Command& command, Context& context, platform::OptionUs
                           const std::vector<std::string>& taken) {
   const std::vector<std::string> names = context.platforms().names();
   command.Option("--on", &platform, absl::StrCat("Platform: ", absl::StrJoin(names, ", ")));
+  if (use == platform::OptionUse::kRun) {
+    command.Option("--image-repository", &image_repository,
+                   "A repository for Muster's own images, such as registry.example.com/ml: those "
+                   "that the job needs are pushed, unless they are there, and used");
+  }
   CommandSink sink(command, taken, texts_);
   for (const platform::Registration& one : context.platforms().registrations()) {
     command.Group(absl::StrCat("On ", one.traits.title, " (--on ", one.traits.name, ")"));
@@ -108,7 +114,23 @@ absl::StatusOr<job::Target> TargetOptions::ToTarget() const {
   const std::string name = platform.empty() ? platforms_.front().traits.name : platform;
   MUSTER_RETURN_IF_ERROR(CheckAllFor(name));
   const platform::Options* options = Of(name);
+  if (!image_repository.empty()) return InRepository(name);
   return options == nullptr ? job::Target(job::LocalTarget()) : options->ToTarget();
+}
+
+absl::StatusOr<job::Target> TargetOptions::InRepository(const std::string& name) const {
+  MUSTER_RETURN_IF_ERROR(platform::CheckRepository(image_repository));
+  std::vector<std::string> with_images;
+  for (const OfPlatform& one : platforms_) {
+    if (one.options == nullptr) continue;
+    auto target = one.options->InRepository(image_repository);
+    if (absl::IsUnimplemented(target.status())) continue;
+    if (one.traits.name == name) return target;
+    with_images.push_back(absl::StrCat("--on ", one.traits.name));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--image-repository is for jobs that run from ",
+                                                 "images: add ",
+                                                 absl::StrJoin(with_images, " or ")));
 }
 
 absl::StatusOr<jobs::Selection> TargetOptions::ToSelection() const {

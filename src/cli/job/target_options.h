@@ -25,7 +25,8 @@ class TargetOptions {
   // Adds the options of each platform without --on, for a command that takes those of several.
   void AddWithoutPlatformTo(Command& command, Context& context, platform::OptionUse use);
 
-  std::string platform;  // the value of --on; "" = not given
+  std::string platform;          // the value of --on; "" = not given
+  std::string image_repository;  // the value of --image-repository; only for a new job
 
   // Returns the target on `platform`, or on the default platform if that is "". Returns
   // InvalidArgument if an option is for another platform.
@@ -52,6 +53,8 @@ class TargetOptions {
 
   void AddOptionsOf(const platform::Registration& registration, platform::OptionUse use,
                     platform::OptionSink& sink);
+  // Returns the target on platform `name` with images in `image_repository`.
+  absl::StatusOr<job::Target> InRepository(const std::string& name) const;
   // Returns InvalidArgument if an option is for a platform other than `name`.
   absl::Status CheckAllFor(const std::string& name) const;
 

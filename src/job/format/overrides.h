@@ -1,5 +1,5 @@
 // Changes that a user makes to a job file without editing it: the options --set, --env and --name
-// of `muster run`, and the arguments after `--`.
+// of `muster run` and of the commands that read a job file, and the arguments after `--`.
 #pragma once
 
 #include <string>

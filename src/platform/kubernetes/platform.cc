@@ -205,20 +205,34 @@ absl::StatusOr<job::TaskLaunch> KubernetesPlatform::LaunchOf(const job::Submissi
                               .files = job::TargetOf<job::KubernetesTarget>(submission).files});
 }
 
+std::string KubernetesPlatform::TrainerImageOf(const job::KubernetesTarget& target) const {
+  if (!target.trainer_image.empty()) return target.trainer_image;
+  if (target.image_repository.empty()) return manifest::TrainerImage(environment_.version);
+  return platform::TrainerImage(target.image_repository, environment_.version).Reference();
+}
+
+std::vector<platform::Image> KubernetesPlatform::RequiredImages(
+    const job::Submission& submission) const {
+  const std::string repository = job::TargetOf<job::KubernetesTarget>(submission).image_repository;
+  if (repository.empty()) return {};
+  platform::Image image = platform::TrainerImage(repository, environment_.version);
+  const auto rendered = Render(submission);
+  if (!rendered.ok() || !platform::Mentions(Json(*rendered), image)) return {};
+  return {std::move(image)};
+}
+
 absl::StatusOr<std::vector<manifest::Object>> KubernetesPlatform::Render(
     const job::Submission& submission, std::optional<job::JobTls> tls,
     std::vector<std::string> file_parts) const {
   const job::KubernetesTarget target = job::TargetOf<job::KubernetesTarget>(submission);
-  return manifest::RenderTfJob(
-      SpecInCluster(submission),
-      {.kubernetes_namespace = target.ns,
-       .trainer_image = target.trainer_image.empty() ? manifest::TrainerImage(environment_.version)
-                                                     : target.trainer_image,
-       .notebook_image = manifest::kNotebookImage,
-       .salt = base::Sha256Hex(submission.id).substr(0, 16),
-       .tls = std::move(tls),
-       .files = target.files,
-       .file_parts = std::move(file_parts)});
+  return manifest::RenderTfJob(SpecInCluster(submission),
+                               {.kubernetes_namespace = target.ns,
+                                .trainer_image = TrainerImageOf(target),
+                                .notebook_image = manifest::kNotebookImage,
+                                .salt = base::Sha256Hex(submission.id).substr(0, 16),
+                                .tls = std::move(tls),
+                                .files = target.files,
+                                .file_parts = std::move(file_parts)});
 }
 
 absl::StatusOr<PackedFiles> KubernetesPlatform::Pack(const job::Submission& submission,

@@ -27,6 +27,7 @@ class KubernetesPlatform final : public platform::Platform,
                                  public platform::JobUpdater,
                                  public platform::FileSelection,
                                  public platform::NotebookHost,
+                                 public platform::ImageUser,
                                  public platform::MachineInventory {
  public:
   KubernetesPlatform(platform::Traits traits, platform::Environment environment);
@@ -53,6 +54,7 @@ class KubernetesPlatform final : public platform::Platform,
   absl::StatusOr<std::unique_ptr<supervise::LogStream>> Logs(
       const job::JobRecord& job, const std::vector<cluster::TaskId>& tasks) override;
   absl::StatusOr<platform::NotebookAccess> FindNotebook(const job::Submission& submission) override;
+  std::vector<platform::Image> RequiredImages(const job::Submission& submission) const override;
   // The machines are nodes, which not every user may read.
   std::vector<platform::Machine> Machines(const job::JobRecord& job,
                                           const std::vector<job::TaskRecord>& tasks) override;
@@ -75,6 +77,7 @@ class KubernetesPlatform final : public platform::Platform,
   // Returns the TFJob and its pods, without objects of another job of the same name.
   static absl::StatusOr<Observation> ReadObjects(k8s::Client& client,
                                                  const job::Submission& submission);
+  std::string TrainerImageOf(const job::KubernetesTarget& target) const;
   // Returns the objects of the job. `tls` and `file_parts` are for objects that do not exist yet.
   absl::StatusOr<std::vector<manifest::Object>> Render(
       const job::Submission& submission, std::optional<job::JobTls> tls = std::nullopt,

@@ -23,6 +23,11 @@ class KubernetesOptions final : public platform::Options {
     return job::KubernetesTarget{
         .context = context_, .ns = namespace_, .trainer_image = trainer_image_};
   }
+  absl::StatusOr<job::Target> InRepository(const std::string& repository) const override {
+    if (!trainer_image_.empty()) return platform::ExcludesRepository("--trainer-image");
+    return job::KubernetesTarget{
+        .context = context_, .ns = namespace_, .image_repository = repository};
+  }
 
  private:
   std::string namespace_;

@@ -15,11 +15,14 @@ namespace {
 // Returns the submission of a running job after its update to `next`.
 job::Submission Continued(const job::Submission& current, job::Submission next) {
   next.id = current.id;
-  const std::string image = job::TargetOf<job::KubernetesTarget>(next).trainer_image;
-  const job::KubernetesFiles files = job::TargetOf<job::KubernetesTarget>(next).files;
+  const job::KubernetesTarget own = job::TargetOf<job::KubernetesTarget>(next);
+  const job::KubernetesFiles& files = own.files;
   next.target = current.target;
   job::KubernetesTarget& target = job::MutableTargetOf<job::KubernetesTarget>(next);
-  if (!image.empty()) target.trainer_image = image;
+  if (!own.trainer_image.empty() || !own.image_repository.empty()) {
+    target.trainer_image = own.trainer_image;
+    target.image_repository = own.image_repository;
+  }
   // An edit that does not concern the tasks, such as one of the job file, leaves them their files.
   if (files.digest.empty() || target.files.digest.empty() ||
       next.working_dir != current.working_dir || next.version != current.version) {

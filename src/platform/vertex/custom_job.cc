@@ -232,11 +232,18 @@ absl::Status CheckJobId(absl::string_view id) {
                    " characters of a-z, 0-9, - and _, and begins with a letter"));
 }
 
+platform::Image ImageIn(const std::string& repository, absl::string_view version) {
+  return {repository, "muster-vertex", std::string(version), {"muster", "muster-trainer"}};
+}
+
 absl::StatusOr<std::string> ImageOf(const job::RoleSpec& role, const job::VertexTarget& target,
                                     absl::string_view version) {
   if (!role.image.empty()) return role.image;
   if (!target.image.empty()) return target.image;
   if (!RunsTrainer(role)) return absl::InvalidArgumentError(MissingImage(role));
+  if (!target.image_repository.empty()) {
+    return ImageIn(target.image_repository, version).Reference();
+  }
   // The registry path of a domain-scoped project, "example.com:project", is "example.com/project".
   return absl::StrCat(target.region, "-docker.pkg.dev/",
                       absl::StrReplaceAll(target.project, {{":", "/"}}),

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "job/submission.h"
+#include "platform/images.h"
 #include "platform/unsupported.h"
 #include "platform/vertex/machines.h"
 #include "platform/vertex/pools.h"
@@ -44,8 +45,11 @@ bool LeavesGpusIdle(const job::JobSpec& spec, const Pools& pools,
 // starting with a letter.
 absl::Status CheckJobId(absl::string_view id);
 
+// Returns Muster's image for containers on Vertex AI, with both programs.
+platform::Image ImageIn(const std::string& repository, absl::string_view version);
 // Returns the image of a role: its own, else the target's, else for the built-in trainer the one in
-// the project's registry. Returns InvalidArgument for a program of the user's without an image.
+// the target's repository or in the project's registry. Returns InvalidArgument for a program of
+// the user's without an image.
 absl::StatusOr<std::string> ImageOf(const job::RoleSpec& role, const job::VertexTarget& target,
                                     absl::string_view version);
 

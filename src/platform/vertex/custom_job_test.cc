@@ -172,6 +172,11 @@ TEST(VertexCustomJob, TheImageIsThatOfTheRoleElseTheOptionElseTheProject) {
   EXPECT_THAT(
       std::string(ImageOf({.name = "w", .command = {"python3"}}, target, "1").status().message()),
       HasSubstr("role 'w' runs a program of yours and has no image"));
+  job::VertexTarget in_repository = target;
+  in_repository.image_repository = "r.example.com/ml";
+  EXPECT_EQ(ImageOf({.name = "worker"}, in_repository, "1.0").value(),
+            "r.example.com/ml/muster-vertex:1.0");
+  EXPECT_FALSE(ImageOf({.name = "w", .command = {"python3"}}, in_repository, "1").ok());
   const Json pools = PoolsIn(
       Placed(Job("{chief: {image: 'x:1'}, worker: {}}"), {.tier = "STANDARD_1", .image = "y:2"}));
   EXPECT_EQ(pools[0]["containerSpec"]["imageUri"], "x:1");

@@ -136,6 +136,16 @@ absl::Status VertexPlatform::Prepare(job::Submission& submission) {
   return CustomJobOf(submission, environment_.version).status();
 }
 
+std::vector<platform::Image> VertexPlatform::RequiredImages(
+    const job::Submission& submission) const {
+  const std::string repository = job::TargetOf<job::VertexTarget>(submission).image_repository;
+  if (repository.empty()) return {};
+  platform::Image image = ImageIn(repository, environment_.version);
+  const auto custom_job = CustomJobOf(submission, environment_.version);
+  if (!custom_job.ok() || !platform::Mentions(Json(*custom_job), image)) return {};
+  return {std::move(image)};
+}
+
 absl::StatusOr<cluster::ClusterSpec> VertexPlatform::Addresses(
     const job::Submission& submission) const {
   cluster::ClusterSpec cluster;

@@ -25,6 +25,7 @@ class VertexPlatform final : public platform::Platform,
                              public platform::PollingControl,
                              public platform::ChosenIds,
                              public platform::RemoteEvaluation,
+                             public platform::ImageUser,
                              public platform::MachineInventory {
  public:
   VertexPlatform(platform::Traits traits, platform::Environment environment);
@@ -51,6 +52,7 @@ class VertexPlatform final : public platform::Platform,
   void ReuseId(const job::Submission* unmade, job::Submission& next) const override;
   absl::StatusOr<job::Submission> EvaluationOf(const platform::EvaluationRequest& request) override;
   std::string SetResultFile(job::Submission& submission) const override;
+  std::vector<platform::Image> RequiredImages(const job::Submission& submission) const override;
   // A machine has the name of its replica: "workerpool1-0".
   std::vector<platform::Machine> Machines(const job::JobRecord& job,
                                           const std::vector<job::TaskRecord>& tasks) override;

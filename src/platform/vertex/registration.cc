@@ -55,6 +55,12 @@ class VertexOptions final : public platform::Options {
     if (parameter_server_count_ >= 0) target.parameter_servers = parameter_server_count_;
     return target;
   }
+  absl::StatusOr<job::Target> InRepository(const std::string& repository) const override {
+    if (!target_.image.empty()) return platform::ExcludesRepository("--image");
+    job::Target target = ToTarget();
+    std::get<job::VertexTarget>(target).image_repository = repository;
+    return target;
+  }
   std::string job_id() const override { return job_id_; }
   std::string resumes() const override { return resumes_; }
   std::string train_folder() const override { return train_folder_; }

@@ -1,11 +1,11 @@
 // A file compiled into the program.
 #pragma once
 
-namespace muster::cli {
+namespace muster::base {
 
 struct EmbeddedFile {
   const char* name;  // without its extension
   const char* text;
 };
 
-}  // namespace muster::cli
+}  // namespace muster::base
