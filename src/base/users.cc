@@ -15,21 +15,25 @@ namespace {
 
 constexpr size_t kMaxEntryBytes = 1 << 14;
 
-// Returns the home folder of the entry that `find`, getpwnam_r or getpwuid_r, returns for `key`.
+// Returns `field` of the entry that `find`, getpwnam_r or getpwuid_r, returns for `key`.
 template <typename Function, typename Key>
-std::string HomeOf(Function* find, Key key) {
+std::string FieldOf(Function* find, Key key, char* passwd::*field) {
   if (find == nullptr) return "";
   std::vector<char> room(kMaxEntryBytes);
   passwd entry{};
   passwd* found = nullptr;
   const int error = find(key, &entry, room.data(), room.size(), &found);
-  return error == 0 && found != nullptr ? found->pw_dir : "";
+  return error == 0 && found != nullptr ? found->*field : "";
 }
 
 }  // namespace
 
-std::string HomeOfThisUser() { return HomeOf(&::getpwuid_r, ::getuid()); }
+std::string NameOfThisUser() { return FieldOf(&::getpwuid_r, ::geteuid(), &passwd::pw_name); }
 
-std::string HomeOfUser(const std::string& user) { return HomeOf(&::getpwnam_r, user.c_str()); }
+std::string HomeOfThisUser() { return FieldOf(&::getpwuid_r, ::getuid(), &passwd::pw_dir); }
+
+std::string HomeOfUser(const std::string& user) {
+  return FieldOf(&::getpwnam_r, user.c_str(), &passwd::pw_dir);
+}
 
 }  // namespace muster::base

@@ -6,6 +6,8 @@
 
 namespace muster::base {
 
+// Returns the name of the effective user of this process; "" if it has none.
+std::string NameOfThisUser();
 // Returns the home folder of the user of this process; "" if there is no such entry.
 std::string HomeOfThisUser();
 // Returns the home folder of `user`; "" if there is no such user.

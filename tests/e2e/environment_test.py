@@ -21,7 +21,7 @@ FIXED = """
     policies: {{success: all_workers}}
     """
 # Variables of a running task only: paths and ids of the run, and its number of restarts.
-OF_A_RUN = {"MUSTER_JOB_ID", "MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID"}
+OF_A_RUN = {"MUSTER_JOB_ID", "MUSTER_METRICS_FILE", "MUSTER_PROGRESS_FILE", "MUSTER_SOCKET_DIR", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID"}
 TASKS = [("worker", 0), ("worker", 1), ("ps", 0), ("evaluator", 0)]
 
 

@@ -8,11 +8,7 @@
 //
 #include "storage/hdfs/client.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <random>
@@ -26,6 +22,7 @@
 #include "base/status_macros.h"
 #include "base/text/terminal_text.h"
 #include "base/text/utf8.h"
+#include "base/users.h"
 #include "storage/file_errors.h"
 #include "storage/hdfs/site.h"
 
@@ -127,15 +124,6 @@ std::string ServerOf(absl::string_view url) {
   return net::ServerMessage(url.substr(0, url.find_first_of("/?#")));
 }
 
-// Returns the user of this process; "" if it has no name.
-std::string UserName() {
-  std::array<char, 4096> room{};
-  passwd entry{};
-  passwd* found = nullptr;
-  if (::getpwuid_r(::geteuid(), &entry, room.data(), room.size(), &found) != 0) return "";
-  return found == nullptr ? "" : found->pw_name;
-}
-
 absl::Status ParseNamenodes(absl::string_view text, HdfsOptions& options) {
   for (const absl::string_view cluster : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> parts =
@@ -178,7 +166,7 @@ void AddSite(const std::string& folder, std::optional<bool> https, HdfsOptions& 
 absl::StatusOr<HdfsOptions> HdfsOptions::FromVariables(const base::Variables& variables) {
   HdfsOptions options;
   options.user = variables("HADOOP_USER_NAME");
-  if (options.user.empty()) options.user = UserName();
+  if (options.user.empty()) options.user = base::NameOfThisUser();
   options.token = variables("MUSTER_HDFS_TOKEN");
   options.token_file = variables("MUSTER_HDFS_TOKEN_FILE");
   const std::string https = variables("MUSTER_HDFS_HTTPS");
