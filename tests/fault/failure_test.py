@@ -33,6 +33,7 @@ class CauseTest(MusterTest):
         self.assertIn("no-such-program", self.refused("command: 'no-such-program x'"))
 
     def test_a_program_that_is_gone_when_the_task_starts_again(self):
+        self.write(".gitignore", "script\n")  # so the job keeps no copy of it
         self.write("script", "#!/bin/sh\nrm script\nexit 200\n").chmod(0o755)
         said, _ = self.fail("command: [./script]")
         self.assertRegex(said, "after 1 restart: command not found: '.*/script' does not exist")
