@@ -391,7 +391,7 @@ class SilentServerTest(TrainTest):
         job = self.launch("hung", train=self.LONG)
         self.wait_step(job, 50)
         pid = self.freeze(job, "ps:1")
-        self.wait_text(job, "chief:0", r"waiting for ps:1 \(.*no answer", timeout=30)
+        self.wait_text(job, "chief:0", r"waiting for ps:1 \(.*no response", timeout=30)
         kill(pid, signal.SIGCONT)
         self.assertEqual({task["restarts"] for task in self.succeed(job, timeout=300)["tasks"]}, {0})
         self.assertEqual(self.bytes_of("hung"), self.bytes_of("plain"))
