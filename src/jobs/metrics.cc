@@ -11,6 +11,7 @@
 #include "base/files/files.h"
 #include "base/files/regular_file.h"
 #include "base/status_macros.h"
+#include "checkpoint/format.h"
 #include "job/job_spec.h"
 #include "metrics/line_parser.h"
 #include "storage/copy.h"
@@ -50,9 +51,19 @@ std::vector<std::string> FoldersWithEvents(const std::string& root) {
   return folders;
 }
 
-void ReadEventFiles(const std::string& root, absl::Time since, JobMetrics& result) {
-  for (const std::string& folder : FoldersWithEvents(root)) {
-    const auto run = summary::ReadRun(base::JoinPath(root, folder));
+// A run that was moved aside keeps the names of its metrics.
+std::string WithoutSuperseded(absl::string_view folder) {
+  if (!absl::StartsWith(folder, checkpoint::kSupersededPrefix)) return std::string(folder);
+  const size_t slash = folder.find('/');
+  return slash == absl::string_view::npos ? "" : std::string(folder.substr(slash + 1));
+}
+
+// Other runs may have written to the same folder before and after this job, so times decide.
+void ReadEventFiles(const std::string& root, const job::JobRecord& job, JobMetrics& result) {
+  for (const std::string& path : FoldersWithEvents(root)) {
+    const std::string folder = WithoutSuperseded(path);
+    const auto run = summary::ReadRun(base::JoinPath(root, path), job.created,
+                                      job.finished.value_or(absl::InfiniteFuture()));
     if (!run.ok()) {
       result.problems.emplace_back(run.status().message());
       continue;
@@ -64,7 +75,6 @@ void ReadEventFiles(const std::string& root, absl::Time since, JobMetrics& resul
     for (const auto& [tag, points] : run->run.scalars) {
       const std::string name = folder.empty() ? tag : absl::StrCat(folder, "/", tag);
       for (const auto& point : points) {
-        if (point.time < since) continue;
         metrics::AddPoint(series, name, {point.step, point.time, point.value});
       }
     }
@@ -92,9 +102,8 @@ class ScratchFolder {
 };
 
 // Copies the event files of a remote model dir to this machine and reads them.
-absl::Status ReadRemoteEventFiles(const std::string& model_dir, absl::Time since,
-                                  JobMetrics& result) {
-  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model_dir));
+absl::Status ReadRemoteEventFiles(const job::JobRecord& job, JobMetrics& result) {
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(job.model_dir));
   const storage::Url folder = url.AsFolder();
   storage::Storage storage;
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(folder));
@@ -116,7 +125,7 @@ absl::Status ReadRemoteEventFiles(const std::string& model_dir, absl::Time since
         "TensorBoard");
   }
   MUSTER_RETURN_IF_ERROR(storage::CopyFiles(storage, pairs));
-  ReadEventFiles(scratch.path(), since, result);
+  ReadEventFiles(scratch.path(), job, result);
   return absl::OkStatus();
 }
 
@@ -127,8 +136,9 @@ void AddMeasurement(const metrics::Measurement& measurement, absl::Time time,
   }
 }
 
-// The task may be writing: bytes after the last line end are left for the next time.
-void ReadMetricsFile(const std::string& path, JobMetrics& result) {
+// While the task may be writing (`growing`), bytes after the last line end are left for the next
+// time.
+void ReadMetricsFile(const std::string& path, bool growing, JobMetrics& result) {
   const auto text = base::ReadRegularFile(path, kMaxMetricsFile);
   if (absl::IsNotFound(text.status())) return;
   if (!text.ok()) {
@@ -136,7 +146,8 @@ void ReadMetricsFile(const std::string& path, JobMetrics& result) {
     return;
   }
   metrics::Series series;
-  const absl::string_view lines = absl::string_view(*text).substr(0, text->rfind('\n') + 1);
+  absl::string_view lines = *text;
+  if (growing) lines = lines.substr(0, lines.rfind('\n') + 1);
   for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
     if (const auto measurement = metrics::ParseMetricsLine(line)) {
       AddMeasurement(*measurement, absl::InfinitePast(), series);
@@ -160,13 +171,13 @@ metrics::Series ReadOutput(const std::string& logs, const cluster::TaskId& task)
 absl::StatusOr<JobMetrics> ReadMetrics(Service& service, const job::JobRecord& job) {
   JobMetrics result;
   if (storage::IsRemote(job.model_dir)) {
-    const absl::Status read = ReadRemoteEventFiles(job.model_dir, job.created, result);
+    const absl::Status read = ReadRemoteEventFiles(job, result);
     if (!read.ok()) {
       result.problems.push_back(
           absl::StrCat("event files of ", job.model_dir, ": ", read.message()));
     }
   } else if (!job.model_dir.empty()) {
-    ReadEventFiles(job.model_dir, job.created, result);
+    ReadEventFiles(job.model_dir, job, result);
   }
   MUSTER_ASSIGN_OR_RETURN(history::History * history, service.history());
   MUSTER_ASSIGN_OR_RETURN(std::vector<job::TaskRecord> tasks, history->Tasks(job.id));
@@ -175,8 +186,10 @@ absl::StatusOr<JobMetrics> ReadMetrics(Service& service, const job::JobRecord& j
                         [](const job::TaskRecord& task) { return job::IsChiefRole(task.id.role); });
   const supervise::JobDir dir(job.directory);
   for (const job::TaskRecord& task : tasks) {
-    ReadMetricsFile(dir.metrics(task.id), result);
+    ReadMetricsFile(dir.metrics(task.id), !job::IsFinal(job.state), result);
   }
+  // Programs print the same values under other names, so output counts only without the others.
+  if (!result.series.empty()) return result;
   for (const job::TaskRecord& task : tasks) {
     Merge(ReadOutput(dir.logs(), task.id), result.series);
   }

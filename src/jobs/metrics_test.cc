@@ -77,21 +77,37 @@ TEST_F(MetricsTest, TheFirstSourceOfAMetricCounts) {
   WriteOutput("worker", "step 10, loss 4, acc 4\n");
   const JobMetrics metrics = Read();
   EXPECT_THAT(metrics.series,
-              ElementsAre(Key("acc"), Key("eval/accuracy"), Key("loss"), Key("lr"), Key("own")));
+              ElementsAre(Key("eval/accuracy"), Key("loss"), Key("lr"), Key("own")));
   EXPECT_EQ(metrics.series.at("loss").back().value, 1);
   EXPECT_EQ(metrics.series.at("lr").back().value, 2);
-  EXPECT_EQ(metrics.series.at("acc").back().value, 4);
 }
 
-TEST_F(MetricsTest, PointsOfAnEarlierRunAreLeftOut) {
+TEST_F(MetricsTest, OutputCountsWithoutOtherSources) {
+  WriteOutput("worker", "step 10, loss 4\n");
+  WriteOutput("ps", "step 10, acc 4\n");
+  EXPECT_THAT(Read().series, ElementsAre(Key("loss")));
+}
+
+TEST_F(MetricsTest, PointsOfOtherRunsAreLeftOut) {
   WriteEvents(job_.model_dir, "loss", 1);
+  job_.finished = absl::Now() - absl::Seconds(30);
+  EXPECT_THAT(Read().series, IsEmpty());
+  job_.finished.reset();
   job_.created = absl::Now() + absl::Minutes(1);
   EXPECT_THAT(Read().series, IsEmpty());
+}
+
+TEST_F(MetricsTest, ARunThatWasMovedAsideKeepsItsNames) {
+  WriteEvents(job_.model_dir + "/superseded-1", "loss", 1);
+  WriteEvents(job_.model_dir + "/superseded-1/eval", "accuracy", 1);
+  EXPECT_THAT(Read().series, ElementsAre(Key("eval/accuracy"), Key("loss")));
 }
 
 TEST_F(MetricsTest, AnIncompleteLineIsLeftForTheNextTime) {
   WriteMetrics("chief", "{\"step\": 1, \"loss\": 2}\nnonsense\n{\"step\": 2, \"loss\": 1}");
   EXPECT_THAT(Read().series.at("loss"), SizeIs(1));
+  job_.state = job::JobState::kSucceeded;
+  EXPECT_THAT(Read().series.at("loss"), SizeIs(2));
 }
 
 TEST_F(MetricsTest, DamagedSourcesAreProblemsAndTheOthersCount) {

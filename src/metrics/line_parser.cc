@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/text/json.h"
 
@@ -77,7 +78,7 @@ class Scanner {
     }
     if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
     if (end >= text_.size() || (!IsDigit(text_[end]) && text_[end] != '.')) return std::nullopt;
-    while (end < text_.size() && (IsDigit(text_[end]) || text_[end] == '.')) ++end;
+    while (end < text_.size() && (IsDigit(text_[end]) || text_[end] == '.' || IsGroup(end))) ++end;
     if (end + 1 < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
       size_t exponent = end + 1;
       if (text_[exponent] == '-' || text_[exponent] == '+') ++exponent;
@@ -90,7 +91,7 @@ class Scanner {
     absl::string_view digits = text_.substr(at_, end - at_);
     if (absl::EndsWith(digits, ".")) digits.remove_suffix(1);
     double value = 0;
-    if (!absl::SimpleAtod(digits, &value)) return std::nullopt;
+    if (!absl::SimpleAtod(absl::StrReplaceAll(digits, {{",", ""}}), &value)) return std::nullopt;
     at_ += digits.size();
     return value;
   }
@@ -103,6 +104,14 @@ class Scanner {
   }
 
  private:
+  // Returns true for a comma at `at` between a digit and exactly three digits: "1,234".
+  bool IsGroup(size_t at) const {
+    if (text_[at] != ',' || at == 0 || !IsDigit(text_[at - 1])) return false;
+    size_t end = at + 1;
+    while (end < text_.size() && IsDigit(text_[end])) ++end;
+    return end - at == 4;
+  }
+
   const absl::string_view text_;
   size_t at_ = 0;
 };
@@ -131,6 +140,7 @@ Findings Scan(absl::string_view line) {
         continue;
       }
       const auto total = scanner.Total();
+      if (scanner.Total()) continue;  // a date: 11/18/2026
       if (total && !found.done) {
         found.done = ToStep(*number);
         found.total = ToStep(*total);
@@ -216,6 +226,10 @@ std::optional<Measurement> OutputParser::ParseText(absl::string_view line) {
     found.step = found.epoch;
   }
   if (!found.step) return std::nullopt;
+  // An estimator reports the loss of an evaluation under the name of the training's.
+  if (absl::StrContains(line, "Saving dict for global step")) {
+    for (auto& [name, value] : found.values) name = absl::StrCat("eval/", name);
+  }
   return Measurement{.step = *found.step, .values = std::move(found.values)};
 }
 

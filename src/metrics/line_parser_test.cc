@@ -50,6 +50,11 @@ TEST(OutputParserTest, ReadsTheReportsOfTrainingPrograms) {
             "7: train/loss=0.001 lr=5e-05");
   EXPECT_EQ(FromOutput("global_step=12 val_accuracy=.75."), "12: val_accuracy=0.75");
   EXPECT_EQ(FromOutput("step 3: loss nan"), "3: loss=nan");
+  EXPECT_EQ(FromOutput("step=1,000 loss=1,234.5"), "1000: loss=1234.5");
+  EXPECT_EQ(FromOutput("11/18/2026 13:00:00 - INFO - epoch 2: {'accuracy': 0.82}"),
+            "2: accuracy=0.82");
+  EXPECT_EQ(FromOutput("Saving dict for global step 201: accuracy = 0.97, loss = 0.1"),
+            "201: eval/accuracy=0.97 eval/loss=0.1");
   EXPECT_EQ(FromOutput(R"({"step": 2, "loss": 4})"), "2: loss=4");
 }
 

@@ -1,9 +1,11 @@
 #include "metrics/series.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 
 namespace muster::metrics {
 
@@ -24,10 +26,12 @@ Extremes ExtremesOf(const std::vector<Point>& points) {
 }
 
 bool IsHigherBetter(absl::string_view name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  for (const absl::string_view word :
-       {"acc", "auc", "f1", "precision", "recall", "bleu", "score", "reward", "examples"}) {
-    if (absl::StrContains(lower, word)) return true;
+  static constexpr std::array<absl::string_view, 14> kWords = {
+      "acc", "accuracy",  "auc",    "bleu",   "examples", "f1",   "iou",
+      "map", "precision", "recall", "reward", "score",    "top1", "top5"};
+  const std::string lower = absl::AsciiStrToLower(name.substr(name.rfind('/') + 1));
+  for (const absl::string_view word : absl::StrSplit(lower, absl::ByAnyChar("_-. "))) {
+    if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
   }
   return false;
 }

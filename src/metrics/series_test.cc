@@ -30,7 +30,11 @@ TEST(SeriesTest, ExtremesIgnoreNan) {
 TEST(SeriesTest, TheNameDecidesWhichValueIsBest) {
   EXPECT_TRUE(IsHigherBetter("eval/Accuracy"));
   EXPECT_TRUE(IsHigherBetter("f1_score"));
+  EXPECT_TRUE(IsHigherBetter("top1"));
+  EXPECT_TRUE(IsHigherBetter("examples_per_second"));
   EXPECT_FALSE(IsHigherBetter("loss"));
+  EXPECT_FALSE(IsHigherBetter("accumulated_loss"));
+  EXPECT_FALSE(IsHigherBetter("f1-run/loss"));
   EXPECT_FALSE(IsHigherBetter("perplexity"));
 }
 

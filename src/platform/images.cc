@@ -232,8 +232,13 @@ bool IsPathComponent(absl::string_view text) {
                      [&](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+// A name without a dot or a port is not a host to the tools that push: they would look for it in
+// their default registry.
 bool IsHost(absl::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+  const auto is_alnum = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  if (text.empty() || !is_alnum(text.front()) || !is_alnum(text.back())) return false;
+  if (text != "localhost" && text.find_first_of(".:") == absl::string_view::npos) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == ':';
   });
 }

@@ -29,12 +29,12 @@ absl::StatusOr<std::vector<std::string>> EventFiles(const std::string& folder) {
   return paths;
 }
 
-absl::Status AddFile(const std::string& path, Run& run) {
+absl::Status AddFile(const std::string& path, absl::Time begin, absl::Time end, Run& run) {
   MUSTER_ASSIGN_OR_RETURN(EventReader reader, EventReader::Open(path));
   for (;;) {
     MUSTER_ASSIGN_OR_RETURN(std::optional<Event> event, reader.Next());
     if (!event) return absl::OkStatus();
-    run.Add(*std::move(event));
+    if (event->time >= begin && event->time <= end) run.Add(*std::move(event));
   }
 }
 
@@ -63,11 +63,12 @@ void Run::Add(Event event) {
   }
 }
 
-absl::StatusOr<RunWithProblems> ReadRun(const std::string& folder) {
+absl::StatusOr<RunWithProblems> ReadRun(const std::string& folder, absl::Time begin,
+                                        absl::Time end) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<std::string> paths, EventFiles(folder));
   RunWithProblems result;
   for (const std::string& path : paths) {
-    absl::Status status = AddFile(path, result.run);
+    absl::Status status = AddFile(path, begin, end, result.run);
     if (!status.ok()) result.problems.push_back(std::move(status));
   }
   return result;

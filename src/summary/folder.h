@@ -38,7 +38,10 @@ struct RunWithProblems {
 };
 
 // Reads the event files in `folder` in order of creation, but not in its subfolders, which are
-// other runs. Returns NotFound if there is no such folder.
-absl::StatusOr<RunWithProblems> ReadRun(const std::string& folder);
+// other runs. Events before `begin` or after `end` are left out, and make nothing void. Returns
+// NotFound if there is no such folder.
+absl::StatusOr<RunWithProblems> ReadRun(const std::string& folder,
+                                        absl::Time begin = absl::InfinitePast(),
+                                        absl::Time end = absl::InfiniteFuture());
 
 }  // namespace muster::summary

@@ -9,7 +9,7 @@ from support import MusterTest
 from training import TrainTest
 from venvs import NEWEST, python_first, venv
 
-# Reports a loss through the metrics file and an accuracy in its output.
+# Reports a loss and an accuracy through the metrics file.
 OWN = """
     name: own
     env: {RATE: "0.5"}
@@ -17,8 +17,7 @@ OWN = """
       chief:
         command: |
           for step in 10 20 30; do
-            echo "{\\"step\\": $step, \\"loss\\": $RATE$step}" >> "$MUSTER_METRICS_FILE"
-            echo "step $step/30, accuracy: 0.$step"
+            echo "{\\"step\\": $step, \\"loss\\": $RATE$step, \\"accuracy\\": 0.$step}" >> "$MUSTER_METRICS_FILE"
           done
 """
 
@@ -42,14 +41,21 @@ class CompareTest(MusterTest):
         self.assertRegex(table, r"(?m)^accuracy, highest +0\.3000 \(step 30\) +0\.3000 \(step 30\)$")
         self.assertNotIn("roles.chief", table)
         self.assertIn("roles.chief.command", self.muster("compare", "--all", "a", "b").stdout)
-        rows = list(csv.reader(io.StringIO(self.muster("compare", "--csv", "a", "b").stdout)))
-        self.assertEqual(len({len(row) for row in rows}), 1, rows)
-        self.assertIn(["env.RATE", "0.5", "0.7"], rows)
+        rows = list(csv.DictReader(io.StringIO(self.muster("compare", "--csv", "a", "b").stdout)))
+        self.assertEqual([(row["env.RATE"], row["loss last"], row["loss last step"], row["loss min"]) for row in rows],
+                         [("0.5", "0.53", "30", "0.51"), ("0.7", "0.73", "30", "0.71")])
         first, second = self.compared("a", "b")
         self.assertEqual((first["name"], second["name"]), ("a", "b"))
         self.assertEqual(first["parameters"]["env.RATE"], "0.5")
         self.assertEqual(first["metrics"]["loss"], {"last": {"step": 30, "value": 0.53}, "min": {"step": 10, "value": 0.51},
                                                     "max": {"step": 30, "value": 0.53}})
+
+    def test_the_output_of_a_program_without_a_metrics_file(self):
+        self.muster("run", self.write("printed.yaml", """
+            name: printed
+            roles: {worker: {command: 'for step in 10 20; do echo "step $step/20, loss 0.$step"; done'}}
+            """))
+        self.assertEqual(self.compared("printed")[0]["metrics"]["loss"]["last"], {"step": 20, "value": 0.2})
 
     def test_a_job_without_metrics(self):
         self.muster("run", self.write("quiet.yaml", "name: quiet\nroles: {worker: {command: 'true'}}\n"))
@@ -109,6 +115,22 @@ class EventFileTest(MusterTest):
 
 
 class BuiltInTest(TrainTest):
+    def test_runs_in_the_same_model_dir(self):
+        """A later run in the model dir, with --fresh or not, leaves the metrics of an earlier one as they were."""
+        def run(name, steps, *options):
+            file = self.job(name, roles={"chief": {}}, model_dir="runs/shared",
+                            train={"steps": steps, "summary": {"every_steps": 10}})
+            self.muster("run", file, *options, timeout=170)
+        run("first", 20)
+        before = json.loads(self.muster("compare", "--json", "first").stdout)[0]["metrics"]
+        self.assertEqual(before["loss"]["last"]["step"], 20)
+        run("second", 40)
+        run("third", 10, "--fresh")
+        first, second, third = json.loads(self.muster("compare", "--json", "first", "second", "third").stdout)
+        self.assertEqual(first["metrics"], before)
+        self.assertEqual(second["metrics"]["loss"]["last"]["step"], 40)
+        self.assertEqual(third["metrics"]["loss"]["last"]["step"], 10)
+
     def test_two_learning_rates(self):
         for name, rate in (("slow", 0.01), ("fast", 0.1)):
             self.train(name, roles={"chief": {}}, model_dir=f"runs/{name}",

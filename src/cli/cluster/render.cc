@@ -49,7 +49,10 @@ void NoteFiles(Terminal& err, const job::Submission& submission) {
     if (named.empty()) continue;
     err.Note(absl::StrCat("role '", role.name, "': ", base::Printable(absl::StrJoin(named, ", ")),
                           ": the manifest does not contain the files of this directory, so the ",
-                          "image must; `muster run --on kubernetes` sends them"));
+                          "image must",
+                          submission.spec.format == job::JobFormat::kNative
+                              ? "; `muster run --on kubernetes` sends them"
+                              : ""));
   }
 }
 

@@ -89,6 +89,37 @@ std::string CsvLine(const Cells& cells) {
                       "\n");
 }
 
+// For programs: a line for each job, a column for each value.
+std::string ToCsv(const std::vector<job::JobRecord>& jobs, const jobs::Comparison& comparison,
+                  bool all) {
+  Cells header = {"job", "state"};
+  std::vector<Cells> lines;
+  for (const job::JobRecord& job : jobs) {
+    lines.push_back({job.id, std::string(job::ToString(job.state))});
+  }
+  for (const jobs::ParameterRow& row : comparison.parameters) {
+    if (!all && !row.differs()) continue;
+    header.push_back(row.name);
+    for (size_t i = 0; i < jobs.size(); ++i) lines[i].push_back(row.values[i].value_or(""));
+  }
+  for (const jobs::MetricRow& row : comparison.metrics) {
+    for (const char* part : {" last", " last step", " min", " max"}) {
+      header.push_back(row.name + part);
+    }
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const auto& value = row.values[i];
+      const auto number = [](double number) { return absl::StrFormat("%.9g", number); };
+      lines[i].push_back(value ? number(value->last.value) : "");
+      lines[i].push_back(value ? absl::StrCat(value->last.step) : "");
+      lines[i].push_back(value ? number(value->min.value) : "");
+      lines[i].push_back(value ? number(value->max.value) : "");
+    }
+  }
+  std::string text = CsvLine(header);
+  for (const Cells& line : lines) text += CsvLine(line);
+  return text;
+}
+
 nlohmann::json PointToJson(const metrics::Point& point) {
   // JSON has no NaN; null stands for it.
   return {{"step", point.step},
@@ -133,16 +164,14 @@ absl::StatusOr<int> Compare(Context& context, const CompareOptions& options) {
     PrintJson(out, ToJson(jobs, comparison));
     return kSuccess;
   }
-  Cells header = {""};
-  for (const job::JobRecord& job : jobs) header.push_back(job.id);
-  const std::vector<Cells> rows = RowsOf(jobs, comparison, options.all);
   if (options.csv) {
-    out.PrintData(CsvLine(header));
-    for (const Cells& row : rows) out.PrintData(CsvLine(row));
+    out.PrintData(ToCsv(jobs, comparison, options.all));
     return kSuccess;
   }
+  Cells header = {""};
+  for (const job::JobRecord& job : jobs) header.push_back(job.id);
   Table table(std::move(header), 0);
-  for (const Cells& row : rows) table.Add(row);
+  for (Cells& row : RowsOf(jobs, comparison, options.all)) table.Add(std::move(row));
   out.Print(table.Render(out));
   if (comparison.metrics.empty()) {
     context.err().Note("no job has metrics; docs/job-file.md describes how programs report them");

@@ -28,6 +28,10 @@ absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
     (limit.fatal ? refused : dropped).push_back(limit.what);
     all.push_back(limit.what);
   }
+  std::string files;  // that would be sent
+  if (const auto* selection = platform::CapabilityOf<platform::FileSelection>(*platform)) {
+    MUSTER_ASSIGN_OR_RETURN(files, selection->DescribeFiles(submission));
+  }
   Terminal& out = context.out();
   if (options.json) {
     PrintJson(out, nlohmann::json(all));
@@ -47,9 +51,6 @@ absl::StatusOr<int> Explain(Context& context, const ExplainOptions& options) {
                                submission.spec.name, "':"));
     for (const std::string& line : dropped) out.PrintLine(absl::StrCat("  ", line));
   }
-  const auto* selection = platform::CapabilityOf<platform::FileSelection>(*platform);
-  if (selection == nullptr) return kSuccess;
-  MUSTER_ASSIGN_OR_RETURN(const std::string files, selection->DescribeFiles(submission));
   if (!files.empty()) out.PrintLine(files);
   return kSuccess;
 }
