@@ -276,7 +276,7 @@ absl::Status CheckRepository(absl::string_view repository) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--image-repository ", repository,
       ": must be a registry and a path of lower-case letters, without a scheme and a tag, such as "
-      "registry.example.com/ml"));
+      "registry.example.com/ml or docker.io/USER"));
 }
 
 std::string RemedyFor(const Image& image, absl::string_view tool, absl::string_view output) {

@@ -15,12 +15,13 @@ TEST(ImagesTest, AReferenceHasTheVersionAsItsTag) {
 
 TEST(ImagesTest, RepositoriesAreChecked) {
   for (const char* good : {"registry.example.com/ml", "localhost:5000", "127.0.0.1:5000/a/b_c",
-                           "us-central1-docker.pkg.dev/my-project/muster", "user"}) {
+                           "us-central1-docker.pkg.dev/my-project/muster", "docker.io/user"}) {
     EXPECT_TRUE(CheckRepository(good).ok()) << good;
   }
-  for (const char* bad : {"", "https://registry.example.com/ml", "registry.example.com/ml:1",
-                          "registry.example.com/ML", "registry.example.com/", "/ml", "a b/c",
-                          "registry.example.com/ml/-x", "registry.example.com//ml"}) {
+  for (const char* bad :
+       {"", "user", "reg/ml", "../ml", "-x", "https://registry.example.com/ml",
+        "registry.example.com/ml:1", "registry.example.com/ML", "registry.example.com/", "/ml",
+        "a b/c", "registry.example.com/ml/-x", "registry.example.com//ml"}) {
     const absl::Status status = CheckRepository(bad);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad;
     EXPECT_THAT(status.message(), HasSubstr("such as registry.example.com/ml"));

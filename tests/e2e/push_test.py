@@ -180,9 +180,11 @@ class RegistryTest(MusterTest):
         prepare(self)
         job = self.write("job.yaml", TRAINING)
         for options, complaint in ((["--image-repository", "https://r/ml", "--on", "kubernetes"], "without a scheme and a tag"),
+                                   (["--image-repository", "reg/ml", "--on", "kubernetes"], "must be a registry"),
+                                   (["--image-repository", "../ml", "--on", "kubernetes"], "must be a registry"),
                                    (["--image-repository", "r.example.com/ml"], "run from images: add --on kubernetes or --on vertex"),
-                                   (["--image-repository", "r/ml", "--trainer-image", "x", "--on", "kubernetes"], "exclude each other"),
-                                   (["--image-repository", "r/ml", "--image", "x", "--on", "vertex"], "exclude each other")):
+                                   (["--image-repository", "r.example.com/ml", "--trainer-image", "x", "--on", "kubernetes"], "exclude each other"),
+                                   (["--image-repository", "r.example.com/ml", "--image", "x", "--on", "vertex"], "exclude each other")):
             refused = call(self, "run", job, *options)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertIn(complaint, refused.stderr)
