@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "history/history.h"
-#include "jobs/send_logs.h"
+#include "jobs/results/send_logs.h"
 #include "supervise/job_dir.h"
 #include "supervise/main.h"
 

@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "base/text/json.h"
 #include "job/failure.h"
-#include "jobs/tasks.h"
+#include "jobs/find/tasks.h"
 
 namespace muster::jobs {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "job/event_sink.h"
-#include "jobs/progress.h"
+#include "jobs/results/progress.h"
 #include "nlohmann/json.hpp"
 #include "platform/machine.h"
 

@@ -1,15 +1,6 @@
 // Everything that a user can do with jobs, independent of the user interface: the command line is
-// one client, a dashboard another. Each header of this module has the functions of one task:
-//
-//   load     a job file becomes a submission
-//   run      starts a job, or changes the running one of that name
-//   lookup   finds and lists jobs             tasks    finds tasks
-//   refresh  brings their records up to date  doctor   checks requirements
-//   stop, wait, resume, evaluate, remove, notebook
-//   trainer_command, launch_by_hand  how one task is started outside of a job
-//   metrics, compare  the metrics of jobs, side by side
-//   results, progress  what a job has achieved; log_filter  selects its output
-//   images   pushes the images of Muster that a job needs
+// one client, a dashboard another. Each header of this module has the functions of one task;
+// README.md lists its folders.
 #pragma once
 
 #include <functional>

@@ -4,17 +4,17 @@
 #include <filesystem>
 
 #include "gmock/gmock.h"
-#include "jobs/evaluate.h"
-#include "jobs/lookup.h"
-#include "jobs/notebook.h"
-#include "jobs/refresh.h"
-#include "jobs/remove.h"
-#include "jobs/resume.h"
-#include "jobs/run.h"
-#include "jobs/stop.h"
-#include "jobs/submit.h"
+#include "jobs/control/notebook.h"
+#include "jobs/control/refresh.h"
+#include "jobs/control/remove.h"
+#include "jobs/control/stop.h"
+#include "jobs/control/wait.h"
+#include "jobs/find/lookup.h"
+#include "jobs/start/evaluate.h"
+#include "jobs/start/resume.h"
+#include "jobs/start/run.h"
+#include "jobs/start/submit.h"
 #include "jobs/testing.h"
-#include "jobs/wait.h"
 
 namespace muster::jobs {
 namespace {

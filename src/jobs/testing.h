@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/testing.h"
-#include "jobs/load.h"
 #include "jobs/service.h"
+#include "jobs/start/load.h"
 #include "platform/capabilities.h"
 #include "supervise/job_dir.h"
 

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/format.h"
 #include "checkpoint/remote.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
 #include "storage/url.h"
 
 namespace muster::cli {

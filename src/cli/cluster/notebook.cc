@@ -1,5 +1,5 @@
 // muster notebook: prints how to reach the notebook of a job.
-#include "jobs/notebook.h"
+#include "jobs/control/notebook.h"
 
 #include <memory>
 
@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/job/job_file.h"
 #include "cli/job/target_options.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
 #include "supervise/job_dir.h"
 
 namespace muster::cli {

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "codec/yaml_writer.h"
-#include "jobs/images.h"
+#include "jobs/start/images.h"
 #include "k8s/client.h"
 #include "k8s/error.h"
 #include "manifest/images.h"

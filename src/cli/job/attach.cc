@@ -15,9 +15,9 @@
 #include "cli/job/progress_line.h"
 #include "cli/job/report.h"
 #include "cli/job/task_table.h"
-#include "jobs/progress.h"
-#include "jobs/refresh.h"
-#include "jobs/results.h"
+#include "jobs/control/refresh.h"
+#include "jobs/results/progress.h"
+#include "jobs/results/results.h"
 #include "process/held_signals.h"
 
 namespace muster::cli {

@@ -1,5 +1,5 @@
 // muster compare: the parameters and metrics of several jobs in one table.
-#include "jobs/compare.h"
+#include "jobs/results/compare.h"
 
 #include <cmath>
 #include <memory>
@@ -17,8 +17,8 @@
 #include "cli/job/report.h"
 #include "cli/job/target_options.h"
 #include "cli/terminal/print_json.h"
+#include "jobs/find/lookup.h"
 #include "jobs/json.h"
-#include "jobs/lookup.h"
 
 namespace muster::cli {
 namespace {

@@ -1,5 +1,5 @@
 // muster doctor: checks the requirements of Muster, or of one job, on this machine.
-#include "jobs/doctor.h"
+#include "jobs/check/doctor.h"
 
 #include <iterator>
 #include <memory>

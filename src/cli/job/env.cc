@@ -15,8 +15,8 @@
 #include "cli/terminal/print_json.h"
 #include "cluster/tf_config.h"
 #include "job/job_tls.h"
-#include "jobs/launch_by_hand.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
+#include "jobs/start/launch_by_hand.h"
 #include "nlohmann/json.hpp"
 
 namespace muster::cli {

@@ -1,5 +1,5 @@
 // muster evaluate, muster predict: run the built-in trainer on a model that it has trained.
-#include "jobs/evaluate.h"
+#include "jobs/start/evaluate.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,8 +19,8 @@
 #include "cli/job/attach.h"
 #include "cli/job/target_options.h"
 #include "cli/terminal/print_json.h"
-#include "jobs/lookup.h"
-#include "jobs/trainer_command.h"
+#include "jobs/find/lookup.h"
+#include "jobs/start/trainer_command.h"
 #include "process/exit_status.h"
 #include "process/held_signals.h"
 #include "process/spawn.h"

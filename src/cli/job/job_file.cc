@@ -10,8 +10,8 @@
 #include "base/files/files.h"
 #include "base/status_macros.h"
 #include "job/format/parse.h"
-#include "jobs/load.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
+#include "jobs/start/load.h"
 
 namespace muster::cli {
 namespace {

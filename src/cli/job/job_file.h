@@ -16,7 +16,7 @@ namespace muster::cli {
 // live until the command has run.
 void AddOverrideOptions(Command& command, job::Overrides* overrides);
 // Returns the submission of one or more job files ("-" = standard input), merged and overridden;
-// see jobs/load.h.
+// see jobs/start/load.h.
 absl::StatusOr<job::Submission> LoadJobFiles(Context& context,
                                              const std::vector<std::string>& paths,
                                              const job::Overrides& overrides);

@@ -11,10 +11,10 @@
 #include "cli/job/report.h"
 #include "cli/job/target_options.h"
 #include "cli/terminal/print_json.h"
+#include "jobs/control/refresh.h"
+#include "jobs/control/remove.h"
+#include "jobs/find/lookup.h"
 #include "jobs/json.h"
-#include "jobs/lookup.h"
-#include "jobs/refresh.h"
-#include "jobs/remove.h"
 #include "platform/capabilities.h"
 
 namespace muster::cli {

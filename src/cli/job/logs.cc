@@ -10,8 +10,8 @@
 #include "cli/commands.h"
 #include "cli/job/attach.h"
 #include "cli/job/target_options.h"
-#include "jobs/log_filter.h"
-#include "jobs/tasks.h"
+#include "jobs/find/tasks.h"
+#include "jobs/results/log_filter.h"
 #include "platform/capabilities.h"
 
 namespace muster::cli {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "cli/terminal/terminal.h"
-#include "jobs/progress.h"
+#include "jobs/results/progress.h"
 
 namespace muster::cli {
 

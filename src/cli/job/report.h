@@ -6,7 +6,7 @@
 
 #include "cli/terminal/terminal.h"
 #include "job/event_sink.h"
-#include "jobs/results.h"
+#include "jobs/results/results.h"
 
 namespace muster::cli {
 

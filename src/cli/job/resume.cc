@@ -1,5 +1,5 @@
 // muster resume: starts a new run of a finished job in the same model dir.
-#include "jobs/resume.h"
+#include "jobs/start/resume.h"
 
 #include <memory>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job/attach.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
 #include "process/held_signals.h"
 
 namespace muster::cli {

@@ -1,5 +1,5 @@
 // muster run: starts a job, or updates the running job of that name.
-#include "jobs/run.h"
+#include "jobs/start/run.h"
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@
 #include "cli/job/diff.h"
 #include "cli/job/job_file.h"
 #include "cli/job/target_options.h"
-#include "jobs/images.h"
+#include "jobs/start/images.h"
 #include "platform/capabilities.h"
 #include "process/held_signals.h"
 

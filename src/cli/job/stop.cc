@@ -1,5 +1,5 @@
 // muster stop: stops jobs.
-#include "jobs/stop.h"
+#include "jobs/control/stop.h"
 
 #include <memory>
 
@@ -10,8 +10,8 @@
 #include "cli/commands.h"
 #include "cli/job/report.h"
 #include "cli/job/target_options.h"
-#include "jobs/lookup.h"
-#include "jobs/refresh.h"
+#include "jobs/control/refresh.h"
+#include "jobs/find/lookup.h"
 
 namespace muster::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "cli/command.h"
 #include "cli/context.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
 #include "platform/registration.h"
 
 namespace muster::cli {

@@ -4,7 +4,7 @@
 #include "base/text/terminal_text.h"
 #include "base/text/units.h"
 #include "cli/job/report.h"
-#include "jobs/tasks.h"
+#include "jobs/find/tasks.h"
 
 namespace muster::cli {
 namespace {

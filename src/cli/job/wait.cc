@@ -1,5 +1,5 @@
 // muster wait: waits until jobs have ended.
-#include "jobs/wait.h"
+#include "jobs/control/wait.h"
 
 #include <memory>
 
@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/job/attach.h"
 #include "cli/job/target_options.h"
-#include "jobs/lookup.h"
+#include "jobs/find/lookup.h"
 
 namespace muster::cli {
 namespace {
