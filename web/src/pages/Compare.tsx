@@ -1,0 +1,3 @@
+export function ComparePage(_: { params: URLSearchParams }) {
+  return null;
+}

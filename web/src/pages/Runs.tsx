@@ -1,0 +1,3 @@
+export function RunsPage(_: { params: URLSearchParams }) {
+  return null;
+}

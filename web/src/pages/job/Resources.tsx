@@ -1,0 +1,3 @@
+export function ResourcesTab(_: { id: string; running: boolean }) {
+  return null;
+}

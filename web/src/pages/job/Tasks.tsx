@@ -1,0 +1,141 @@
+import type { Attempt, JobDetails, Task } from '../../api.ts';
+import { compact, dateTime, duration, integer, percent, secondsBetween } from '../../format.ts';
+import { useNow } from '../../parts/hooks.ts';
+import { Empty, State, toneOf } from '../../parts/parts.tsx';
+
+const PARTS = ['input', 'compute', 'exchange'] as const;
+
+function WaitBar({ task }: { task: Task }) {
+  if (!task.waits) return <span class="muted">–</span>;
+  const waits = task.waits;
+  const text = PARTS.map((part) => `${part} ${percent(waits[part])}`).join(', ');
+  return (
+    <span class="waits" role="img" aria-label={`${task.task}: ${text}${waits.straggler ? ', straggler' : ''}`} title={text}>
+      {PARTS.map((part) => <span key={part} class={`wait wait-${part}`} style={{ width: `${(waits[part] ?? 0) * 100}%` }} />)}
+    </span>
+  );
+}
+
+function WaitLegend() {
+  return <p class="legend-line muted">{PARTS.map((part) => <span key={part}><span class={`swatch wait-${part}`} />{part}</span>)}</p>;
+}
+
+export function WaitBars({ tasks }: { tasks: readonly Task[] }) {
+  return (
+    <>
+      <WaitLegend />
+      <div class="wait-rows">
+        {tasks.filter((task) => task.waits).map((task) => (
+          <div class="wait-row" key={task.task}>
+            <span class="mono">{task.task}</span>
+            <WaitBar task={task} />
+            {task.waits?.straggler ? <span class="badge tone-warn">others wait for it</span> : <span />}
+          </div>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function TaskTable({ tasks, now, id }: { tasks: readonly Task[]; now: number; id: string }) {
+  const waits = tasks.some((task) => task.waits);
+  return (
+    <div class="table-wrap" tabIndex={0} role="region" aria-label="Tasks">
+      <table>
+        <thead>
+          <tr>
+            <th>Task</th><th>State</th><th class="num">Attempt</th><th class="num">Restarts</th><th>Host</th><th class="num">PID</th>
+            <th class="num">Step</th><th class="num">Ex/s</th>{waits && <th>Input / compute / exchange</th>}<th class="num">Duration</th><th>Reason</th>
+          </tr>
+        </thead>
+        <tbody>
+          {tasks.map((task) => (
+            <tr key={task.task}>
+              <td class="mono"><a href={`/jobs/${encodeURIComponent(id)}?tab=logs&task=${encodeURIComponent(task.task)}`} title="Its output">{task.task}</a></td>
+              <td><State state={task.state} /></td>
+              <td class="num">{task.attempt}</td>
+              <td class="num">{task.restarts}</td>
+              <td title={task.address ?? ''}>{task.host ?? '–'}</td>
+              <td class="num">{task.pid ?? '–'}</td>
+              <td class="num">{integer(task.progress?.step)}</td>
+              <td class="num">{compact(task.progress?.examples_per_second)}</td>
+              {waits && <td><WaitBar task={task} />{task.waits?.straggler && <span class="badge tone-warn">straggler</span>}</td>}
+              <td class="num">{duration(secondsBetween(task.started, task.finished, now))}</td>
+              <td class="wrap">{task.reason ?? ''}{task.exit_code !== null && task.exit_code !== 0 ? ` (exit code ${task.exit_code})` : ''}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const ROW = 22;
+const NAMES = 96;
+const TIMELINE = 1000;
+
+function outcomeTone(outcome: string): string {
+  if (outcome === 'Restarted') return 'warn';
+  const tone = toneOf(outcome);
+  return tone === 'idle' && outcome !== 'Stopped' ? 'bad' : tone;
+}
+
+// The attempts of every task over time.
+function Timeline({ attempts, tasks, now }: { attempts: readonly Attempt[]; tasks: readonly Task[]; now: number }) {
+  const order = tasks.map((task) => task.task);
+  const names = [...order, ...new Set(attempts.map((a) => a.task).filter((name) => !order.includes(name)))];
+  const start = Math.min(...attempts.map((a) => Date.parse(a.started)));
+  const end = Math.max(...attempts.map((a) => (a.finished ? Date.parse(a.finished) : now)), start + 1000);
+  const x = (time: number): number => NAMES + ((time - start) / (end - start)) * (TIMELINE - NAMES - 2);
+  return (
+    <div class="table-wrap" tabIndex={0} role="region" aria-label="Timeline of attempts">
+      <svg class="timeline" viewBox={`0 0 ${TIMELINE} ${names.length * ROW + 20}`} role="img" aria-label={`${attempts.length} attempts of ${names.length} tasks over ${duration((end - start) / 1000)}`}>
+        {names.map((name, i) => <text key={name} x="0" y={i * ROW + 15}>{name}</text>)}
+        {attempts.map((a) => {
+          const from = x(Date.parse(a.started));
+          const to = x(a.finished ? Date.parse(a.finished) : now);
+          return (
+            <g key={`${a.task} ${a.attempt}`} class={`tone-${outcomeTone(a.outcome)}`}>
+              <rect x={from} y={names.indexOf(a.task) * ROW + 3} width={Math.max(2, to - from)} height={ROW - 6} rx="2">
+                <title>{`${a.task} attempt ${a.attempt}: ${a.outcome}, ${dateTime(a.started)}, ${duration(secondsBetween(a.started, a.finished, now))}`}</title>
+              </rect>
+              {to - from > 60 && <text class="on-bar" x={from + 6} y={names.indexOf(a.task) * ROW + 15}>{`#${a.attempt} ${a.outcome}`}</text>}
+            </g>
+          );
+        })}
+        <text x={NAMES} y={names.length * ROW + 15}>{dateTime(new Date(start).toISOString())}</text>
+        <text x={TIMELINE - 2} y={names.length * ROW + 15} text-anchor="end">{`+${duration((end - start) / 1000)}`}</text>
+      </svg>
+    </div>
+  );
+}
+
+export function TasksTab({ details }: { details: JobDetails }) {
+  const now = useNow();
+  if (details.tasks.length === 0) return <Empty title="No tasks yet" />;
+  return (
+    <>
+      <TaskTable tasks={details.tasks} now={now} id={details.job.id} />
+      {details.attempts.length > 0 && <><h2>Attempts</h2><Timeline attempts={details.attempts} tasks={details.tasks} now={now} /></>}
+      {details.machines.length > 0 && <><h2>Machines</h2><Machines details={details} /></>}
+    </>
+  );
+}
+
+function Machines({ details }: { details: JobDetails }) {
+  return (
+    <div class="table-wrap" tabIndex={0} role="region" aria-label="Machines">
+      <table>
+        <thead><tr><th>Machine</th><th>Role</th><th>Provider</th><th>Region</th><th>Size</th><th>Address</th><th>Status</th></tr></thead>
+        <tbody>
+          {details.machines.map((m) => (
+            <tr key={m.machine}>
+              <td class="mono">{m.machine}</td><td>{m.role ?? '–'}</td><td>{m.provider ?? '–'}</td><td>{m.region ?? '–'}</td><td>{m.size ?? '–'}</td>
+              <td class="mono">{m.public_ip ?? '–'}</td><td>{m.status}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
