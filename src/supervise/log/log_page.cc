@@ -134,7 +134,7 @@ absl::StatusOr<LogCursor> ParseLogCursor(absl::string_view text) {
   for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(part, '@');
     const std::pair<absl::string_view, absl::string_view> numbers =
-        absl::StrSplit(sides.second, '.');
+        absl::StrSplit(sides.second, absl::MaxSplits('.', 1));
     const auto task = cluster::TaskId::Parse(sides.first);
     LogPosition position;
     if (!task.ok() || !absl::SimpleAtoi(numbers.first, &position.segment) ||
