@@ -11,8 +11,7 @@ std::optional<Load> MergeLoads(const std::optional<Load>& a, absl::Duration a_ti
   if (!a.has_value()) return b;
   if (!b.has_value()) return a;
   const absl::Duration time = a_time + b_time;
-  const double share =
-      time > absl::ZeroDuration() ? absl::FDivDuration(b_time, time) : 0.5;
+  const double share = time > absl::ZeroDuration() ? absl::FDivDuration(b_time, time) : 0.5;
   return Load{.mean = a->mean + (b->mean - a->mean) * share, .peak = std::max(a->peak, b->peak)};
 }
 
@@ -37,9 +36,8 @@ std::vector<Sample> MergeBySteps(const std::vector<Sample>& samples, absl::Durat
 }  // namespace
 
 Sample Merge(const Sample& earlier, const Sample& later) {
-  Sample merged{.time = later.time,
-                .interval = earlier.interval + later.interval,
-                .attempt = later.attempt};
+  Sample merged{
+      .time = later.time, .interval = earlier.interval + later.interval, .attempt = later.attempt};
   for (const auto load : kLoads) {
     merged.*load = MergeLoads(earlier.*load, earlier.interval, later.*load, later.interval);
   }

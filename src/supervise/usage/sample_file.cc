@@ -128,8 +128,7 @@ absl::Status SampleFile::Write(const Sample& sample) {
   const bool is_first = *records_ == 0;
   // O_NONBLOCK: does not wait for a reader if the path is a FIFO.
   const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  const base::UniqueFd fd(
-      ::open(path_.c_str(), flags | (is_first ? O_CREAT | O_TRUNC : 0), 0600));
+  const base::UniqueFd fd(::open(path_.c_str(), flags | (is_first ? O_CREAT | O_TRUNC : 0), 0600));
   if (!fd.valid()) return base::DiskError(errno, path_);
   std::string bytes = EncodeSample(sample);
   off_t at = static_cast<off_t>(kSampleHeaderBytes + *records_ * kSampleRecordBytes);
