@@ -1,5 +1,8 @@
 #include "jobs/results/samples.h"
 
+#include <sys/stat.h>
+
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "supervise/job_dir.h"
 #include "supervise/usage/sample_file.h"
@@ -16,6 +19,15 @@ std::vector<Sample> ReadTask(const job::JobRecord& job, const cluster::TaskId& t
   return samples.ok() ? *std::move(samples) : std::vector<Sample>();
 }
 
+// The age is that of the file: the clock of the supervisor differs from this one if the machine's
+// clock was set since the job started.
+absl::Duration AgeOf(const job::JobRecord& job, const cluster::TaskId& task) {
+  struct stat info {};
+  const std::string path = supervise::JobDir(job.directory).samples(task);
+  if (::stat(path.c_str(), &info) != 0) return absl::InfiniteDuration();
+  return absl::Now() - absl::TimeFromTimespec(info.st_mtim);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<TaskSamples>> ReadSamples(Service& service, const job::JobRecord& job) {
@@ -27,24 +39,24 @@ absl::StatusOr<std::vector<TaskSamples>> ReadSamples(Service& service, const job
   return result;
 }
 
-TaskUsage UsageOf(const job::TaskRecord& task, const std::vector<Sample>& samples, absl::Time now) {
+TaskUsage UsageOf(const job::TaskRecord& task, const std::vector<Sample>& samples,
+                  absl::Duration age) {
   TaskUsage usage;
   for (const Sample& sample : samples) {
     usage.total = usage.total.has_value() ? supervise::Merge(*usage.total, sample) : sample;
   }
   if (job::IsFinal(task.state) || samples.empty()) return usage;
   const Sample& last = samples.back();
-  if (last.attempt == task.attempt && now - last.time <= kCurrent) usage.current = last;
+  if (last.attempt == task.attempt && age <= kCurrent) usage.current = last;
   return usage;
 }
 
 std::map<cluster::TaskId, TaskUsage> ReadUsage(const job::JobRecord& job,
-                                               const std::vector<job::TaskRecord>& tasks,
-                                               absl::Time now) {
+                                               const std::vector<job::TaskRecord>& tasks) {
   std::map<cluster::TaskId, TaskUsage> usage;
   for (const job::TaskRecord& task : tasks) {
     const std::vector<Sample> samples = ReadTask(job, task.id);
-    if (!samples.empty()) usage[task.id] = UsageOf(task, samples, now);
+    if (!samples.empty()) usage[task.id] = UsageOf(task, samples, AgeOf(job, task.id));
   }
   return usage;
 }

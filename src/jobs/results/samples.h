@@ -37,10 +37,11 @@ struct TaskUsage {
   std::optional<Sample> total;
 };
 
-TaskUsage UsageOf(const job::TaskRecord& task, const std::vector<Sample>& samples, absl::Time now);
+// `age` is the time since the last sample arrived.
+TaskUsage UsageOf(const job::TaskRecord& task, const std::vector<Sample>& samples,
+                  absl::Duration age);
 // Returns the usage of the tasks that have samples.
 std::map<cluster::TaskId, TaskUsage> ReadUsage(const job::JobRecord& job,
-                                               const std::vector<job::TaskRecord>& tasks,
-                                               absl::Time now);
+                                               const std::vector<job::TaskRecord>& tasks);
 
 }  // namespace muster::jobs

@@ -1,5 +1,8 @@
 #include "jobs/results/samples.h"
 
+#include <chrono>
+#include <filesystem>
+
 #include "base/files/files.h"
 #include "gtest/gtest.h"
 #include "jobs/json.h"
@@ -60,7 +63,7 @@ TEST_F(SamplesTest, ADamagedFileIsNoError) {
 
 TEST_F(SamplesTest, UsageHasTheLatestValuesAndThePeaks) {
   const std::vector<Sample> samples = {At(now_ - absl::Seconds(10), 3), At(now_, 1)};
-  const TaskUsage usage = UsageOf(running_, samples, now_ + absl::Seconds(3));
+  const TaskUsage usage = UsageOf(running_, samples, absl::Seconds(3));
   ASSERT_TRUE(usage.current.has_value());
   EXPECT_EQ(usage.current->cpu->mean, 1);
   EXPECT_EQ(usage.total->cpu->mean, 2);
@@ -73,22 +76,26 @@ TEST_F(SamplesTest, UsageHasTheLatestValuesAndThePeaks) {
 
 TEST_F(SamplesTest, OldSamplesAreNotCurrent) {
   const std::vector<Sample> samples = {At(now_, 1)};
-  EXPECT_FALSE(UsageOf(running_, samples, now_ + absl::Minutes(2)).current.has_value());
+  EXPECT_FALSE(UsageOf(running_, samples, absl::Minutes(2)).current.has_value());
   job::TaskRecord restarted = running_;
   restarted.attempt = 1;
-  EXPECT_FALSE(UsageOf(restarted, samples, now_).current.has_value());
+  EXPECT_FALSE(UsageOf(restarted, samples, absl::ZeroDuration()).current.has_value());
   job::TaskRecord ended = running_;
   ended.state = job::TaskState::kSucceeded;
-  EXPECT_FALSE(UsageOf(ended, samples, now_).current.has_value());
-  EXPECT_TRUE(UsageOf(ended, samples, now_).total.has_value());
-  EXPECT_FALSE(UsageOf(running_, {}, now_).total.has_value());
+  EXPECT_FALSE(UsageOf(ended, samples, absl::ZeroDuration()).current.has_value());
+  EXPECT_TRUE(UsageOf(ended, samples, absl::ZeroDuration()).total.has_value());
+  EXPECT_FALSE(UsageOf(running_, {}, absl::ZeroDuration()).total.has_value());
 }
 
 TEST_F(SamplesTest, ReadsTheUsageOfTasksThatHaveSamples) {
   Write(0, At(now_, 1));
-  const auto usage = ReadUsage(job_, {running_, {.id = {"worker", 1}}}, now_);
+  const auto usage = ReadUsage(job_, {running_, {.id = {"worker", 1}}});
   ASSERT_EQ(usage.size(), 1);
   EXPECT_TRUE(usage.begin()->second.current.has_value());
+  // A clock that was set does not make the samples old; silence does.
+  const auto hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(dir_.samples({"worker", 0}), hour_ago);
+  EXPECT_FALSE(ReadUsage(job_, {running_}).begin()->second.current.has_value());
 }
 
 TEST_F(SamplesTest, JsonHasAColumnPerQuantity) {
