@@ -1,5 +1,6 @@
 #include "jobs/json.h"
 
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -42,12 +43,18 @@ constexpr const char* kLoadNames[] = {"cpu_cores",
                                       "send_bytes_per_second"};
 static_assert(std::size(kLoadNames) == std::size(supervise::kLoads));
 
+// All quantities but the cores count bytes.
+nlohmann::json QuantityToJson(size_t load, double value) {
+  if (load == 0) return value;
+  return std::llround(value);
+}
+
 nlohmann::json LoadsToJson(const std::optional<Sample>& sample, double Load::*value) {
   if (!sample.has_value()) return nullptr;
   nlohmann::json json;
   for (size_t i = 0; i < std::size(kLoadNames); ++i) {
     const std::optional<Load>& load = (*sample).*supervise::kLoads[i];
-    json[kLoadNames[i]] = load.has_value() ? nlohmann::json((*load).*value) : nlohmann::json();
+    json[kLoadNames[i]] = load.has_value() ? QuantityToJson(i, (*load).*value) : nlohmann::json();
   }
   return json;
 }
@@ -65,8 +72,8 @@ nlohmann::json ColumnsToJson(const TaskSamples& task) {
     for (size_t i = 0; i < std::size(kLoadNames); ++i) {
       const std::optional<Load>& load = sample.*supervise::kLoads[i];
       nlohmann::json& column = json[kLoadNames[i]];
-      column["mean"].push_back(load.has_value() ? nlohmann::json(load->mean) : nlohmann::json());
-      column["peak"].push_back(load.has_value() ? nlohmann::json(load->peak) : nlohmann::json());
+      column["mean"].push_back(load.has_value() ? QuantityToJson(i, load->mean) : nlohmann::json());
+      column["peak"].push_back(load.has_value() ? QuantityToJson(i, load->peak) : nlohmann::json());
     }
   }
   return json;
