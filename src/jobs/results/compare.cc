@@ -81,13 +81,14 @@ absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::
     } else {
       result.problems.push_back(absl::StrCat(jobs[i].id, ": ", submission.status().message()));
     }
-    MUSTER_ASSIGN_OR_RETURN(const JobMetrics found, ReadMetrics(service, jobs[i]));
+    MUSTER_ASSIGN_OR_RETURN(JobMetrics found, ReadMetrics(service, jobs[i]));
     for (const auto& [name, points] : found.series) {
       RowOf(metrics, name, jobs.size()).values[i] = metrics::ExtremesOf(points);
     }
     for (const std::string& problem : found.problems) {
       result.problems.push_back(absl::StrCat(jobs[i].id, ": ", problem));
     }
+    result.series.push_back(std::move(found.series));
   }
   result.parameters = InOrder(std::move(parameters));
   result.metrics = InOrder(std::move(metrics));

@@ -27,6 +27,7 @@ struct MetricRow {
 struct Comparison {
   std::vector<ParameterRow> parameters;  // ordered by name
   std::vector<MetricRow> metrics;        // likewise
+  std::vector<metrics::Series> series;   // all points of each job, in the order of the jobs
   std::vector<std::string> problems;     // "mnist-x7k2q: …"
 };
 
