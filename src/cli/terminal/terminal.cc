@@ -1,6 +1,8 @@
 #include "cli/terminal/terminal.h"
 
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -171,6 +173,31 @@ absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string&
   if (consent != Consent::kNobodyToAsk) return consent == Consent::kGiven;
   return absl::FailedPreconditionError(
       absl::StrCat(undone, ": there is no terminal to confirm it on; pass --yes"));
+}
+
+absl::StatusOr<std::optional<std::string>> AskSecret(Terminal& err, const std::string& question) {
+  termios before{};
+  if (::tcgetattr(STDIN_FILENO, &before) != 0) return std::nullopt;
+  // Without SA_RESTART, Ctrl-C ends read(), so that the echo comes back.
+  struct sigaction interrupt = {}, previous = {};
+  interrupt.sa_handler = [](int) {};
+  ::sigaction(SIGINT, &interrupt, &previous);
+  termios silent = before;
+  silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+  err.Print(question);
+  err.Flush();
+  std::string line(1024, '\0');
+  const ssize_t n = ::read(STDIN_FILENO, line.data(), line.size());
+  const bool interrupted = n < 0 && errno == EINTR;
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+  ::sigaction(SIGINT, &previous, nullptr);
+  err.Print("\n");
+  if (interrupted) return absl::CancelledError("interrupted");
+  if (n <= 0) return std::nullopt;
+  line.resize(static_cast<size_t>(n));
+  if (line.back() == '\n') line.pop_back();
+  return line;
 }
 
 void Table::Add(std::vector<std::string> row) {
