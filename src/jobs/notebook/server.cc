@@ -65,6 +65,14 @@ bool AnswersHttp(int port) {
   return absl::string_view(answer.data(), static_cast<size_t>(std::max<ssize_t>(n, 0))) == "HTTP/";
 }
 
+void SendLine(const base::UniqueFd& socket, const json& message) {
+  if (!socket.valid()) return;
+  const std::string line =
+      absl::StrCat(message.dump(-1, ' ', false, json::error_handler_t::replace), "\n");
+  // The process that waits for this may be gone.
+  (void)::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+}
+
 class NotebookServer {
  public:
   NotebookServer(NotebookFolder folder, base::UniqueFd report)
@@ -90,7 +98,6 @@ class NotebookServer {
   const NotebookFolder folder_;
   base::UniqueFd report_;
   NotebookLaunch launch_;
-  std::optional<base::FileLock> lock_;
   std::unique_ptr<process::EventLoop> loop_;
   std::unique_ptr<supervise::ControlServer> control_;
   supervise::PortReservations ports_;
@@ -105,13 +112,7 @@ class NotebookServer {
   absl::Time kill_at_ = absl::InfiniteFuture();
 };
 
-void NotebookServer::Report(const json& message) {
-  if (!report_.valid()) return;
-  const std::string line =
-      absl::StrCat(message.dump(-1, ' ', false, json::error_handler_t::replace), "\n");
-  // The process that waits for this may be gone.
-  (void)::send(report_.get(), line.data(), line.size(), MSG_NOSIGNAL);
-}
+void NotebookServer::Report(const json& message) { SendLine(report_, message); }
 
 absl::StatusOr<int> NotebookServer::ReservePort() {
   if (launch_.port == 0) return ports_.Reserve();
@@ -120,8 +121,6 @@ absl::StatusOr<int> NotebookServer::ReservePort() {
 }
 
 absl::Status NotebookServer::Start() {
-  MUSTER_ASSIGN_OR_RETURN(lock_, base::FileLock::Try(folder_.server_lock()));
-  if (!lock_.has_value()) return absl::AlreadyExistsError("the notebook is already running");
   MUSTER_ASSIGN_OR_RETURN(launch_, NotebookLaunch::Load(folder_));
   MUSTER_ASSIGN_OR_RETURN(loop_, process::EventLoop::Create());
   MUSTER_RETURN_IF_ERROR(loop_->HandleSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGPIPE},
@@ -251,9 +250,16 @@ int ServeNotebook(const std::string& folder, int report_fd) {
   base::UniqueFd report(::fcntl(report_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), report_fd);
+  const NotebookFolder paths(folder);
+  // The guard and the server share the lock, so it is free once both have exited.
+  const auto lock = base::FileLock::Try(paths.server_lock());
+  if (!lock.ok() || !lock->has_value()) {
+    SendLine(report,
+             {{"error", lock.ok() ? "the notebook is already running" : lock.status().message()}});
+    return 1;
+  }
   const int code = supervise::RunGuarded(
-      [&] { return NotebookServer(NotebookFolder(folder), std::move(report)).Run(); },
-      [&] { report.Reset(); });
+      [&] { return NotebookServer(paths, std::move(report)).Run(); }, [&] { report.Reset(); });
   return code < 0 ? 1 : code;
 }
 
