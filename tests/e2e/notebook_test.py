@@ -8,6 +8,7 @@ import socket
 import stat
 import unittest
 
+from hosts import own_hosts
 from jupyter import JupyterClient
 from support import MusterTest, free_ports, plain, processes_with, wait_until
 from venvs import venv
@@ -319,6 +320,19 @@ class JupyterTest(NotebookTest):
         self.muster("notebook", job, "--stop")
         self.assertEqual(notebook.read_text(), written)
 
+    def test_a_job_on_hosts(self):
+        bed = own_hosts(self, 1)
+        self.env.update(bed.environment)
+        (self.dir / "work").mkdir()
+        self.muster("run", "--on", "ssh", "--hosts", ",".join(bed.hosts), self.write("work/own.yaml", OWN.replace("    model_dir: model\n", "")),
+                    cwd=self.dir / "work")
+        client = self.client(self.detached("own", "--password-file", self.password_file()), PASSWORD)
+        text, shown = client.run(client.start_kernel(), *client.cells("metrics.ipynb"))
+        self.assertIn(f"chief: {json.loads(self.muster('env', 'own', '--cluster').stdout)['chief']}", text)
+        self.assertRegex(text, r"(?m)^loss +3 +30 +0\.53")
+        self.assertTrue(shown)
+        self.muster("notebook", "own", "--stop")
+
     def test_settings_of_the_user_do_not_open_it(self):
         settings = self.user / ".jupyter"
         settings.mkdir()
@@ -417,6 +431,16 @@ class WithoutJupyterTest(NotebookTest):
         self.assertIn("stopping", process.stderr.readline())
         process.send_signal(signal.SIGINT)  # the second one does not wait
         self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(self.processes(), [])
+
+    def test_ctrl_c_while_it_asks(self):
+        self.run_own()
+        terminal = self.terminal("notebook", "--jupyter", self.fake("sleep 1000"))
+        terminal.expect("Password of the notebook")
+        terminal.send("secret")
+        terminal.interrupt()
+        self.assertEqual(terminal.wait(), 130)
+        self.assertNotIn("secret", terminal.output)
         self.assertEqual(self.processes(), [])
 
     def test_wrong_usage(self):

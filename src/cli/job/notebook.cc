@@ -302,7 +302,11 @@ absl::StatusOr<int> StartHere(Context& context, const NotebookCommand& command,
 absl::StatusOr<int> Notebook(Context& context, NotebookCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const Where where, Locate(context, command));
   if (where.cluster.has_value()) return ShowClusterNotebook(context, *where.cluster);
-  if (!command.stop) return StartHere(context, command, *where.here);
+  if (!command.stop) {
+    auto code = StartHere(context, command, *where.here);
+    if (absl::IsCancelled(code.status())) return kInterrupted;
+    return code;
+  }
   MUSTER_RETURN_IF_ERROR(base::Annotate(jobs::StopNotebook(where.here->folder), where.here->job));
   context.out().PrintLine(absl::StrCat("Stopped the notebook of ", where.here->job, "."));
   return kSuccess;

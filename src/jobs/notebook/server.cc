@@ -214,7 +214,7 @@ int NotebookServer::Finish() {
   // Kernels and terminals, which have sessions of their own.
   process::KillAllDescendants();
   const std::string how = exit_.has_value() ? exit_->Describe() : "killed by SIGKILL";
-  const bool ok = stopping_ || exit_->ok();
+  const bool ok = stopping_ || (exit_.has_value() && exit_->ok());
   if (timed_out_) {
     Report({{"error", WithLog(absl::StrCat("Jupyter did not answer within ",
                                            launch_.timeout_seconds, " s"))}});
