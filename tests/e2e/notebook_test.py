@@ -207,8 +207,9 @@ class JupyterTest(NotebookTest):
 
     def test_starts_at_the_same_time(self):
         job = self.run_own()
-        starts = [self.start("notebook", "-d", job, "--password-file", self.password_file()) for _ in range(3)]
-        links = {self.link(start.communicate(timeout=120)[0]) for start in starts}
+        password = self.password_file()
+        starts = [self.start("notebook", "-d", job, "--password-file", password) for _ in range(3)]
+        links = {self.link("".join(start.communicate(timeout=120))) for start in starts}
         self.assertEqual(len(links), 1, links)
         self.assertEqual(len(self.jupyters()), 1)
         self.muster("notebook", job, "--stop")
@@ -448,6 +449,7 @@ class WithoutJupyterTest(NotebookTest):
         self.assertIn("mars", self.refused("x", "--on", "mars", code=2))
         self.assertIn("--stop", self.refused("x", "--stop", "--detach", code=2))
         self.assertIn("absent", self.refused("absent", "--on", "local"))
+        self.assertIn("--port 65536", self.refused("x", "--port", "65536", code=2))
 
 
 class NewestTest(NotebookTest):

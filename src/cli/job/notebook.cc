@@ -41,6 +41,8 @@ constexpr char kPasswordVariable[] = "MUSTER_NOTEBOOK_PASSWORD";
 // Another `muster notebook` may be starting the same notebook.
 constexpr absl::Duration kOtherStart = absl::Minutes(2);
 
+constexpr int kMaxPort = 65535;
+
 struct NotebookCommand {
   std::string job;
   TargetOptions target;
@@ -300,6 +302,10 @@ absl::StatusOr<int> StartHere(Context& context, const NotebookCommand& command,
 }
 
 absl::StatusOr<int> Notebook(Context& context, NotebookCommand& command) {
+  if (command.port > kMaxPort) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--port ", command.port, ": the highest port is ", kMaxPort));
+  }
   MUSTER_ASSIGN_OR_RETURN(const Where where, Locate(context, command));
   if (where.cluster.has_value()) return ShowClusterNotebook(context, *where.cluster);
   if (!command.stop) {
@@ -333,16 +339,14 @@ void AddNotebookCommand(Command& program, Context& context) {
   command.Flag("-d,--detach", &options->detach, "Keep Jupyter running in the background");
   command.Flag("--stop", &options->stop, "Stop the notebook");
   command.Option("--port", &options->port, "The port of this machine (default: a free one)");
-  command.Option(
-      "--password-file", &options->password_file,
-      "A file with the password in its first line. Without it: MUSTER_NOTEBOOK_PASSWORD, "
-      "the job file, the last one, asked for, or generated");
+  command.Option("--password-file", &options->password_file,
+                 "A file that contains the password. Without it: MUSTER_NOTEBOOK_PASSWORD, "
+                 "the job file, the last one, asked for, or generated");
   command.Flag("--new-password", &options->new_password,
                "Ask for a new password, or generate one if there is no terminal");
   command.Option("--jupyter", &options->jupyter,
                  "The program (default: jupyter-lab, jupyter-notebook or jupyter-server in PATH)");
-  command.Option("--timeout", &options->timeout,
-                 "Seconds to wait until Jupyter answers (default: 60)");
+  command.Option("--timeout", &options->timeout, "Seconds to wait until Jupyter answers");
   for (const char* other : {"--detach", "--port", "--password-file", "--new-password"}) {
     command.Exclude("--stop", other);
   }

@@ -62,8 +62,8 @@ def thin(points, count=500):
     return kept
 
 
-def draw(name, points, width=640, height=240, margin=48):
-    """Returns a curve as SVG."""
+def draw(name, points, width=640, height=240, margin=64):
+    """Returns a curve as SVG, or None if it has no finite value."""
     points = thin([(step, value) for step, value in points if abs(value) < float("inf")])
     if not points:
         return None
@@ -74,14 +74,17 @@ def draw(name, points, width=640, height=240, margin=48):
         return margin + (width - 2 * margin) * (step - steps[0]) / max(1, steps[-1] - steps[0])
 
     def y(value):
-        return height - margin - (height - 2 * margin) * (value - low) / ((high - low) or 1)
+        return height - 48 - (height - 96) * ((value - low) / (high - low) if high > low else 0.5)
 
     line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in points)
     dots = "".join(f'<circle cx="{x(step):.1f}" cy="{y(value):.1f}" r="2" fill="#1f77b4"/>' for step, value in points[:100])
-    labels = [(margin, 20, "start", escape(name)), (4, y(high), "start", f"{high:.4g}"), (4, y(low), "start", f"{low:.4g}"),
-              (margin, height - 16, "start", f"step {steps[0]}"), (width - margin, height - 16, "end", f"step {steps[-1]}")]
+    labels = [(margin, 24, "start", escape(name)), (margin, height - 20, "start", f"step {steps[0]}")]
+    labels += [(margin - 10, y(value) + 4, "end", f"{value:.4g}") for value in sorted({low, high})]
+    if steps[-1] > steps[0]:
+        labels.append((width - margin, height - 20, "end", f"step {steps[-1]}"))
     return SVG(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
                f'<rect width="100%" height="100%" fill="white"/>'
+               f'<path d="M{margin - 4},40 V{height - 40} H{width - margin}" fill="none" stroke="#999"/>'
                f'<polyline points="{line}" fill="none" stroke="#1f77b4" stroke-width="1.5"/>'
                + (dots if len(points) <= 100 else "")
                + "".join(f'<text x="{left}" y="{top:.0f}" text-anchor="{anchor}" font-size="12" font-family="sans-serif">{text}</text>'
@@ -100,4 +103,6 @@ if plt is not None and metrics:
     plt.show()
 else:
     for name, points in metrics.items():
-        display(draw(name, points))
+        curve = draw(name, points)
+        if curve is not None:
+            display(curve)
