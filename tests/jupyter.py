@@ -46,9 +46,10 @@ class JupyterClient:
     async def _run(self, kernel, cells):
         from tornado.httpclient import HTTPRequest
         from tornado.websocket import websocket_connect
-        request = HTTPRequest(f"{self.base.replace('http', 'ws', 1)}/api/kernels/{kernel}/channels",
+        # The server answers once the kernel does, which takes a while on a busy machine.
+        request = HTTPRequest(f"{self.base.replace('http', 'ws', 1)}/api/kernels/{kernel}/channels", connect_timeout=120, request_timeout=120,
                               headers={"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.session.cookies)})
-        socket = await asyncio.wait_for(websocket_connect(request), 60)
+        socket = await asyncio.wait_for(websocket_connect(request), 120)
         try:
             text, shown = "", set()
             for code in cells:

@@ -1,5 +1,6 @@
 #include "cli/terminal/terminal.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -13,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "process/held_signals.h"
 
 namespace muster::cli {
 namespace {
@@ -178,7 +180,11 @@ absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string&
 absl::StatusOr<std::optional<std::string>> AskSecret(Terminal& err, const std::string& question) {
   termios before{};
   if (::tcgetattr(STDIN_FILENO, &before) != 0) return std::nullopt;
-  // Without SA_RESTART, Ctrl-C ends read(), so that the echo comes back.
+  // Ctrl-C is delivered within ppoll() only, so it ends the wait and the echo comes back.
+  const process::HeldSignals held({SIGINT});
+  sigset_t waiting;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &waiting);
+  ::sigdelset(&waiting, SIGINT);
   struct sigaction interrupt = {}, previous = {};
   interrupt.sa_handler = [](int) {};
   ::sigaction(SIGINT, &interrupt, &previous);
@@ -187,9 +193,10 @@ absl::StatusOr<std::optional<std::string>> AskSecret(Terminal& err, const std::s
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
   err.Print(question);
   err.Flush();
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  const bool interrupted = ::ppoll(&input, 1, nullptr, &waiting) < 0;
   std::string line(1024, '\0');
-  const ssize_t n = ::read(STDIN_FILENO, line.data(), line.size());
-  const bool interrupted = n < 0 && errno == EINTR;
+  const ssize_t n = interrupted ? 0 : ::read(STDIN_FILENO, line.data(), line.size());
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
   ::sigaction(SIGINT, &previous, nullptr);
   err.Print("\n");
