@@ -1,7 +1,10 @@
 #include "manifest/notebook.h"
 
+#include <random>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/bytes/digest.h"
 #include "cluster/tf_config.h"
 #include "manifest/images.h"
@@ -129,6 +132,11 @@ Object NotebookPod(const job::JobSpec& spec, const NotebookOptions& options, int
 std::string NotebookName(const job::JobSpec& spec) {
   return spec.format == job::JobFormat::kRenderedCluster ? "jupyter"
                                                          : absl::StrCat(spec.name, "-notebook");
+}
+
+std::string RandomSalt() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
 }
 
 std::string PasswordHash(absl::string_view password, absl::string_view salt) {

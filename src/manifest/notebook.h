@@ -20,6 +20,8 @@ struct NotebookOptions {
 // Returns the name of the notebook's objects.
 std::string NotebookName(const job::JobSpec& spec);
 
+// Returns a salt for PasswordHash() that no other password has.
+std::string RandomSalt();
 // Returns the hash in Jupyter's format, sha256:<salt>:<digest>.
 std::string PasswordHash(absl::string_view password, absl::string_view salt);
 

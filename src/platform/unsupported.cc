@@ -45,8 +45,8 @@ void AddKubernetesLimits(const job::JobSpec& spec, std::vector<Limit>& limits) {
   if (!spec.notebook.is_null()) {
     const bool alone = spec.roles.empty();
     limits.push_back(
-        {.what = absl::StrCat("notebook: not started; only jobs on Kubernetes have "
-                              "notebooks",
+        {.what = absl::StrCat("notebook: not started with the job; `muster notebook` starts it on "
+                              "this machine",
                               alone ? ", and the file has nothing else; `muster render` "
                                       "prints its manifests"
                                     : ""),

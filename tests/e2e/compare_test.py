@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import time as clock
 import unittest
 
 from hosts import own_hosts
@@ -49,6 +50,22 @@ class CompareTest(MusterTest):
         self.assertEqual(first["parameters"]["env.RATE"], "0.5")
         self.assertEqual(first["metrics"]["loss"], {"last": {"step": 30, "value": 0.53}, "min": {"step": 10, "value": 0.51},
                                                     "max": {"step": 30, "value": 0.53}})
+
+    def test_every_point(self):
+        self.own()
+        job = self.jobs()[0]["id"]
+        rows = list(csv.reader(io.StringIO(self.muster("compare", "--csv", "--points", "own").stdout)))
+        self.assertEqual(rows[0], ["job", "metric", "step", "time", "value"])
+        self.assertEqual(rows[4:], [[job, "loss", str(step), "", f"0.5{step // 10}"] for step in (10, 20, 30)])
+        points = json.loads(self.muster("compare", "--json", "--points", "own").stdout)[0]["metrics"]["loss"]["points"]
+        self.assertEqual(points, [[10, 0.51, None], [20, 0.52, None], [30, 0.53, None]])
+        # The times of printed values are those of the lines.
+        self.muster("run", self.write("printed.yaml", "name: printed\nroles: {worker: {command: 'echo step 1 loss nan'}}\n"))
+        (step, value, time), = json.loads(self.muster("compare", "--json", "--points", "printed").stdout)[0]["metrics"]["loss"]["points"]
+        self.assertEqual((step, value), (1, None))
+        self.assertLess(abs(time - clock.time()), 120)
+        refused = self.muster("compare", "--points", "own", check=False)
+        self.assertEqual((refused.returncode, "add --json or --csv" in refused.stderr), (2, True))
 
     def test_the_output_of_a_program_without_a_metrics_file(self):
         self.muster("run", self.write("printed.yaml", """

@@ -82,7 +82,7 @@ class ServerTest(Servers):
         self.fake_tensorflow()
         for image in ("tensorflow/tensorflow:1.4.0", "gcr.io/me/worker:1"):
             started = self.muster("run", "-d", self.write("config.yaml", CLUSTER.format(image=image)))
-            self.assertIn("notebook: not started; only jobs on Kubernetes have notebooks", started.stderr)
+            self.assertIn("notebook: not started with the job; `muster notebook` starts it", started.stderr)
             tasks = "ps:0", "ps:1", "workers:0"
             self.wait_serving("tensorflow-cluster", *tasks)
             self.wait_state("tensorflow-cluster", "Running")

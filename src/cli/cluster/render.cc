@@ -1,9 +1,7 @@
 // muster render: prints a job as manifests for kubectl.
 #include <memory>
-#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
 #include "base/status_macros.h"
@@ -15,6 +13,7 @@
 #include "codec/yaml_writer.h"
 #include "manifest/images.h"
 #include "manifest/manifests.h"
+#include "manifest/notebook.h"
 #include "worktree/command_files.h"
 
 namespace muster::cli {
@@ -27,11 +26,6 @@ struct RenderCommand {
   job::Overrides overrides;
   manifest::RenderOptions options;
 };
-
-std::string RandomSalt() {
-  std::random_device random;
-  return absl::StrFormat("%08x%08x", random(), random());
-}
 
 absl::StatusOr<std::string> JobFileOf(const RenderCommand& command) {
   if (command.job.empty() == command.config.empty()) {
@@ -61,7 +55,7 @@ absl::StatusOr<int> Render(Context& context, const RenderCommand& command) {
   MUSTER_ASSIGN_OR_RETURN(const job::Submission submission,
                           LoadJobFile(context, file, command.overrides));
   manifest::RenderOptions options = command.options;
-  options.salt = RandomSalt();
+  options.salt = manifest::RandomSalt();
   MUSTER_ASSIGN_OR_RETURN(options.tls, job::MakeJobTls(submission.spec.name));
   MUSTER_ASSIGN_OR_RETURN(const auto objects, manifest::RenderJob(submission.spec, options));
   for (const std::string& limit : manifest::RenderLimits(submission.spec)) {

@@ -31,6 +31,7 @@ struct CompareOptions {
   bool all = false;
   bool json = false;
   bool csv = false;
+  bool points = false;
 };
 
 std::string FormatValue(double value) {
@@ -39,6 +40,8 @@ std::string FormatValue(double value) {
   const bool plain = size == 0 || (size >= 0.001 && size < 100'000);
   return plain ? absl::StrFormat("%.4f", value) : absl::StrFormat("%.3g", value);
 }
+
+double UnixSeconds(absl::Time time) { return static_cast<double>(absl::ToUnixMicros(time)) / 1e6; }
 
 std::string FormatPoint(const metrics::Point& point) {
   return absl::StrCat(FormatValue(point.value), " (step ", point.step, ")");
@@ -120,13 +123,45 @@ std::string ToCsv(const std::vector<job::JobRecord>& jobs, const jobs::Compariso
   return text;
 }
 
-nlohmann::json PointToJson(const metrics::Point& point) {
-  // JSON has no NaN; null stands for it.
-  return {{"step", point.step},
-          {"value", std::isfinite(point.value) ? nlohmann::json(point.value) : nullptr}};
+// Likewise, a line for each point.
+std::string PointsToCsv(const std::vector<job::JobRecord>& jobs,
+                        const jobs::Comparison& comparison) {
+  std::string text = CsvLine({"job", "metric", "step", "time", "value"});
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    for (const auto& [name, points] : comparison.series[i]) {
+      for (const metrics::Point& point : points) {
+        const bool dated = point.time > absl::InfinitePast();
+        text += CsvLine({jobs[i].id, name, absl::StrCat(point.step),
+                         dated ? absl::StrFormat("%.3f", UnixSeconds(point.time)) : "",
+                         absl::StrFormat("%.9g", point.value)});
+      }
+    }
+  }
+  return text;
 }
 
-nlohmann::json ToJson(const std::vector<job::JobRecord>& jobs, const jobs::Comparison& comparison) {
+// JSON has no NaN; null stands for it.
+nlohmann::json ValueToJson(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nullptr;
+}
+
+nlohmann::json PointToJson(const metrics::Point& point) {
+  return {{"step", point.step}, {"value", ValueToJson(point.value)}};
+}
+
+// Returns [[step, value, time], …].
+nlohmann::json PointsToJson(const std::vector<metrics::Point>& points) {
+  nlohmann::json result = nlohmann::json::array();
+  for (const metrics::Point& point : points) {
+    const bool dated = point.time > absl::InfinitePast();
+    result.push_back({point.step, ValueToJson(point.value),
+                      dated ? nlohmann::json(UnixSeconds(point.time)) : nullptr});
+  }
+  return result;
+}
+
+nlohmann::json ToJson(const std::vector<job::JobRecord>& jobs, const jobs::Comparison& comparison,
+                      bool with_points) {
   nlohmann::json result = nlohmann::json::array();
   for (size_t i = 0; i < jobs.size(); ++i) {
     nlohmann::json parameters = nlohmann::json::object(), metrics = nlohmann::json::object();
@@ -138,6 +173,9 @@ nlohmann::json ToJson(const std::vector<job::JobRecord>& jobs, const jobs::Compa
         metrics[row.name] = {{"last", PointToJson(value->last)},
                              {"min", PointToJson(value->min)},
                              {"max", PointToJson(value->max)}};
+        if (with_points) {
+          metrics[row.name]["points"] = PointsToJson(comparison.series[i].at(row.name));
+        }
       }
     }
     nlohmann::json job = jobs::JobToJson(jobs[i]);
@@ -149,6 +187,9 @@ nlohmann::json ToJson(const std::vector<job::JobRecord>& jobs, const jobs::Compa
 }
 
 absl::StatusOr<int> Compare(Context& context, const CompareOptions& options) {
+  if (options.points && !options.json && !options.csv) {
+    return absl::InvalidArgumentError("--points is for programs: add --json or --csv");
+  }
   MUSTER_ASSIGN_OR_RETURN(const jobs::Selection selection, options.target.ToSelection());
   std::vector<job::JobRecord> jobs;
   for (const std::string& reference : options.jobs) {
@@ -161,11 +202,12 @@ absl::StatusOr<int> Compare(Context& context, const CompareOptions& options) {
   Terminal& out = context.out();
   for (const std::string& problem : comparison.problems) context.err().Note(problem);
   if (options.json) {
-    PrintJson(out, ToJson(jobs, comparison));
+    PrintJson(out, ToJson(jobs, comparison, options.points));
     return kSuccess;
   }
   if (options.csv) {
-    out.PrintData(ToCsv(jobs, comparison, options.all));
+    out.PrintData(options.points ? PointsToCsv(jobs, comparison)
+                                 : ToCsv(jobs, comparison, options.all));
     return kSuccess;
   }
   Cells header = {""};
@@ -189,6 +231,8 @@ void AddCompareCommand(Command& program, Context& context) {
   command.Flag("--json", &options->json, "Print JSON");
   command.Flag("--csv", &options->csv, "Print comma-separated values");
   command.Exclude("--json", "--csv");
+  command.Flag("--points", &options->points,
+               "With --json or --csv: print every point of the metrics");
   options->target.AddTo(command, context, platform::OptionUse::kFind);
   command.OnCall([&context, options] { return Compare(context, *options); });
 }

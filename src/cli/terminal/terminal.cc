@@ -1,6 +1,9 @@
 #include "cli/terminal/terminal.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "process/held_signals.h"
 
 namespace muster::cli {
 namespace {
@@ -171,6 +175,36 @@ absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string&
   if (consent != Consent::kNobodyToAsk) return consent == Consent::kGiven;
   return absl::FailedPreconditionError(
       absl::StrCat(undone, ": there is no terminal to confirm it on; pass --yes"));
+}
+
+absl::StatusOr<std::optional<std::string>> AskSecret(Terminal& err, const std::string& question) {
+  termios before{};
+  if (::tcgetattr(STDIN_FILENO, &before) != 0) return std::nullopt;
+  // Ctrl-C is delivered within ppoll() only, so it ends the wait and the echo comes back.
+  const process::HeldSignals held({SIGINT});
+  sigset_t waiting;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &waiting);
+  ::sigdelset(&waiting, SIGINT);
+  struct sigaction interrupt = {}, previous = {};
+  interrupt.sa_handler = [](int) {};
+  ::sigaction(SIGINT, &interrupt, &previous);
+  termios silent = before;
+  silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+  err.Print(question);
+  err.Flush();
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  const bool interrupted = ::ppoll(&input, 1, nullptr, &waiting) < 0;
+  std::string line(1024, '\0');
+  const ssize_t n = interrupted ? 0 : ::read(STDIN_FILENO, line.data(), line.size());
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+  ::sigaction(SIGINT, &previous, nullptr);
+  err.Print("\n");
+  if (interrupted) return absl::CancelledError("interrupted");
+  if (n <= 0) return std::nullopt;
+  line.resize(static_cast<size_t>(n));
+  if (line.back() == '\n') line.pop_back();
+  return line;
 }
 
 void Table::Add(std::vector<std::string> row) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ Consent AskConsent(Terminal& err, bool given, const std::string& question);
 // FailedPrecondition with `undone` ("nothing was removed") if standard input is not a terminal.
 absl::StatusOr<bool> DemandConsent(Terminal& err, bool given, const std::string& question,
                                    const std::string& undone);
+
+// Asks for a secret on `err`, without echo. Returns nullopt if standard input is not a terminal, or
+// at end of input. Returns Cancelled, with the terminal restored, if the user interrupts.
+absl::StatusOr<std::optional<std::string>> AskSecret(Terminal& err, const std::string& question);
 
 // A table with columns as wide as their content, two spaces apart. On a terminal that is too
 // narrow, omits the `optional` columns one by one, then shortens column `shrink`, then the first

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "jobs/control/refresh.h"
+#include "jobs/notebook/session.h"
 #include "jobs/results/notes.h"
 #include "jobs/start/version.h"
 #include "platform/capabilities.h"
@@ -35,6 +36,8 @@ absl::Status RemoveJob(Service& service, const std::string& id) {
   // Deletes the record last, so that a retry finds a folder that could not be removed. Derives the
   // path from the id: in a copied MUSTER_HOME, records still point to the original folders.
   const std::string directory = supervise::JobDir::Of(service.home(), id).path();
+  const absl::Status stopped = StopNotebook(NotebookFolder::OfJob(directory));
+  if (!stopped.ok() && !absl::IsNotFound(stopped)) return base::Annotate(stopped, id);
   std::error_code error;
   std::filesystem::remove_all(directory, error);
   if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));

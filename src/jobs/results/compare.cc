@@ -96,14 +96,19 @@ absl::StatusOr<Comparison> CompareJobs(const std::vector<job::JobRecord>& jobs,
 }
 
 absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::JobRecord>& jobs) {
-  return CompareJobs(jobs, [&](const job::JobRecord& job) -> absl::StatusOr<JobExtremes> {
+  std::vector<metrics::Series> series;
+  const auto read = [&](const job::JobRecord& job) -> absl::StatusOr<JobExtremes> {
     MUSTER_ASSIGN_OR_RETURN(JobMetrics found, ReadMetrics(service, job));
     JobExtremes result{.problems = std::move(found.problems)};
     for (const auto& [name, points] : found.series) {
       result.metrics.emplace_back(name, metrics::ExtremesOf(points));
     }
+    series.push_back(std::move(found.series));
     return result;
-  });
+  };
+  MUSTER_ASSIGN_OR_RETURN(Comparison comparison, CompareJobs(jobs, read));
+  comparison.series = std::move(series);
+  return comparison;
 }
 
 }  // namespace muster::jobs

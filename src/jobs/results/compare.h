@@ -29,6 +29,8 @@ struct MetricRow {
 struct Comparison {
   std::vector<ParameterRow> parameters;  // ordered by name
   std::vector<MetricRow> metrics;        // likewise
+  // All points of each job, in the order of the jobs; empty with an ExtremesReader.
+  std::vector<metrics::Series> series;
   std::vector<std::string> problems;     // "mnist-x7k2q: …"
 };
 
