@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { api, messageOf, type Comparison, type JobSummary, type Series } from '../api.ts';
-import { Chart, chartColors } from '../chart/Chart.tsx';
+import { Chart, chartColors, Legend } from '../chart/Chart.tsx';
 import { slotsOf, styleOf } from '../chart/colors.ts';
 import { toPng } from '../chart/png.ts';
 import type { PlotSeries, XKind } from '../chart/plot.ts';
@@ -37,7 +37,7 @@ function defaultMetrics(names: readonly string[]): string[] {
     if (last === 'loss') return 0;
     return last === 'accuracy' ? 1 : isRate(name) ? 3 : 2;
   };
-  return [...names].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b)).slice(0, FIRST_METRICS);
+  return [...names].sort((a, b) => rank(a) - rank(b) || a.length - b.length).slice(0, FIRST_METRICS);
 }
 
 // Loads the curves of the metrics; `round` loads them again.
@@ -60,7 +60,7 @@ interface CompareRow extends RunRow {
 }
 
 function tableOf(comparison: Comparison, jobs: ReadonlyMap<string, JobSummary>, all: boolean): { columns: Column[]; rows: CompareRow[] } {
-  const parameters = comparison.parameters.filter((p) => (all || p.differs) && p.name !== 'name');
+  const parameters = comparison.parameters.filter((p) => (all || (p.differs && p.name !== 'model_dir')) && p.name !== 'name');
   const columns: Column[] = [
     ...parameters.map((p): Column => ({ id: `p ${p.name}`, title: p.name, kind: 'parameter' })),
     ...comparison.metrics.flatMap((m): Column[] => (['last', 'min', 'max'] as const).map((kind) => ({ id: `m ${m.name} ${kind}`, title: `${m.name} ${kind}`, kind: 'metric' }))),
@@ -149,7 +149,7 @@ function Compare({ ids, params }: { ids: string[]; params: URLSearchParams }) {
     const input = { series: list, options, theme: current, slots, label };
     return { name, series: groups ? groupedCurves(groups, input) : runCurves(input) };
   }), [series.data, hidden, options.x, options.smoothing, options.log, groups, slots, current, known, chosen.join('|')]);
-  const highlighted = groups && highlight ? (groups.find((g) => g.jobs.includes(highlight))?.key ?? null) : highlight;
+  const highlighted = groups && highlight ? (groups.find((g) => g.key === highlight || g.jobs.includes(highlight))?.key ?? null) : highlight;
 
   const setOptions = (next: CurveOptions) => setParams({ x: next.x === 'step' ? null : next.x, smoothing: next.smoothing ? String(next.smoothing) : null, log: next.log ? '1' : null });
   const exportPng = async () => {
@@ -213,17 +213,30 @@ function slotOf(id: string, groups: ReturnType<typeof groupRuns>, slots: Readonl
   return slots.get(group ? `group ${group.key}` : id) ?? 0;
 }
 
+const MOST_LABELS = 40;
+
+// The curves of all charts, each once.
+function sharedLegend(charts: readonly { series: PlotSeries[] }[]): PlotSeries[] {
+  const byId = new Map<string, PlotSeries>();
+  for (const { series } of charts) for (const s of series) if (!s.quiet) byId.set(s.id, s);
+  return [...byId.values()];
+}
+
 function CompareCharts({ charts, options, highlight, onHighlight, grouped }: {
   charts: readonly { name: string; series: PlotSeries[] }[]; options: { x: XKind; log: boolean }; highlight: string | null; onHighlight: (id: string | null) => void; grouped: boolean;
 }) {
+  const labels = sharedLegend(charts);
   return (
-    <div class="charts charts-wide">
-      {charts.map(({ name, series }) => (
-        <Chart
-          key={name} title={name} series={series} xKind={options.x} yLog={options.log} height={280} fromZero={isRate(name)} highlight={highlight}
-          legend={series.filter((s) => !s.quiet).length <= 12} note={grouped ? 'mean ± standard deviation' : ''} {...(grouped ? {} : { onHighlight })} {...(isRate(name) ? { formatY: compact } : {})}
-        />
-      ))}
-    </div>
+    <>
+      {labels.length > 0 && labels.length <= MOST_LABELS && <div class="shared-legend"><Legend series={labels} onHighlight={onHighlight} /></div>}
+      <div class="charts charts-wide">
+        {charts.map(({ name, series }) => (
+          <Chart
+            key={name} title={name} series={series} xKind={options.x} yLog={options.log} height={260} fromZero={isRate(name)} highlight={highlight}
+            note={grouped ? 'mean ± standard deviation' : ''} {...(isRate(name) ? { formatY: compact } : {})}
+          />
+        ))}
+      </div>
+    </>
   );
 }

@@ -102,8 +102,8 @@ export function RunsPage(_: { params: URLSearchParams }) {
   }, [jobs, allParameters]);
   const filter = useMemo(() => compileFilter(settled, all), [settled, all]);
   const shown = useMemo(() => sortRows(rows.filter(filter.matches), order), [rows, filter, order]);
-  const slots = useMemo(() => slotsOf(rows.map((row) => row.id)), [rows]);
   const chosen = rows.filter((row) => selected.has(row.id));
+  const slots = useMemo(() => slotsOf(chosen.map((row) => row.id)), [selected, rows]);
 
   const toggle = (id: string) => {
     const next = new Set(selected);
@@ -140,7 +140,7 @@ export function RunsPage(_: { params: URLSearchParams }) {
   if (data.total === 0) return <div class="page"><Empty title="No runs yet"><p>Every job is a run:</p><pre class="command">muster run job.yaml</pre></Empty></div>;
   const everything = shown.length > 0 && shown.every((row) => selected.has(row.id));
   return (
-    <div class="page">
+    <div class="page page-fill">
       <h1 class="sr">Runs</h1>
       <div class="toolbar">
         <input
@@ -153,7 +153,7 @@ export function RunsPage(_: { params: URLSearchParams }) {
       </div>
       {filter.unknown.length > 0 && <p class="tone-warn" role="status">No column is called {filter.unknown.join(', ')}.</p>}
       {(error || problem) && <ErrorBox message={error ?? problem ?? ''} />}
-      <div class="selection" role="status">
+      <div class={chosen.length === 0 ? 'selection selection-none' : 'selection'} role="status">
         {chosen.length === 0 ? <span class="muted">{integer(shown.length)} of {count(data.total, 'run')}. Select some to compare them.</span> : <span>{count(chosen.length, 'run')} selected</span>}
         {chosen.length > 0 && <button type="button" class="primary" onClick={compare}>Compare</button>}
         {chosen.length > 0 && <button type="button" onClick={() => void hide()}>{chosen.every((run) => run.job.notes.hidden) ? 'Show' : 'Hide'}</button>}
@@ -173,7 +173,7 @@ export function RunsPage(_: { params: URLSearchParams }) {
           <>
             <td><input type="checkbox" aria-label={`Select ${row.job.name} ${row.id}`} checked={selected.has(row.id)} onChange={() => toggle(row.id)} /></td>
             <td><State state={row.job.state} /></td>
-            <td class="run-name"><span class="swatch" style={{ background: styleOf(slots.get(row.id) ?? 0, current).color }} /><a href={jobUrl(row.id)} data-run={row.id} title={row.job.notes.note || row.id}>{row.job.name}</a> <span class="muted job-id">{row.id.slice(-5)}</span></td>
+            <td class="run-name"><span class={slots.has(row.id) ? 'swatch' : 'swatch swatch-none'} style={{ background: slots.has(row.id) ? styleOf(slots.get(row.id)!, current).color : '' }} /><a href={jobUrl(row.id)} data-run={row.id} title={row.job.notes.note || row.id}>{row.job.name}</a> <span class="muted job-id">{row.id.slice(-5)}</span></td>
             <td class="num left">{dateTime(row.job.created)}</td>
             <td><Tags tags={row.job.notes.tags} /></td>
           </>

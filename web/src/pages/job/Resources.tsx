@@ -66,14 +66,21 @@ function PeakTable({ tasks }: { tasks: readonly TaskSamples[] }) {
   );
 }
 
-export function ResourcesTab({ id, running }: { id: string; running: boolean }) {
-  const { data, error, reload } = useLoad((signal) => api.samples(id, signal), [id]);
-  const current = useStore(theme);
+// Loads the samples of a job, again and again while it runs.
+export function useSamples(id: string, running: boolean) {
+  const loaded = useLoad((signal) => api.samples(id, signal), [id]);
+  const { reload } = loaded;
   useEffect(() => {
     if (!running) return;
     const timer = setInterval(() => !document.hidden && reload(), POLL_MS);
     return () => clearInterval(timer);
   }, [running, reload]);
+  return loaded;
+}
+
+export function ResourcesTab({ id, running }: { id: string; running: boolean }) {
+  const { data, error, reload } = useSamples(id, running);
+  const current = useStore(theme);
   const charts = useMemo(() => CHARTS.map((chart) => ({ ...chart, series: plots(data?.tasks ?? [], chart.field, chart.peak, current) }))
     .filter(({ series }) => series.some((s) => hasValues(s.ys as Column))), [data, current]);
   if (error && !data) return <ErrorBox message={error} retry={reload} />;
@@ -84,7 +91,7 @@ export function ResourcesTab({ id, running }: { id: string; running: boolean }) 
       <PeakTable tasks={data.tasks} />
       <div class="charts below">
         {charts.map(({ field, title, series, format, peak }) => (
-          <Chart key={field} title={title} series={series} xKind="time" fromZero formatY={format} legend {...(peak ? { note: 'faint: peaks' } : {})} />
+          <Chart key={field} title={title} series={series} xKind="time" fromZero binary={field !== 'cpu'} formatY={format} legend {...(peak ? { note: 'faint: peaks' } : {})} />
         ))}
       </div>
     </>
