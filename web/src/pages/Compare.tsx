@@ -19,7 +19,7 @@ import { CurveControls, type CurveOptions } from './curves.tsx';
 import { isRate } from './job/series.ts';
 
 // Points of all curves of one request: enough for every pixel, and parsed in a moment.
-const POINT_BUDGET = 400000;
+const POINT_BUDGET = 120000;
 const FIRST_METRICS = 4;
 const REFRESH_MS = 3000;
 
@@ -42,7 +42,7 @@ function defaultMetrics(names: readonly string[]): string[] {
 
 // Loads the curves of the metrics; `round` loads them again.
 function useSeries(ids: readonly string[], metrics: readonly string[], round: number) {
-  const points = Math.max(500, Math.min(5000, Math.floor(POINT_BUDGET / Math.max(1, ids.length * metrics.length))));
+  const points = Math.max(600, Math.min(4000, Math.floor(POINT_BUDGET / Math.max(1, ids.length * metrics.length))));
   const load = useLoad(async (signal) => {
     if (metrics.length === 0) return { series: [] as Series[], problems: [] as string[] };
     return api.series(ids, metrics, points, signal);
