@@ -22,7 +22,7 @@ trainer_packages=(libtorch-dev libgloo-dev libopenblas0-openmp)
 build_packages=(
   g++ cmake ninja-build ccache git python3
   libabsl-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libssl-dev libdtl-dev
-  zlib1g-dev libjpeg-dev libpng-dev libcurl4-openssl-dev libexpat1-dev ca-certificates
+  zlib1g-dev libjpeg-dev libpng-dev libcurl4-openssl-dev libexpat1-dev libcpp-httplib-dev ca-certificates
   "${trainer_packages[@]}"
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
 )

@@ -4,7 +4,7 @@
 namespace muster::base {
 
 struct EmbeddedFile {
-  const char* name;  // without its extension
+  const char* name;  // see cmake/MusterEmbed.cmake
   const char* text;
 };
 

@@ -23,6 +23,7 @@ void AddResumeCommand(Command& program, Context& context);
 void AddEvaluateCommand(Command& program, Context& context);
 void AddPredictCommand(Command& program, Context& context);
 void AddEnvCommand(Command& program, Context& context);
+void AddDashboardCommand(Command& program, Context& context);
 void AddDataCommand(Command& program, Context& context);
 void AddDoctorCommand(Command& program, Context& context);
 void AddCheckpointCommand(Command& program, Context& context);

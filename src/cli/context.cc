@@ -43,24 +43,33 @@ absl::StatusOr<std::unique_ptr<Context>> Context::FromEnvironment(
   context->working_dir_ = std::filesystem::current_path(error).string();
   context->program_ = std::filesystem::read_symlink("/proc/self/exe", error).string();
   MUSTER_ASSIGN_OR_RETURN(context->home_, HomeFromEnvironment(context->working_dir_));
-  const auto notify = [self = context.get()](const std::string& text) {
-    const absl::MutexLock lock(&self->notice_mutex_);
-    self->err_.Note(text);
-  };
-  const auto interrupted = [] { return process::HeldSignals::IsPending(SIGINT); };
-  context->platforms_ = std::make_unique<platform::Registry>(
-      std::move(platforms), platform::Environment{.program = context->program_,
-                                                  .home = context->home_,
-                                                  .version = MUSTER_VERSION,
-                                                  .notify = notify,
-                                                  .interrupted = interrupted});
-  context->jobs_ =
-      std::make_unique<jobs::Service>(jobs::ServiceOptions{.home = context->home_,
-                                                           .program = context->program_,
-                                                           .notify = notify,
-                                                           .interrupted = interrupted},
-                                      *context->platforms_);
+  context->registrations_ = std::move(platforms);
+  jobs::OwnedService service = context->NewService();
+  context->platforms_ = std::move(service.platforms);
+  context->jobs_ = std::move(service.jobs);
   return context;
+}
+
+void Context::Notify(const std::string& text) {
+  const absl::MutexLock lock(&notice_mutex_);
+  err_.Note(text);
+}
+
+jobs::OwnedService Context::NewService() {
+  const auto notify = [this](const std::string& text) { Notify(text); };
+  const auto interrupted = [] { return process::HeldSignals::IsPending(SIGINT); };
+  jobs::OwnedService service;
+  service.platforms = std::make_unique<platform::Registry>(
+      registrations_, platform::Environment{.program = program_,
+                                            .home = home_,
+                                            .version = MUSTER_VERSION,
+                                            .notify = notify,
+                                            .interrupted = interrupted});
+  service.jobs = std::make_unique<jobs::Service>(
+      jobs::ServiceOptions{
+          .home = home_, .program = program_, .notify = notify, .interrupted = interrupted},
+      *service.platforms);
+  return service;
 }
 
 Context::Context() : out_(stdout), err_(stderr) {

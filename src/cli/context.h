@@ -40,6 +40,10 @@ class Context {
 
   jobs::Service& jobs() { return *jobs_; }
   platform::Registry& platforms() { return *platforms_; }
+  // Returns another service with platforms of its own, for another thread. Thread-safe.
+  jobs::OwnedService NewService();
+  // Shows a message on standard error. Thread-safe.
+  void Notify(const std::string& text);
 
  private:
   Context();
@@ -49,6 +53,7 @@ class Context {
   std::string working_dir_;
   Terminal out_;
   Terminal err_;
+  std::vector<platform::Registration> registrations_;
   absl::Mutex notice_mutex_;  // serializes notices, which come from any thread
   std::unique_ptr<platform::Registry> platforms_;
   std::unique_ptr<jobs::Service> jobs_;  // refers to *platforms_

@@ -81,12 +81,12 @@ int Run(Context& context, int argc, char** argv) {
   program.Version(MUSTER_VERSION);
   program.Footer(kFooter);
   for (const auto add :
-       {AddInitCommand,    AddRunCommand,        AddRenderCommand,   AddOperatorCommand,
-        AddShowCommand,    AddJobsCommand,       AddLogsCommand,     AddStopCommand,
-        AddWaitCommand,    AddCompareCommand,    AddResumeCommand,   AddEvaluateCommand,
-        AddPredictCommand, AddEnvCommand,        AddNotebookCommand, AddDataCommand,
-        AddDoctorCommand,  AddCheckpointCommand, AddStorageCommand,  AddExplainCommand,
-        AddHelpCommand,    AddCompletionCommand, AddSuperviseCommand}) {
+       {AddInitCommand,    AddRunCommand,     AddRenderCommand,     AddOperatorCommand,
+        AddShowCommand,    AddJobsCommand,    AddLogsCommand,       AddStopCommand,
+        AddWaitCommand,    AddCompareCommand, AddResumeCommand,     AddEvaluateCommand,
+        AddPredictCommand, AddEnvCommand,     AddDashboardCommand,  AddNotebookCommand,
+        AddDataCommand,    AddDoctorCommand,  AddCheckpointCommand, AddStorageCommand,
+        AddExplainCommand, AddHelpCommand,    AddCompletionCommand, AddSuperviseCommand}) {
     add(program, context);
   }
   AddEntryPoints(program, context);

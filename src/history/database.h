@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,11 @@ class Statement {
   void Bind(const T&... values) {
     int index = 0;
     (BindOne(++index, values), ...);
+  }
+  // Likewise for a number of texts that is not known before.
+  void BindList(const std::vector<std::string>& texts) {
+    int index = 0;
+    for (const std::string& text : texts) BindOne(++index, absl::string_view(text));
   }
 
   // Returns true if there is a row to read, false at the end.

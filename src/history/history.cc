@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/files/files.h"
 #include "base/status_macros.h"
 #include "history/job_folder.h"
@@ -28,6 +30,47 @@ absl::Status CheckMayReplace(Database& database, const job::JobRecord& job) {
   return absl::FailedPreconditionError(absl::StrCat(
       job.id, " is already ", job::ToString(stored.state), " or belongs to another process"));
 }
+
+// A WHERE clause, and the values of its parameters.
+struct Condition {
+  std::string sql;
+  std::vector<std::string> values;
+};
+
+// Returns the operand of LIKE that matches `text` anywhere.
+std::string LikePattern(absl::string_view text) {
+  return absl::StrCat("%", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"%", "\\%"}, {"_", "\\_"}}),
+                      "%");
+}
+
+std::string Placeholders(size_t count) {
+  return absl::StrCat("(", absl::StrJoin(std::vector<std::string>(count, "?"), ", "), ")");
+}
+
+Condition ConditionOf(const JobFilter& filter) {
+  std::vector<std::string> terms;
+  Condition condition;
+  std::vector<std::string>& values = condition.values;
+  if (filter.only_active) terms.emplace_back("final = 0");
+  if (!filter.states.empty()) {
+    terms.push_back(absl::StrCat("state IN ", Placeholders(filter.states.size())));
+    for (const job::JobState state : filter.states) values.emplace_back(job::ToString(state));
+  }
+  if (!filter.platform.empty()) {
+    terms.emplace_back("platform = ?");
+    values.push_back(filter.platform);
+  }
+  if (!filter.text.empty()) {
+    terms.push_back(absl::StrCat("(name LIKE ? ESCAPE '\\' OR id LIKE ? ESCAPE '\\' OR id IN ",
+                                 Placeholders(filter.ids.size()), ")"));
+    values.insert(values.end(), 2, LikePattern(filter.text));
+    values.insert(values.end(), filter.ids.begin(), filter.ids.end());
+  }
+  if (!terms.empty()) condition.sql = absl::StrCat("WHERE ", absl::StrJoin(terms, " AND "));
+  return condition;
+}
+
+int LimitOf(const JobFilter& filter) { return filter.limit > 0 ? filter.limit : -1; }
 
 }  // namespace
 
@@ -178,13 +221,39 @@ absl::StatusOr<std::vector<job::Event>> History::Events(const std::string& id,
 absl::StatusOr<std::vector<job::JobRecord>> History::ListJobs(const JobFilter& filter) {
   return Query<std::vector<job::JobRecord>>(
       [&](Database& database) -> absl::StatusOr<std::vector<job::JobRecord>> {
+        const Condition condition = ConditionOf(filter);
         MUSTER_ASSIGN_OR_RETURN(
             Statement query,
-            PrepareJobs(database, absl::StrCat(filter.only_active ? "WHERE final = 0" : "",
-                                               kNewestFirst, "LIMIT ?")));
-        query.Bind(filter.limit > 0 ? filter.limit : -1);
+            PrepareJobs(database, absl::StrCat(condition.sql, kNewestFirst, "LIMIT ",
+                                               LimitOf(filter), " OFFSET ", filter.offset)));
+        query.BindList(condition.values);
         return ReadJobs(query);
       });
+}
+
+absl::StatusOr<std::map<job::JobState, int>> History::CountJobs(const JobFilter& filter) {
+  return Query<std::map<job::JobState, int>>(
+      [&](Database& database) -> absl::StatusOr<std::map<job::JobState, int>> {
+        const Condition condition = ConditionOf(filter);
+        MUSTER_ASSIGN_OR_RETURN(Statement query,
+                                database.Prepare(absl::StrCat("SELECT state, count(*) FROM jobs ",
+                                                              condition.sql, " GROUP BY state")));
+        query.BindList(condition.values);
+        std::map<job::JobState, int> counts;
+        for (;;) {
+          MUSTER_ASSIGN_OR_RETURN(const bool row, query.Step());
+          if (!row) return counts;
+          const auto state = job::ParseJobState(query.Text(0));
+          if (state) counts[*state] += static_cast<int>(query.Int(1));
+        }
+      });
+}
+
+absl::StatusOr<std::string> History::Version() {
+  return Query<std::string>([&](Database& database) -> absl::StatusOr<std::string> {
+    MUSTER_ASSIGN_OR_RETURN(const int64_t version, database.QueryInt("PRAGMA data_version"));
+    return absl::StrCat(file_.identity().device, "/", file_.identity().inode, "/", version);
+  });
 }
 
 absl::StatusOr<job::JobRecord> History::Resolve(absl::string_view reference) {

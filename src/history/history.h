@@ -18,8 +18,13 @@
 namespace muster::history {
 
 struct JobFilter {
-  bool only_active = false;  // not in a final state
-  int limit = 0;             // 0 = all
+  bool only_active = false;           // not in a final state
+  std::vector<job::JobState> states;  // empty = any
+  std::string platform;               // "" = any
+  std::string text;                   // a part of the name or the id, in any case; "" = any
+  std::vector<std::string> ids;       // of jobs that match whatever `text` says
+  int offset = 0;                     // of the newest jobs to skip
+  int limit = 0;                      // 0 = all
 };
 
 // Not thread-safe, but any number of processes may share the file. Must not be used across fork().
@@ -63,6 +68,11 @@ class History final : public job::EventSink {
                                                  int limit = 0);
   // Returns jobs, newest first.
   absl::StatusOr<std::vector<job::JobRecord>> ListJobs(const JobFilter& filter = {});
+  // Returns the number of jobs that match, whatever the offset and the limit, in each state.
+  absl::StatusOr<std::map<job::JobState, int>> CountJobs(const JobFilter& filter = {});
+  // Returns a value that differs from earlier ones if another process or another History has
+  // changed the history since. Costs no read of the file if it has not.
+  absl::StatusOr<std::string> Version();
   // Returns the job that `reference` denotes: see history/resolve.h.
   absl::StatusOr<job::JobRecord> Resolve(absl::string_view reference);
   // Returns the jobs in a final state except the newest `keep` of them, newest first.

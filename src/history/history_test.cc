@@ -208,6 +208,45 @@ TEST_F(HistoryTest, ListsNewestFirst) {
   EXPECT_THAT(Ids(history->FinishedBeyond(9)), IsEmpty());
 }
 
+TEST_F(HistoryTest, FiltersCountsAndPagesJobs) {
+  const std::unique_ptr<History> history = OpenHistory();
+  const job::JobState states[] = {job::JobState::kRunning, job::JobState::kFailed};
+  for (int i = 0; i < 6; ++i) {
+    job::JobRecord job = MakeJob(absl::StrCat("j-", i), i, states[i % 2]);
+    job.name = i < 3 ? "MNIST_a" : "mnist%b";
+    job.platform = i == 5 ? "ssh" : "local";
+    ASSERT_TRUE(history->AddJob(job, {}).ok());
+  }
+  EXPECT_THAT(Ids(history->ListJobs({.offset = 1, .limit = 2})), ElementsAre("j-4", "j-3"));
+  EXPECT_THAT(Ids(history->ListJobs({.offset = 9})), IsEmpty());
+  EXPECT_THAT(Ids(history->ListJobs({.states = {job::JobState::kRunning}})),
+              ElementsAre("j-4", "j-2", "j-0"));
+  EXPECT_THAT(Ids(history->ListJobs({.platform = "ssh"})), ElementsAre("j-5"));
+  EXPECT_THAT(Ids(history->ListJobs({.text = "mnist_"})), ElementsAre("j-2", "j-1", "j-0"));
+  EXPECT_THAT(Ids(history->ListJobs({.text = "t%B"})), ElementsAre("j-5", "j-4", "j-3"));
+  EXPECT_THAT(Ids(history->ListJobs({.text = "J-1", .ids = {"j-5", "absent"}})),
+              ElementsAre("j-5", "j-1"));
+  EXPECT_THAT(Ids(history->ListJobs({.text = "'; DROP TABLE jobs; --"})), IsEmpty());
+  const auto counts = history->CountJobs({.text = "mnist_", .limit = 1});
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_THAT(*counts, ElementsAre(testing::Pair(job::JobState::kRunning, 2),
+                                   testing::Pair(job::JobState::kFailed, 1)));
+}
+
+TEST_F(HistoryTest, VersionChangesWithTheChangesOfOthers) {
+  const std::unique_ptr<History> reader = OpenHistory();
+  const std::unique_ptr<History> writer = OpenHistory();
+  const auto first = reader->Version();
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(*reader->Version(), *first);
+  ASSERT_TRUE(writer->AddJob(MakeJob("j-1"), {}).ok());
+  const std::string second = *reader->Version();
+  EXPECT_NE(second, *first);
+  EXPECT_EQ(*reader->Version(), second);
+  std::filesystem::remove(DatabasePath());
+  EXPECT_NE(*reader->Version(), second);
+}
+
 TEST_F(HistoryTest, DeleteRemovesTasksAndEvents) {
   const std::unique_ptr<History> history = OpenHistory();
   job::StateChange change;

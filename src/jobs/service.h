@@ -54,4 +54,10 @@ class Service {
   std::unique_ptr<history::History> history_;
 };
 
+// A service with platforms of its own.
+struct OwnedService {
+  std::unique_ptr<platform::Registry> platforms;
+  std::unique_ptr<Service> jobs;  // refers to *platforms
+};
+
 }  // namespace muster::jobs

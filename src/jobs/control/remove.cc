@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "jobs/control/refresh.h"
+#include "jobs/results/notes.h"
 #include "jobs/start/version.h"
 #include "platform/capabilities.h"
 #include "supervise/job_dir.h"
@@ -38,7 +39,9 @@ absl::Status RemoveJob(Service& service, const std::string& id) {
   std::filesystem::remove_all(directory, error);
   if (error) return absl::UnavailableError(absl::StrCat(directory, ": ", error.message()));
   worktree::RemoveUnused(VersionContents(service));
-  return history->DeleteJob(id);
+  MUSTER_RETURN_IF_ERROR(history->DeleteJob(id));
+  WriteNotes(service.home(), id, {}).IgnoreError();  // an entry of no job is never shown
+  return absl::OkStatus();
 }
 
 absl::StatusOr<job::JobRecord> FindRemovable(Service& service, const std::string& reference,

@@ -68,7 +68,8 @@ std::vector<std::pair<std::string, std::string>> ParametersIn(const std::string&
   return result;
 }
 
-absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::JobRecord>& jobs) {
+absl::StatusOr<Comparison> CompareJobs(const std::vector<job::JobRecord>& jobs,
+                                       const ExtremesReader& read) {
   Comparison result;
   std::map<std::string, ParameterRow> parameters;
   std::map<std::string, MetricRow> metrics;
@@ -81,9 +82,9 @@ absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::
     } else {
       result.problems.push_back(absl::StrCat(jobs[i].id, ": ", submission.status().message()));
     }
-    MUSTER_ASSIGN_OR_RETURN(const JobMetrics found, ReadMetrics(service, jobs[i]));
-    for (const auto& [name, points] : found.series) {
-      RowOf(metrics, name, jobs.size()).values[i] = metrics::ExtremesOf(points);
+    MUSTER_ASSIGN_OR_RETURN(const JobExtremes found, read(jobs[i]));
+    for (const auto& [name, extremes] : found.metrics) {
+      RowOf(metrics, name, jobs.size()).values[i] = extremes;
     }
     for (const std::string& problem : found.problems) {
       result.problems.push_back(absl::StrCat(jobs[i].id, ": ", problem));
@@ -92,6 +93,17 @@ absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::
   result.parameters = InOrder(std::move(parameters));
   result.metrics = InOrder(std::move(metrics));
   return result;
+}
+
+absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::JobRecord>& jobs) {
+  return CompareJobs(jobs, [&](const job::JobRecord& job) -> absl::StatusOr<JobExtremes> {
+    MUSTER_ASSIGN_OR_RETURN(JobMetrics found, ReadMetrics(service, job));
+    JobExtremes result{.problems = std::move(found.problems)};
+    for (const auto& [name, points] : found.series) {
+      result.metrics.emplace_back(name, metrics::ExtremesOf(points));
+    }
+    return result;
+  });
 }
 
 }  // namespace muster::jobs

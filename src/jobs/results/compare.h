@@ -1,8 +1,10 @@
 // Compares runs: their parameters and their metrics.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -34,7 +36,18 @@ struct Comparison {
 // one value. Empty if the text cannot be parsed.
 std::vector<std::pair<std::string, std::string>> ParametersIn(const std::string& text);
 
-// A job without a readable submission has no parameters, with a problem.
+// The metrics of a job that a comparison shows.
+struct JobExtremes {
+  std::vector<std::pair<std::string, metrics::Extremes>> metrics;  // by name
+  std::vector<std::string> problems;
+};
+using ExtremesReader = std::function<absl::StatusOr<JobExtremes>(const job::JobRecord&)>;
+
+// Compares jobs whose metrics `read` returns. A job without a readable submission has no
+// parameters, with a problem.
+absl::StatusOr<Comparison> CompareJobs(const std::vector<job::JobRecord>& jobs,
+                                       const ExtremesReader& read);
+// Likewise with the metrics of ReadMetrics().
 absl::StatusOr<Comparison> CompareJobs(Service& service, const std::vector<job::JobRecord>& jobs);
 
 }  // namespace muster::jobs

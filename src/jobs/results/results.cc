@@ -1,6 +1,7 @@
 #include "jobs/results/results.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,13 @@ absl::StatusOr<std::vector<checkpoint::Entry>> EntriesOf(const std::string& mode
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model_dir));
   storage::Storage storage;
   return checkpoint::RemoteStore(storage, url).List();
+}
+
+absl::StatusOr<checkpoint::Best> BestIn(const std::string& model_dir) {
+  if (!storage::IsRemote(model_dir)) return checkpoint::ReadBest(model_dir);
+  MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(model_dir));
+  storage::Storage storage;
+  return checkpoint::RemoteStore(storage, url).ReadBest();
 }
 
 std::optional<std::string> ReadLatestEvaluation(const std::string& model_dir) {
@@ -116,6 +124,25 @@ TrainingResult ReadTrainingResult(const job::JobRecord& job) {
   // The job may have failed because of the storage; do not wait for that again.
   if (storage::IsRemote(job.model_dir) && job.state != job::JobState::kSucceeded) return {};
   return {FindLatestCheckpoint(job), FindLatestEvaluation(job)};
+}
+
+absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const std::string& model_dir) {
+  constexpr size_t kMaxSavers = 100;
+  MUSTER_ASSIGN_OR_RETURN(const auto entries, EntriesOf(model_dir));
+  const auto best = BestIn(model_dir);
+  std::vector<CheckpointInfo> result;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (!entry->status.ok()) continue;
+    CheckpointInfo info{.step = entry->step, .bytes = entry->bytes, .final = entry->final};
+    if (entry->written != absl::InfinitePast()) info.written = entry->written;
+    if (result.size() < kMaxSavers) info.made_by = SaverOf(model_dir, *entry);
+    if (best.ok() && best->step == entry->step) {
+      info.best = true;
+      info.metrics.emplace_back(best->metric, best->value);
+    }
+    result.push_back(std::move(info));
+  }
+  return result;
 }
 
 absl::Status CheckCheckpoint(const std::string& model_dir, int64_t step) {

@@ -218,22 +218,33 @@ std::optional<LogLine> LogReader::TakePartial() {
   return line;
 }
 
-void LogReader::SeekEnd() {
-  const uint32_t segment = CurrentSegment(directory_, stem_);
-  OpenSegment(segment);
-  StartAt({segment, static_cast<uint64_t>(SizeOf(log_))});
+LogPosition LogReader::newest() const {
+  for (;;) {
+    const uint32_t segment = CurrentSegment(directory_, stem_);
+    const base::UniqueFd fd(
+        ::open(CurrentLogPath(directory_, stem_).c_str(), O_RDONLY | O_CLOEXEC));
+    // The check follows the open: the file may have been rotated in between.
+    if (CurrentSegment(directory_, stem_) == segment) {
+      return {segment, static_cast<uint64_t>(SizeOf(fd))};
+    }
+  }
 }
 
 void LogReader::SeekTail(int count) {
-  if (count <= 0) return SeekEnd();
+  const Position end = newest();
+  if (count <= 0) return StartAt(end);
+  SeekBefore(end, count);
+}
+
+void LogReader::SeekBefore(LogPosition end, int count) {
   const uint32_t oldest = OldestSegment(directory_, stem_);
-  uint32_t segment = CurrentSegment(directory_, stem_);
   int64_t wanted = int64_t{count} + 1;  // line ends to pass, including that of the last line
   bool at_end = true;
-  for (;; --segment) {
+  for (uint32_t segment = end.segment; segment >= oldest; --segment) {
     OpenSegment(segment);
     const base::UniqueFd fd = std::move(log_);
     int64_t position = SizeOf(fd);
+    if (segment == end.segment) position = std::min(position, static_cast<int64_t>(end.offset));
     std::string block;
     while (position > 0) {
       const int64_t length = std::min<int64_t>(position, kReadBytes);
@@ -249,7 +260,6 @@ void LogReader::SeekTail(int count) {
         }
       }
     }
-    if (segment <= oldest) break;
   }
   StartAt({oldest, 0});
 }
@@ -260,7 +270,7 @@ void LogReader::SeekTime(absl::Time since) {
   const auto first =
       std::partition_point(index_.begin(), index_.end(),
                            [micros](const IndexRecord& r) { return r.unix_micros < micros; });
-  if (first == index_.end()) return SeekEnd();
+  if (first == index_.end()) return StartAt(newest());
   const uint32_t oldest = OldestSegment(directory_, stem_);
   const Position start =
       first->segment < oldest ? Position{oldest, 0} : Position{first->segment, first->offset};

@@ -46,6 +46,9 @@ class LogReader {
 
   // Positions the reader at the last `count` lines, or at the end if `count` is 0.
   void SeekTail(int count);
+  // Positions the reader at the `count`-th line before `end`, or at the oldest line. An `end`
+  // within a line counts as the end of that line.
+  void SeekBefore(LogPosition end, int count);
   // Positions the reader at the first line that the index dates `since` or later.
   void SeekTime(absl::Time since);
 
@@ -60,6 +63,12 @@ class LogReader {
   // of a log, and for progress bars that rewrite a line for minutes. REQUIRES: Next() has returned
   // nullopt.
   std::optional<LogLine> TakePartial();
+
+  // Returns the position of the first byte that has not been returned.
+  LogPosition position() const { return begin_ == buffer_.size() ? read_ : PositionOf(begin_); }
+  // Returns the positions of the oldest byte that still exists, and after the newest one.
+  LogPosition oldest() const { return {OldestSegment(directory_, stem_), 0}; }
+  LogPosition newest() const;
 
   const cluster::TaskId& task() const { return task_; }
 
@@ -79,7 +88,6 @@ class LogReader {
   void DropReturned();
   Position PositionOf(size_t index) const;  // of buffer_[index]
   void StartAt(Position position);
-  void SeekEnd();
   void LoadIndex();
   IndexRecord MarkAt(Position position);
   LogLine MakeLine(Position start, std::string text);
