@@ -125,7 +125,7 @@ function Filters({ filter, platforms }: { filter: Filter; platforms: Session['pl
     if (settled === text && settled !== filter.search) setParams({ search: settled });
   }, [settled]);
   return (
-    <>
+    <div class="filters">
       <input
         type="search" data-search placeholder="Search name, id, tag" aria-label="Search jobs by name, id or tag" value={text}
         onInput={(event) => setText(event.currentTarget.value)}
@@ -136,7 +136,7 @@ function Filters({ filter, platforms }: { filter: Filter; platforms: Session['pl
           {platforms.map((platform) => <option value={platform.name} key={platform.name}>{platform.title}</option>)}
         </select>
       )}
-    </>
+    </div>
   );
 }
 
