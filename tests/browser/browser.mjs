@@ -26,7 +26,7 @@ export async function ask(line) {
 function watch(page, problems) {
   page.on('pageerror', (error) => problems.push(`error in the page: ${error.stack}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) problems.push(`console: ${message.text()}`);
+    if (message.type() === 'error' && !/status of 4\d\d|ERR_INTERNET_DISCONNECTED/.test(message.text())) problems.push(`console: ${message.text()}`);
   });
   page.on('request', (request) => {
     const url = new URL(request.url());

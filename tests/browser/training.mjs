@@ -36,6 +36,19 @@ async function filterLogs(page) {
   assert.equal(new Set(texts).size, texts.length, 'no line is shown twice');
 }
 
+// The lines that the job prints while the connection is lost are read afterwards: none is missing, none is there twice.
+async function loseConnection(page, context) {
+  await context.setOffline(true);
+  await page.getByText('reconnecting').waitFor();
+  const last = () => page.locator('.log-text').last().textContent();
+  const before = await last();
+  await context.setOffline(false);
+  await page.getByText('live', { exact: true }).waitFor();
+  await until(async () => (await last()) !== before, 'the log goes on');
+  const steps = (await page.locator('.log-text').allTextContents()).map((text) => /^step ([0-9]+)\//.exec(text)).filter(Boolean).map((match) => Number(match[1]));
+  steps.forEach((step, i) => i > 0 && assert.equal(step - steps[i - 1], 20, `after step ${steps[i - 1]}`));
+}
+
 async function stop(page) {
   await page.getByRole('button', { name: 'Stop…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Stop', exact: true }).click();
@@ -74,9 +87,10 @@ async function annotate(page, next) {
   await page.locator(`[data-job="${next}"]`).waitFor();
 }
 
-await withPage({}, async (page) => {
+await withPage({}, async (page, context) => {
   await seeCurveGrow(page);
   await filterLogs(page);
+  await loseConnection(page, context);
   await stop(page);
   const next = await runAgain(page);
   await compareFiles(page, next);

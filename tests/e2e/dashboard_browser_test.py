@@ -22,7 +22,7 @@ class BrowserTest(TrainTest):
 
     def dashboard(self):
         """Starts the server; returns the link that it prints."""
-        process = self.start("dashboard", "--port", "0", "--no-browser")
+        process = self.start("dashboard", "--port", "0")
         for line in process.stdout:
             found = re.search(r"http://\S+/login\?token=\S+", line)
             if found:

@@ -76,10 +76,14 @@ function TaskTable({ tasks, now, id, samples }: { tasks: readonly Task[]; now: n
   );
 }
 
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+// An outcome is a state, in any case, or the reason of a failure.
 function outcomeTone(outcome: string): string {
-  if (outcome === 'Restarted') return 'warn';
-  const tone = toneOf(outcome);
-  return tone === 'idle' && outcome !== 'Stopped' ? 'bad' : tone;
+  const state = capital(outcome);
+  if (state === 'Restarted') return 'warn';
+  const tone = toneOf(state);
+  return tone === 'idle' && state !== 'Stopped' ? 'bad' : tone;
 }
 
 // The attempts of every task over time.
@@ -101,7 +105,7 @@ function Timeline({ attempts, tasks, now }: { attempts: readonly Attempt[]; task
               const text = `attempt ${a.attempt}: ${a.outcome}, ${dateTime(a.started)}, ${duration(secondsBetween(a.started, a.finished, now))}`;
               return (
                 <li key={a.attempt} class={`tone-${outcomeTone(a.outcome)}`} style={{ left: `${from}%`, width: `max(3px, ${to - from}%)` }} title={text}>
-                  <span>#{a.attempt} {a.outcome}</span>
+                  <span>#{a.attempt} {capital(a.outcome)}</span>
                 </li>
               );
             })}
