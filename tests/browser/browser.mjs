@@ -4,6 +4,7 @@
 // exits with 0 if all holds.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +15,7 @@ const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 export const given = JSON.parse(process.argv[2]);
 const origin = new URL(given.url).origin;
+let shown = origin;
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 // Prints a line for the test, and waits for its answer.
@@ -26,16 +28,64 @@ export async function ask(line) {
 function watch(page, problems) {
   page.on('pageerror', (error) => problems.push(`error in the page: ${error.stack}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 4\d\d|ERR_INTERNET_DISCONNECTED/.test(message.text())) problems.push(`console: ${message.text()}`);
+    if (message.type() === 'error' && !/status of 4\d\d|ERR_(CONNECTION_|EMPTY_|INCOMPLETE_|SOCKET_)/.test(message.text())) problems.push(`console: ${message.text()}`);
   });
   page.on('request', (request) => {
     const url = new URL(request.url());
-    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== origin) problems.push(`request to ${request.url()}`);
+    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== shown) problems.push(`request to ${request.url()}`);
   });
 }
 
+// Stands between the browser and the server. drop() ends all connections and refuses new ones until accept().
+export class Proxy {
+  sockets = new Set();
+  refuses = false;
+
+  async start() {
+    this.server = http.createServer((request, response) => this.pass(request, response));
+    this.server.on('connection', (socket) => {
+      if (this.refuses) return socket.destroy();
+      this.sockets.add(socket);
+      socket.on('close', () => this.sockets.delete(socket));
+    });
+    await new Promise((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    this.origin = `http://127.0.0.1:${this.server.address().port}`;
+  }
+
+  pass(request, response) {
+    // The server checks whom a request is for and which page it is from.
+    const headers = { ...request.headers, host: new URL(origin).host };
+    if (headers.origin) headers.origin = origin;
+    const onward = http.request(origin + request.url, { method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => onward.destroy());
+    request.pipe(onward);
+  }
+
+  drop() {
+    this.refuses = true;
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  accept() {
+    this.refuses = false;
+  }
+
+  close() {
+    this.drop();
+    this.server.close();
+  }
+}
+
 // Opens the link and calls `work` with the page.
-export async function withPage(options, work) {
+export async function withPage({ proxy, ...options }, work) {
+  if (proxy) {
+    await proxy.start();
+    shown = proxy.origin;
+  }
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
@@ -47,7 +97,8 @@ export async function withPage(options, work) {
     context.setDefaultTimeout(60000);
     const page = await context.newPage();
     watch(page, problems);
-    await page.goto(given.url);
+    await page.goto(shown + given.url.slice(origin.length));
+    await page.waitForURL((url) => url.pathname !== '/login');
     try {
       await work(page, context);
     } catch (error) {
@@ -58,10 +109,11 @@ export async function withPage(options, work) {
     assert.deepEqual(problems, []);
   } finally {
     await browser.close();
+    proxy?.close();
   }
 }
 
-export const goTo = (page, path) => page.goto(origin + path);
+export const goTo = (page, path) => page.goto(shown + path);
 
 // Fails with the violations of accessibility rules that axe finds.
 export async function checkAccessible(page, what) {

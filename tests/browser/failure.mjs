@@ -11,7 +11,7 @@ await withPage({}, async (page) => {
   await page.locator('.job-title .state', { hasText: 'Failed' }).waitFor();
   const text = await report.innerText();
   assert.match(text, /worker:1 failed first: .*SIGKILL/);
-  assert.match(text, /What to do:/);
+  assert.match(text, /not restarted: worker:1: .*never/);
   assert.match(text, /<b>not markup<\/b>/, 'the last lines are shown as they are');
   assert.equal(await report.locator('b').count(), 0, 'and are not interpreted');
   await report.getByRole('link', { name: 'all output of worker:1' }).click();

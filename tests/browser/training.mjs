@@ -1,6 +1,6 @@
 // A running job: its curve grows, its log is filtered, it is stopped, changed and run again.
 import assert from 'node:assert/strict';
-import { goTo, given, pointsOf, until, withPage } from './browser.mjs';
+import { goTo, given, pointsOf, Proxy, until, withPage } from './browser.mjs';
 
 const { job } = given;
 
@@ -16,12 +16,12 @@ async function seeCurveGrow(page) {
 async function filterLogs(page) {
   await page.getByRole('tab', { name: 'Logs' }).click();
   await page.locator('.log-line').first().waitFor();
-  await page.getByLabel('Task').selectOption('worker:0');
+  await page.getByRole('combobox', { name: 'Task' }).selectOption('worker:0');
   await until(async () => {
     const tasks = await page.locator('.log-task').allTextContents();
     return tasks.length > 0 && tasks.every((task) => task === 'worker:0');
   }, 'only lines of worker:0 are shown');
-  await page.getByLabel('Task').selectOption('');
+  await page.getByRole('combobox', { name: 'Task' }).selectOption('');
   await page.getByLabel('Search in the output').fill('step [0-9]+/');
   await until(async () => {
     const lines = await page.locator('.log-text').allTextContents();
@@ -37,12 +37,12 @@ async function filterLogs(page) {
 }
 
 // The lines that the job prints while the connection is lost are read afterwards: none is missing, none is there twice.
-async function loseConnection(page, context) {
-  await context.setOffline(true);
+async function loseConnection(page) {
+  proxy.drop();
   await page.getByText('reconnecting').waitFor();
   const last = () => page.locator('.log-text').last().textContent();
   const before = await last();
-  await context.setOffline(false);
+  proxy.accept();
   await page.getByText('live', { exact: true }).waitFor();
   await until(async () => (await last()) !== before, 'the log goes on');
   const steps = (await page.locator('.log-text').allTextContents()).map((text) => /^step ([0-9]+)\//.exec(text)).filter(Boolean).map((match) => Number(match[1]));
@@ -66,7 +66,7 @@ async function runAgain(page) {
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await until(() => !page.url().includes(job), 'the page shows the new job');
   await page.locator('.job-title .state', { hasText: 'Succeeded' }).waitFor();
-  await page.getByText('step 40 of 40').waitFor();
+  await page.getByText(/^step [0-9]+ of 40$/).waitFor();
   return decodeURIComponent(new URL(page.url()).pathname.split('/').pop());
 }
 
@@ -87,10 +87,11 @@ async function annotate(page, next) {
   await page.locator(`[data-job="${next}"]`).waitFor();
 }
 
-await withPage({}, async (page, context) => {
+const proxy = new Proxy();
+await withPage({ proxy }, async (page) => {
   await seeCurveGrow(page);
   await filterLogs(page);
-  await loseConnection(page, context);
+  await loseConnection(page);
   await stop(page);
   const next = await runAgain(page);
   await compareFiles(page, next);

@@ -47,6 +47,7 @@ class BrowserTest(TrainTest):
             output, error = process.communicate(timeout=300)
         finally:
             process.kill()
+            process.communicate()
         self.assertEqual(process.returncode, 0, f"{''.join(lines)}{output}\n{error}")
         return output
 
@@ -74,17 +75,17 @@ class BrowserTest(TrainTest):
             policies: {restart: never}
             """)
         self.wait_state(job, "Running")
-        self.browse("failure", job=job, answers=[lambda: self.kill_task(job, "worker:1"), lambda: self.muster("jobs", "rm", job)])
+        self.browse("failure", job=job, answers=[lambda: self.kill_task(job, "worker:1"), lambda: self.muster("jobs", "rm", "--yes", job)])
 
     def test_compare_jobs_and_seeds(self):
         seeds = [1, 2, 3, 4, 5]
-        jobs = [self.digits(name=f"seed{seed}", train={"steps": 60, "seed": seed}) for seed in seeds]
+        jobs = [self.digits(name=f"seed{seed}", train={"steps": 300, "seed": seed}) for seed in seeds]
         for job in jobs:
             self.succeed(job)
         self.browse("compare", jobs=jobs, seeds=seeds)
 
     def test_themes_phone_keyboard_and_accessibility(self):
-        job = self.digits(train={"steps": 120})
+        job = self.digits(train={"steps": 300})
         self.succeed(job)
         self.browse("access", job=job)
 

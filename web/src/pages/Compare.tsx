@@ -106,7 +106,7 @@ function useHidden(): [ReadonlySet<string>, (id: string) => void] {
 export function ComparePage({ params }: { params: URLSearchParams }) {
   const ids = [...new Set(params.getAll('job'))];
   useTitle(`Compare ${count(ids.length, 'run')}`);
-  if (ids.length === 0) return <div class="page"><Empty title="Nothing to compare"><p>Select runs in the <a href="/runs">table of runs</a> or in the <a href="/">list of jobs</a>.</p></Empty></div>;
+  if (ids.length === 0) return <div class="page"><Empty page title="Nothing to compare"><p>Select runs in the <a href="/runs">table of runs</a> or in the <a href="/">list of jobs</a>.</p></Empty></div>;
   return <Compare ids={ids} params={params} />;
 }
 
@@ -160,8 +160,8 @@ function Compare({ ids, params }: { ids: string[]; params: URLSearchParams }) {
       setProblem(messageOf(failure));
     }
   };
-  if (comparison.error && !comparison.data) return <div class="page"><ErrorBox message={comparison.error} retry={comparison.reload} /></div>;
-  if (!comparison.data || !table) return <div class="page"><Loading what="runs" /></div>;
+  if (comparison.error && !comparison.data) return <div class="page"><h1 class="sr">Comparison</h1><ErrorBox message={comparison.error} retry={comparison.reload} /></div>;
+  if (!comparison.data || !table) return <div class="page"><h1 class="sr">Comparison</h1><Loading what="runs" /></div>;
   const filter = compileFilter(text, [{ id: 'name', title: 'name', kind: 'run' }, { id: 'id', title: 'id', kind: 'run' }, { id: 'state', title: 'state', kind: 'run' }, { id: 'tags', title: 'tags', kind: 'run' }, ...table.columns]);
   const shown = sortRows(table.rows.filter(filter.matches), order);
   const exportTable = () => download('comparison.csv', new Blob([toCsv(['id', 'name', ...table.columns.map((c) => c.title)], shown.map((row) => [row.id, row.values.name, ...table.columns.map((c) => row.values[c.id])]))], { type: 'text/csv' }));

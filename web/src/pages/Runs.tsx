@@ -136,8 +136,8 @@ export function RunsPage(_: { params: URLSearchParams }) {
     },
   });
 
-  if (!data) return <div class="page">{error ? <ErrorBox message={error} retry={reload} /> : <Loading what="runs" />}</div>;
-  if (data.total === 0) return <div class="page"><Empty title="No runs yet"><p>Every job is a run:</p><pre class="command">muster run job.yaml</pre></Empty></div>;
+  if (!data) return <div class="page"><h1 class="sr">Runs</h1>{error ? <ErrorBox message={error} retry={reload} /> : <Loading what="runs" />}</div>;
+  if (data.total === 0) return <div class="page"><Empty page title="No runs yet"><p>Every job is a run:</p><pre class="command">muster run job.yaml</pre></Empty></div>;
   const everything = shown.length > 0 && shown.every((row) => selected.has(row.id));
   return (
     <div class="page page-fill">

@@ -39,9 +39,10 @@ function Drawing({ layout, selected, search, onSelect, zoom, label }: {
         return (
           <g
             key={box.id} class={`node node-${box.kind} ${selected === box.id ? 'node-on' : ''} ${found ? 'node-found' : ''}`} role="button" tabIndex={0}
-            aria-label={`${box.label} ${box.bytes === null ? '' : bytes(box.bytes)} ${box.kind}`} aria-expanded={box.open} onClick={() => onSelect(box)}
+            aria-expanded={box.open} onClick={() => onSelect(box)}
             onKeyDown={(event) => onKey(event, box)}
           >
+            <title>{`${box.kind} ${box.label}`}</title>
             <rect x={box.x} y={box.y} width={box.width} height={BOX_HEIGHT} rx="4" />
             {box.kind === 'layer' && <path class="node-arrow" d={box.open ? `M${box.x + 9} ${box.y + 11}l4 4l4 -4` : `M${box.x + 11} ${box.y + 9}l4 4l-4 4`} />}
             <text x={box.x + (box.kind === 'layer' ? 24 : 9)} y={box.y + 17}>{box.label.length > 26 ? `${box.label.slice(0, 25)}…` : box.label}</text>
