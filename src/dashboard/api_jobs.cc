@@ -21,6 +21,7 @@
 #include "jobs/results/compare.h"
 #include "jobs/results/log_filter.h"
 #include "jobs/results/results.h"
+#include "jobs/results/samples.h"
 #include "supervise/job_dir.h"
 #include "supervise/log/log_page.h"
 
@@ -264,8 +265,9 @@ absl::StatusOr<Response> GetLogs(ApiContext& context, const Request& request,
 
 absl::StatusOr<Response> GetSamples(ApiContext& context, const Request& /*request*/,
                                     const std::string& id) {
-  MUSTER_RETURN_IF_ERROR(JobWithId(context, id).status());
-  return JsonResponse({{"tasks", json::array()}});
+  MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job, JobWithId(context, id));
+  MUSTER_ASSIGN_OR_RETURN(const auto samples, jobs::ReadSamples(context.service, job));
+  return JsonResponse({{"tasks", jobs::SamplesToJson(samples)}});
 }
 
 absl::StatusOr<Response> GetCheckpoints(ApiContext& context, const Request& /*request*/,

@@ -137,6 +137,11 @@ class Server::Impl {
                                           httplib::Response& response, std::exception_ptr) {
       Send(ToRequest(request), ErrorResponse(500, "INTERNAL", "internal error"), response, tls_);
     });
+    // By default the library sets SO_REUSEPORT, with which another program could share the port.
+    server_->set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
     const auto serve = [this](const httplib::Request& from, httplib::Response& to) {
       Serve(from, to);
     };

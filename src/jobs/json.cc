@@ -1,5 +1,6 @@
 #include "jobs/json.h"
 
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,45 @@ nlohmann::json FailureToShow(const std::string& failure) {
   first["attempt"] = report->first->attempt + 1;
   first["advice"] = TextOrNull(report->first->advice);
   if (!report->first->exit_code.has_value()) first["exit_code"] = nullptr;
+  return json;
+}
+
+// The names of supervise::kLoads.
+constexpr const char* kLoadNames[] = {"cpu_cores",
+                                      "memory_bytes",
+                                      "read_bytes_per_second",
+                                      "write_bytes_per_second",
+                                      "receive_bytes_per_second",
+                                      "send_bytes_per_second"};
+static_assert(std::size(kLoadNames) == std::size(supervise::kLoads));
+
+nlohmann::json LoadsToJson(const std::optional<Sample>& sample, double Load::*value) {
+  if (!sample.has_value()) return nullptr;
+  nlohmann::json json;
+  for (size_t i = 0; i < std::size(kLoadNames); ++i) {
+    const std::optional<Load>& load = (*sample).*supervise::kLoads[i];
+    json[kLoadNames[i]] = load.has_value() ? nlohmann::json((*load).*value) : nlohmann::json();
+  }
+  return json;
+}
+
+nlohmann::json ColumnsToJson(const TaskSamples& task) {
+  nlohmann::json json = {{"task", task.task.ToString()}};
+  for (const char* name : {"time", "interval", "attempt"}) json[name] = nlohmann::json::array();
+  for (const char* name : kLoadNames) {
+    json[name] = {{"mean", nlohmann::json::array()}, {"peak", nlohmann::json::array()}};
+  }
+  for (const Sample& sample : task.samples) {
+    json["time"].push_back(static_cast<double>(absl::ToUnixMillis(sample.time)) / 1000);
+    json["interval"].push_back(absl::ToDoubleSeconds(sample.interval));
+    json["attempt"].push_back(sample.attempt + 1);
+    for (size_t i = 0; i < std::size(kLoadNames); ++i) {
+      const std::optional<Load>& load = sample.*supervise::kLoads[i];
+      nlohmann::json& column = json[kLoadNames[i]];
+      column["mean"].push_back(load.has_value() ? nlohmann::json(load->mean) : nlohmann::json());
+      column["peak"].push_back(load.has_value() ? nlohmann::json(load->peak) : nlohmann::json());
+    }
+  }
   return json;
 }
 
@@ -110,12 +150,27 @@ nlohmann::json ProgressToJson(const Progress& progress) {
           {"examples_per_second", or_null(progress.examples_per_second)}};
 }
 
+nlohmann::json UsageToJson(const TaskUsage& usage) {
+  return {{"current", LoadsToJson(usage.current, &Load::mean)},
+          {"mean", LoadsToJson(usage.total, &Load::mean)},
+          {"peak", LoadsToJson(usage.total, &Load::peak)}};
+}
+
+nlohmann::json SamplesToJson(const std::vector<TaskSamples>& tasks) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const TaskSamples& task : tasks) json.push_back(ColumnsToJson(task));
+  return json;
+}
+
 nlohmann::json JobDetailsToJson(const JobDetails& details) {
   nlohmann::json json = JobToJson(details.job);
   json["progress"] = details.progress ? ProgressToJson(*details.progress) : nlohmann::json();
   for (const char* list : {"tasks", "machines", "events"}) json[list] = nlohmann::json::array();
   for (const job::TaskRecord& task : details.tasks) {
-    json["tasks"].push_back(TaskToJson(details.job.id, task));
+    nlohmann::json shown = TaskToJson(details.job.id, task);
+    const auto usage = details.usage.find(task.id);
+    shown["usage"] = usage == details.usage.end() ? nlohmann::json() : UsageToJson(usage->second);
+    json["tasks"].push_back(std::move(shown));
   }
   for (const platform::Machine& machine : details.machines) {
     json["machines"].push_back(MachineToJson(machine));

@@ -49,13 +49,22 @@ absl::StatusOr<ProcessInfo> ReadProcess(pid_t pid) {
   if (name_end == std::string::npos) return absl::InternalError("unreadable /proc/<pid>/stat");
   const std::vector<absl::string_view> fields =
       absl::StrSplit(absl::string_view(stat).substr(name_end + 2), ' ');
-  constexpr size_t kState = 0, kParent = 1, kGroup = 2, kStart = 19;
+  constexpr size_t kState = 0, kParent = 1, kGroup = 2, kUser = 11, kSystem = 12, kWaitedUser = 13,
+                   kWaitedSystem = 14, kStart = 19, kResidentPages = 21;
   ProcessInfo info{.pid = pid};
-  if (fields.size() <= kStart || !absl::SimpleAtoi(fields[kParent], &info.parent) ||
-      !absl::SimpleAtoi(fields[kGroup], &info.group) ||
-      !absl::SimpleAtoi(fields[kStart], &info.start_ticks)) {
+  int64_t user = 0, system = 0, waited_user = 0, waited_system = 0, pages = 0;
+  if (fields.size() <= kResidentPages || !absl::SimpleAtoi(fields[kParent], &info.parent) ||
+      !absl::SimpleAtoi(fields[kGroup], &info.group) || !absl::SimpleAtoi(fields[kUser], &user) ||
+      !absl::SimpleAtoi(fields[kSystem], &system) ||
+      !absl::SimpleAtoi(fields[kWaitedUser], &waited_user) ||
+      !absl::SimpleAtoi(fields[kWaitedSystem], &waited_system) ||
+      !absl::SimpleAtoi(fields[kStart], &info.start_ticks) ||
+      !absl::SimpleAtoi(fields[kResidentPages], &pages)) {
     return absl::InternalError("unreadable /proc/<pid>/stat");
   }
+  info.cpu_ticks = user + system;
+  info.waited_cpu_ticks = waited_user + waited_system;
+  info.resident_bytes = pages * ::sysconf(_SC_PAGESIZE);
   info.zombie = fields[kState] == "Z" || fields[kState] == "X";
   return info;
 }
@@ -79,6 +88,13 @@ std::vector<pid_t> OwnChildren() {
 
 ProcessSnapshot::ProcessSnapshot() {
   for (const ProcessInfo& process : AllProcesses()) by_parent_.emplace(process.parent, process);
+}
+
+std::vector<ProcessInfo> ProcessSnapshot::Children(pid_t parent) const {
+  std::vector<ProcessInfo> children;
+  const auto [begin, end] = by_parent_.equal_range(parent);
+  for (auto it = begin; it != end; ++it) children.push_back(it->second);
+  return children;
 }
 
 std::vector<ProcessInfo> ProcessSnapshot::Descendants(pid_t root) const {

@@ -20,6 +20,9 @@ struct ProcessInfo {
   pid_t group = 0;
   uint64_t start_ticks = 0;
   bool zombie = false;
+  int64_t cpu_ticks = 0;         // used by its threads, also by those that have ended
+  int64_t waited_cpu_ticks = 0;  // used by children that it has waited for, and by theirs
+  int64_t resident_bytes = 0;    // 0 for a zombie
 };
 
 // Returns NotFound if there is no such process.
@@ -34,6 +37,8 @@ class ProcessSnapshot {
  public:
   ProcessSnapshot();
 
+  // Returns the children of `parent`, including zombies.
+  std::vector<ProcessInfo> Children(pid_t parent) const;
   // Returns every descendant of `root`, nearest first, without `root`.
   std::vector<ProcessInfo> Descendants(pid_t root) const;
 

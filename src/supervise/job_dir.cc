@@ -41,11 +41,15 @@ std::string JobDir::stacks(const cluster::TaskId& task, int attempt) const {
   return absl::StrCat(path_, "/stacks/", task.role, "-", task.index, ".attempt-", attempt, ".txt");
 }
 
+std::string JobDir::samples(const cluster::TaskId& task) const {
+  return absl::StrCat(path_, "/samples/", task.role, "-", task.index, ".bin");
+}
+
 absl::Status JobDir::Create() const {
   MUSTER_RETURN_IF_ERROR(base::MakeDirectories(path_.substr(0, path_.rfind('/'))));
   // mkdir claims the id: it fails if the folder exists.
   if (::mkdir(path_.c_str(), 0700) != 0) return absl::ErrnoToStatus(errno, path_);
-  for (const char* part : {"/logs", "/run", "/sockets", "/stacks"}) {
+  for (const char* part : {"/logs", "/run", "/samples", "/sockets", "/stacks"}) {
     MUSTER_RETURN_IF_ERROR(base::MakeDirectories(path_ + part));
   }
   return absl::OkStatus();

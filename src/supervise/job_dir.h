@@ -43,6 +43,7 @@ class JobDir {
   // The metrics of all attempts, appended by the task; may not exist.
   std::string metrics(const cluster::TaskId& task) const;
   std::string stacks(const cluster::TaskId& task, int attempt) const;
+  std::string samples(const cluster::TaskId& task) const;  // supervise/usage/sample_file.h
 
  private:
   std::string path_;

@@ -41,7 +41,8 @@ Processes::Processes(JobDir dir, std::string job_id, process::EventLoop& loop, R
       environment_(process::CurrentEnvironment()),
       loop_(loop),
       events_(events),
-      oom_kills_(OomKillCount()) {}
+      oom_kills_(OomKillCount()),
+      sampler_(job_id_) {}
 
 Processes::~Processes() = default;
 
@@ -55,6 +56,7 @@ void Processes::Start(const TaskStart& start) {
   slot.started = clock_.Now();
   slot.waits_for_port = start.waits_for_port;
   pids_[slot.process->pid()] = start.task;
+  sampler_.Begin(start.task, start.attempt, slot.process->pid(), slot.started);
   events_.OnStarted(start.task, slot.process->pid());
 }
 
@@ -114,7 +116,11 @@ void Processes::OnChildren() {
     const pid_t pid = info.si_pid;
     int status = 0;
     const auto main = pids_.find(pid);
-    if (main != pids_.end()) ::kill(-pid, SIGKILL);
+    if (main != pids_.end()) {
+      ::kill(-pid, SIGKILL);
+      const auto sample = sampler_.End(main->second, clock_.Now());
+      if (sample.has_value()) events_.OnSample(main->second, *sample);
+    }
     ::waitpid(pid, &status, 0);
     if (main != pids_.end()) {
       slots_.at(main->second).process->OnExit(process::ExitStatus::FromWait(status), clock_.Now());
@@ -146,7 +152,7 @@ void Processes::CheckOrphans() {
 absl::Time Processes::next_timer() const {
   if (!to_kill_.empty()) return absl::InfinitePast();
   const absl::Time now = clock_.Now();
-  absl::Time next = orphans_at_;
+  absl::Time next = std::min(orphans_at_, sampler_.next_timer());
   for (const auto& [id, slot] : slots_) {
     if (slot.process != nullptr) next = std::min(next, slot.process->give_up_at());
     next = std::min(next, slot.capture_until);
@@ -164,6 +170,7 @@ void Processes::Advance() {
   CheckReadiness();
   CheckStalls();
   CheckLogs();
+  TakeSamples();
 }
 
 AttemptEnd Processes::Explain(const Slot& slot) {
@@ -221,6 +228,12 @@ void Processes::CheckLogs() {
         "log", id.ToString(),
         absl::StrCat("output is lost, the task continues: ", slot.log->status().message()));
   }
+}
+
+void Processes::TakeSamples() {
+  const absl::Time now = clock_.Now();
+  if (now < sampler_.next_timer()) return;
+  for (const auto& [task, sample] : sampler_.Take(now)) events_.OnSample(task, sample);
 }
 
 void Processes::CheckStalls() {

@@ -17,12 +17,13 @@
 #include "supervise/runner.h"
 #include "supervise/stall_watch.h"
 #include "supervise/task_process.h"
+#include "supervise/usage/sampler.h"
 
 namespace muster::supervise {
 
-// Spawns and ends task processes, moves their output to logs, and reports readiness, stalls and
-// exits with their cause to a RunnerEvents. Not thread-safe. REQUIRES: this process is a subreaper
-// and has no other children.
+// Spawns and ends task processes, moves their output to logs, and reports readiness, stalls,
+// exits with their cause and samples to a RunnerEvents. Not thread-safe. REQUIRES: this process is
+// a subreaper and has no other children.
 class Processes {
  public:
   // `loop` and `events` must outlive this object.
@@ -69,6 +70,7 @@ class Processes {
   void CheckStall(const cluster::TaskId& id, Slot& slot, absl::Time now);
   void FinishCapture(const cluster::TaskId& id, Slot& slot);
   void CheckLogs();
+  void TakeSamples();
 
   const JobDir dir_;
   const std::string job_id_;
@@ -83,6 +85,7 @@ class Processes {
   absl::Time orphans_at_ = absl::InfiniteFuture();   // next scan for orphans
   absl::Time orphans_until_ = absl::InfinitePast();  // last scan
   int64_t oom_kills_ = 0;
+  Sampler sampler_;
 };
 
 }  // namespace muster::supervise

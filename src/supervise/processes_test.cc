@@ -67,6 +67,9 @@ class ProcessesTest : public LaunchTest, public RunnerEvents {
     ends_[task] = end;
   }
   void OnStalled(const cluster::TaskId&, const std::string&) override {}
+  void OnSample(const cluster::TaskId& task, const Sample& sample) override {
+    samples_[task].push_back(sample);
+  }
   void OnNote(const std::string&, const std::string&, const std::string&) override {}
 
   const std::string job_id_ = absl::StrCat("processes-test-", ::getpid());
@@ -75,6 +78,7 @@ class ProcessesTest : public LaunchTest, public RunnerEvents {
   Processes processes_{dir_, job_id_, *loop_, *this};
   int started_ = 0;
   std::map<cluster::TaskId, AttemptEnd> ends_;
+  std::map<cluster::TaskId, std::vector<Sample>> samples_;
 };
 
 TEST_F(ProcessesTest, KillingManyTasksTakesOneSnapshot) {
@@ -91,6 +95,28 @@ TEST_F(ProcessesTest, KillingManyTasksTakesOneSnapshot) {
   EXPECT_LT(Reads() - before, 4 * all + 10 * kTasks);
   EXPECT_TRUE(WaitForEnds(kTasks));
   EXPECT_EQ((ends_[{"worker", 0}].exit_code), 137);
+}
+
+TEST_F(ProcessesTest, ReportsSamplesOfRunningTasksAndOfTheirEnd) {
+  const cluster::TaskId running{"worker", 0}, brief{"worker", 1};
+  Start(running, "while :; do :; done");
+  Start(brief, "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done");
+  EXPECT_LE(processes_.next_timer(), absl::Now() + absl::Seconds(2));
+  ASSERT_TRUE(WaitForEnds(1));
+  ASSERT_TRUE(base::Eventually([&] {
+    EXPECT_TRUE(loop_->Wait(absl::Milliseconds(5)).ok());
+    processes_.Advance();
+    return samples_[running].size() >= 2;
+  }));
+  EXPECT_GT(samples_[running][1].time, samples_[running][0].time);
+  EXPECT_GT(samples_[running][0].cpu->mean, 0.1);
+  EXPECT_GT(samples_[running][0].memory->mean, 100'000);
+  EXPECT_GE(samples_[brief].size(), 1);
+  processes_.End(running, /*kill=*/true);
+  EXPECT_TRUE(WaitForEnds(2));
+  const size_t count = samples_[running].size();
+  processes_.Advance();
+  EXPECT_EQ(samples_[running].size(), count);
 }
 
 TEST_F(ProcessesTest, AKillEndsProcessesThatLeftTheGroupAndTheSession) {

@@ -17,6 +17,7 @@
 #include "process/event_loop.h"
 #include "supervise/job_dir.h"
 #include "supervise/lifecycle.h"
+#include "supervise/usage/sample.h"
 
 namespace muster::supervise {
 
@@ -43,6 +44,8 @@ class RunnerEvents {
   // `when` is the time of the end by this machine's clock. The log already contains all output.
   virtual void OnEnded(const cluster::TaskId& task, const AttemptEnd& end, absl::Time when) = 0;
   virtual void OnStalled(const cluster::TaskId& task, const std::string& why) = 0;
+  // Reports what the task used since its last sample. Samples may be lost.
+  virtual void OnSample(const cluster::TaskId& task, const Sample& sample) = 0;
   // Adds an event to the job's history.
   virtual void OnNote(const std::string& kind, const std::string& subject,
                       const std::string& message) = 0;

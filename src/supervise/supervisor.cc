@@ -195,6 +195,15 @@ void Supervisor::OnStalled(const cluster::TaskId& task, const std::string& why) 
   }
 }
 
+void Supervisor::OnSample(const cluster::TaskId& task, const Sample& sample) {
+  const auto slot = slots_.find(task);
+  if (slot == slots_.end()) return;
+  std::unique_ptr<SampleFile>& file = slot->second.samples;
+  if (file == nullptr) file = std::make_unique<SampleFile>(dir_.samples(task));
+  // A disk that is full costs samples, not the job.
+  file->Append(sample).IgnoreError();
+}
+
 void Supervisor::OnNote(const std::string& kind, const std::string& subject,
                         const std::string& message) {
   pending_.events.push_back(

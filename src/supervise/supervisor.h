@@ -16,6 +16,7 @@
 #include "supervise/job_dir.h"
 #include "supervise/lifecycle.h"
 #include "supervise/runner.h"
+#include "supervise/usage/sample_file.h"
 
 namespace muster::supervise {
 
@@ -38,6 +39,7 @@ class Supervisor final : public RunnerEvents {
   void OnReady(const cluster::TaskId& task) override;
   void OnEnded(const cluster::TaskId& task, const AttemptEnd& end, absl::Time when) override;
   void OnStalled(const cluster::TaskId& task, const std::string& why) override;
+  void OnSample(const cluster::TaskId& task, const Sample& sample) override;
   void OnNote(const std::string& kind, const std::string& subject,
               const std::string& message) override;
 
@@ -47,6 +49,7 @@ class Supervisor final : public RunnerEvents {
     job::TaskLaunch launch;
     pid_t pid = 0;              // 0 between attempts
     absl::Status reachability;  // of its host
+    std::unique_ptr<SampleFile> samples;
   };
 
   Supervisor(JobDir dir, job::Submission submission, job::EventSink& sink);

@@ -29,9 +29,9 @@ void KillWithDescendants(const process::ProcessInfo& root,
   }
 }
 
-// Returns nullopt if the environment is not readable: the process has exited, or is in the middle
-// of exec.
-std::optional<AttemptMark> ReadMark(pid_t pid) {
+}  // namespace
+
+std::optional<AttemptMark> ReadAttemptMark(pid_t pid) {
   const auto environment = base::ReadFile(absl::StrCat("/proc/", pid, "/environ"));
   if (!environment.ok() || environment->empty()) return std::nullopt;
   AttemptMark mark;
@@ -42,8 +42,6 @@ std::optional<AttemptMark> ReadMark(pid_t pid) {
   }
   return mark;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<TaskProcess>> TaskProcess::Start(
     const job::TaskLaunch& launch, const std::map<std::string, std::string>& environment,
@@ -119,7 +117,7 @@ bool KillOrphans(const std::string& job, const std::function<bool(pid_t)>& is_ma
   std::optional<process::ProcessSnapshot> processes;
   for (const pid_t child : process::OwnChildren()) {
     if (is_main(child)) continue;
-    const std::optional<AttemptMark> mark = ReadMark(child);
+    const std::optional<AttemptMark> mark = ReadAttemptMark(child);
     if (mark.has_value() && (mark->job != job || is_running(*mark))) continue;
     look_again = true;
     if (!mark.has_value()) continue;

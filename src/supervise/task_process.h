@@ -28,6 +28,10 @@ struct AttemptMark {
   bool operator==(const AttemptMark&) const = default;
 };
 
+// Returns the mark of a process; its members are empty if it has none. Returns nullopt if the
+// environment is not readable: the process has exited, or is in the middle of exec.
+std::optional<AttemptMark> ReadAttemptMark(pid_t pid);
+
 // The main process leads a process group and is killed when the supervisor dies. Every process that
 // it starts belongs to the attempt, including those in other groups and sessions, and is killed
 // when the main process exits. Such a process is found as a descendant or, once its parent has

@@ -50,7 +50,7 @@ class ListingTest(MusterTest):
         self.assertEqual([task["task"] for task in shown["tasks"]], ["worker:0", "worker:1"])
         for task in shown["tasks"]:
             self.assertEqual(set(task), {"task", "id", "role", "index", "state", "attempt", "restarts", "host", "address",
-                                         "pid", "command", "started", "finished", "exit_code", "reason"})
+                                         "pid", "command", "started", "finished", "exit_code", "reason", "usage"})
             self.assertRegex(task["address"], r"^127\.0\.0\.1:\d+$")
             self.assertIsInstance(task["pid"], int)
             self.assertIsNone(task["exit_code"])

@@ -103,6 +103,25 @@ TEST(ReportTest, TaskTableHasARowPerTask) {
   EXPECT_THAT(table, HasSubstr("python train.py"));
   EXPECT_THAT(table, HasSubstr("…"));
   EXPECT_THAT(table, HasSubstr("2 minutes ago  2"));
+  EXPECT_THAT(table, Not(HasSubstr("CPU")));
+}
+
+TEST(ReportTest, TaskTableHasWhatRunningTasksUseAndThePeaksOfEndedOnes) {
+  job::TaskRecord running{.id = {"worker", 0}, .state = job::TaskState::kRunning};
+  job::TaskRecord ended{.id = {"worker", 1}, .state = job::TaskState::kFailed};
+  ended.reason = "exit code 1";
+  const job::TaskRecord unknown{.id = {"worker", 2}, .state = job::TaskState::kRunning};
+  jobs::Sample sample;
+  sample.cpu = jobs::Load{.mean = 1.02, .peak = 3.5};
+  sample.memory = jobs::Load{.mean = 1288490189, .peak = 2e9};
+  FileOutput file;
+  const std::string table = TaskTable(
+      file.terminal(), "mnist-x7k2q", {running, ended, unknown}, kStart,
+      {{running.id, {.current = sample, .total = sample}}, {ended.id, {.total = sample}}});
+  EXPECT_THAT(table, ContainsRegex("RESTARTS  CPU +MEM +NOTE"));
+  EXPECT_THAT(table, ContainsRegex("worker:0 .* 1\\.02 +1\\.2GiB"));
+  EXPECT_THAT(table, ContainsRegex("worker:1 .* peak 3\\.50  peak 1\\.9GiB  exit code 1"));
+  EXPECT_THAT(table, ContainsRegex("worker:2 .* 0 *\n"));
 }
 
 }  // namespace

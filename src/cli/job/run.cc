@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/job/attach.h"
+#include "cli/job/dashboard.h"
 #include "cli/job/diff.h"
 #include "cli/job/job_file.h"
 #include "cli/job/target_options.h"
@@ -37,6 +38,7 @@ struct RunOptions {
   bool dry_run = false;
   bool yes = false;
   bool send_home = false;
+  bool dashboard = false;
 };
 
 std::string TaskNames(const std::vector<cluster::TaskId>& tasks) {
@@ -214,6 +216,10 @@ absl::StatusOr<std::optional<int>> StartJob(Context& context, const RunOptions& 
   }
   if (options.detach) return kSuccess;
   context.err().Note(absl::StrCat("started ", job->id, "; Ctrl-C stops it"));
+  std::unique_ptr<dashboard::Dashboard> dashboard;
+  if (options.dashboard) {
+    MUSTER_ASSIGN_OR_RETURN(dashboard, StartDashboard(context, {}, job->id));
+  }
   return Attach(context, *job, {.owns_job = true});
 }
 
@@ -236,6 +242,10 @@ absl::StatusOr<jobs::RunRequest> MakeRequest(Context& context, const RunOptions&
 
 absl::StatusOr<int> Run(Context& context, const RunOptions& options) {
   if (options.quiet && !options.detach) return QuietNeedsDetach();
+  if (options.dashboard && options.detach) {
+    return absl::InvalidArgumentError(
+        "--dashboard ends with this command; with --detach, run `muster dashboard` afterwards");
+  }
   MUSTER_ASSIGN_OR_RETURN(const jobs::RunRequest request, MakeRequest(context, options));
   for (int i = 0; i < kTries; ++i) {
     MUSTER_ASSIGN_OR_RETURN(const jobs::RunPlan plan, jobs::PlanRun(context.jobs(), request));
@@ -269,6 +279,8 @@ void AddRunCommand(Command& program, Context& context) {
   command.Flag("-q,--quiet", &options->quiet, "With -d: print only the id of the job");
   command.Flag("--no-follow", &options->no_follow,
                "Return at once if the job of that name already runs unchanged");
+  command.Flag("--dashboard", &options->dashboard,
+               "Show the new job in a browser while this command follows it");
   command.Flag("--dry-run", &options->dry_run, "Show the plan and change nothing");
   command.Flag("-y,--yes", &options->yes, "Change a running job without asking");
   command.OnCall([&context, options] { return Run(context, *options); });

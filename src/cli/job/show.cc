@@ -16,6 +16,7 @@
 #include "jobs/json.h"
 #include "jobs/results/progress.h"
 #include "jobs/results/results.h"
+#include "jobs/results/samples.h"
 #include "storage/url.h"
 #include "supervise/job_dir.h"
 
@@ -56,10 +57,12 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const auto tasks, history->Tasks(job.id));
   MUSTER_ASSIGN_OR_RETURN(const auto events, history->Events(job.id));
   const auto progress = jobs::ReadJobProgress(job, tasks);
+  const auto usage = jobs::ReadUsage(job, tasks);
   if (options.json) {
     PrintJson(out, jobs::JobDetailsToJson({.job = job,
                                            .progress = progress,
                                            .tasks = tasks,
+                                           .usage = usage,
                                            .machines = jobs::MachinesOf(service, job, tasks),
                                            .events = events}));
     return kSuccess;
@@ -79,7 +82,7 @@ absl::StatusOr<int> Show(Context& context, const ShowOptions& options) {
   out.PrintLine("");
   const auto machines = jobs::MachinesOf(service, job, tasks);
   if (!machines.empty()) out.PrintLine(MachineTable(out, machines));
-  out.Print(TaskTable(out, job.id, tasks, absl::Now()));
+  out.Print(TaskTable(out, job.id, tasks, absl::Now(), usage));
   if (options.events) PrintEvents(out, events);
   return kSuccess;
 }

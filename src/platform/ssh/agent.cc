@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMaxUnsent = 1 << 20;
 constexpr int64_t kMaxProgress = 64 << 10;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
+constexpr size_t kMaxUnsentSamples = 720;  // per task: an hour without a connection
 
 absl::Time ModifiedAt(const std::string& path) {
   struct stat info {};
@@ -71,6 +72,7 @@ absl::Status Agent::Run() {
     ForgetEnded();
     SendLogs();
     SendProgress();
+    SendSamples();
     keys_.Advance(base::Clock::Real().Now());
     outbox_.Acknowledge();
     if (base::Clock::Real().Now() - last_received_ <= host_timeout_) continue;
@@ -264,6 +266,13 @@ void Agent::OnStalled(const cluster::TaskId& task, const std::string& why) {
   outbox_.Send({{"op", "stalled"}, {"task", task.ToString()}, {"why", why}});
 }
 
+void Agent::OnSample(const cluster::TaskId& task, const supervise::Sample& sample) {
+  std::deque<supervise::Sample>& samples = CopyOf(task).samples;
+  if (samples.size() == kMaxUnsentSamples) samples.pop_front();
+  samples.push_back(sample);
+  SendSamples();  // the last one before the end of the task, which the supervisor waits for
+}
+
 void Agent::OnNote(const std::string& kind, const std::string& subject,
                    const std::string& message) {
   outbox_.Send({{"op", "note"}, {"kind", kind}, {"subject", subject}, {"message", message}});
@@ -301,6 +310,19 @@ bool Agent::SendPiece(const cluster::TaskId& task, TaskCopy& copy) {
                   {"next", PositionToJson(piece->next)}},
                  piece->bytes);
   return true;
+}
+
+void Agent::SendSamples() {
+  if (channel_ == nullptr || !hello_received_) return;
+  for (auto& [task, copy] : copies_) {
+    for (; !copy.samples.empty(); copy.samples.pop_front()) {
+      if (channel_->unsent() >= kMaxUnsent) return;
+      Json head = SampleToJson(copy.samples.front());
+      head["op"] = "sample";
+      head["task"] = task.ToString();
+      channel_->Send(head);
+    }
+  }
 }
 
 void Agent::SendProgress() {

@@ -1,6 +1,7 @@
 // Runs the tasks of one job on a host, under the control of a supervisor on another machine.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +50,7 @@ class Agent final : public supervise::RunnerEvents {
   void OnEnded(const cluster::TaskId& task, const supervise::AttemptEnd& end,
                absl::Time when) override;
   void OnStalled(const cluster::TaskId& task, const std::string& why) override;
+  void OnSample(const cluster::TaskId& task, const supervise::Sample& sample) override;
   void OnNote(const std::string& kind, const std::string& subject,
               const std::string& message) override;
 
@@ -60,6 +62,7 @@ class Agent final : public supervise::RunnerEvents {
     absl::Time progress = absl::InfinitePast();  // modification time of the progress file last sent
     int attempt = -1;                            // started last
     bool runs = false;
+    std::deque<supervise::Sample> samples;     // not yet sent
     bool end_requested = false;                // the supervisor requested its end
     bool forgotten = false;                    // drop its process once it has ended
     std::optional<supervise::TaskStart> next;  // starts once the running attempt has been killed
@@ -81,6 +84,8 @@ class Agent final : public supervise::RunnerEvents {
   // Sends the next piece of the log. Returns false if all of it was sent.
   bool SendPiece(const cluster::TaskId& task, TaskCopy& copy);
   void SendProgress();
+  // Sends the samples that were taken since the last call.
+  void SendSamples();
   absl::Time NextWakeUp() const;
 
   const supervise::JobDir dir_;

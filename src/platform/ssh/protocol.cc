@@ -1,10 +1,31 @@
 #include "platform/ssh/protocol.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/text/json.h"
 
 namespace muster::ssh {
+namespace {
+
+// The names of supervise::kLoads.
+constexpr const char* kLoadNames[] = {"cpu", "memory", "read", "written", "received", "sent"};
+static_assert(std::size(kLoadNames) == std::size(supervise::kLoads));
+
+std::optional<supervise::Load> LoadMember(const Json& json, const char* key) {
+  const Json& pair = base::MemberOf(json, key);
+  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) {
+    return std::nullopt;
+  }
+  const supervise::Load load{.mean = pair[0].get<double>(), .peak = pair[1].get<double>()};
+  if (!(load.mean >= 0) || !(load.peak >= 0)) return std::nullopt;
+  return load;
+}
+
+}  // namespace
+
 Json TimeToJson(absl::Time time) { return absl::ToUnixMicros(time); }
 
 absl::Time TimeMember(const Json& json, absl::string_view key) {
@@ -79,6 +100,28 @@ job::Policies PoliciesFromJson(const Json& json) {
     policies.stall = job::StallPolicy{.timeout = absl::Milliseconds(stall)};
   }
   return policies;
+}
+
+Json SampleToJson(const supervise::Sample& sample) {
+  Json json = {{"attempt", sample.attempt},
+               {"time", TimeToJson(sample.time)},
+               {"interval", absl::ToInt64Microseconds(sample.interval)}};
+  for (size_t i = 0; i < std::size(kLoadNames); ++i) {
+    const std::optional<supervise::Load>& load = sample.*supervise::kLoads[i];
+    if (load.has_value()) json[kLoadNames[i]] = {load->mean, load->peak};
+  }
+  return json;
+}
+
+supervise::Sample SampleFromJson(const Json& json) {
+  supervise::Sample sample{
+      .time = TimeMember(json, "time"),
+      .interval = absl::Microseconds(std::max<int64_t>(0, base::IntMember(json, "interval"))),
+      .attempt = static_cast<int>(std::max<int64_t>(0, base::IntMember(json, "attempt")))};
+  for (size_t i = 0; i < std::size(kLoadNames); ++i) {
+    sample.*supervise::kLoads[i] = LoadMember(json, kLoadNames[i]);
+  }
+  return sample;
 }
 
 Json PositionToJson(const supervise::LogPosition& position) {

@@ -29,6 +29,10 @@ supervise::AttemptEnd EndFromJson(const Json& json);
 Json PoliciesToJson(const job::Policies& policies);
 job::Policies PoliciesFromJson(const Json& json);
 
+// `time` is that of the sender's clock. SampleFromJson() ignores values that are not valid.
+Json SampleToJson(const supervise::Sample& sample);
+supervise::Sample SampleFromJson(const Json& json);
+
 Json PositionToJson(const supervise::LogPosition& position);
 supervise::LogPosition PositionFromJson(const Json& json);
 

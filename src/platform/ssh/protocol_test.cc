@@ -58,6 +58,23 @@ TEST(ProtocolTest, PoliciesRoundTrip) {
   EXPECT_FALSE(PoliciesFromJson(PoliciesToJson(job::Policies())).stall.has_value());
 }
 
+TEST(ProtocolTest, SamplesRoundTrip) {
+  supervise::Sample sample{.time = absl::FromUnixMicros(1'700'000'000'123'456),
+                           .interval = absl::Milliseconds(1001),
+                           .attempt = 3};
+  sample.cpu = supervise::Load{.mean = 0.5, .peak = 2};
+  sample.sent = supervise::Load{.mean = 1e9, .peak = 2e9};
+  EXPECT_EQ(SampleFromJson(SampleToJson(sample)), sample);
+}
+
+TEST(ProtocolTest, InvalidValuesOfASampleAreAbsent) {
+  const auto sample = SampleFromJson(Json::parse(
+      R"({"attempt": -1, "interval": -5, "cpu": [1], "memory": [-1, 2], "read": "x", "sent": 1})"));
+  EXPECT_EQ(sample.attempt, 0);
+  EXPECT_EQ(sample.interval, absl::ZeroDuration());
+  for (const auto load : supervise::kLoads) EXPECT_FALSE((sample.*load).has_value());
+}
+
 TEST(ProtocolTest, InvalidMessagesAreReadAsEmpty) {
   for (const char* text : {"null", "[]", "3", "{}", R"({"task": 1, "argv": "x", "env": []})",
                            R"({"task": "worker:0", "argv": [1, null]})",
@@ -69,6 +86,7 @@ TEST(ProtocolTest, InvalidMessagesAreReadAsEmpty) {
     EXPECT_EQ(base::TextMember(json, "op"), "") << text;
     EXPECT_FALSE(base::BoolMember(json, "kill")) << text;
     PoliciesFromJson(json);
+    EXPECT_FALSE(SampleFromJson(json).cpu.has_value()) << text;
   }
 }
 

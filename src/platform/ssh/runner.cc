@@ -304,6 +304,11 @@ void SshRunner::ReceiveTask(Host& host, const std::string& op, const cluster::Ta
     }
     return;
   }
+  if (op == "sample") {
+    supervise::Sample sample = SampleFromJson(head);
+    sample.time -= host.connection->skew();
+    return events_.OnSample(id, sample);
+  }
   // Messages about an earlier attempt, which was given up, are stale.
   if (!task.alive || (head.contains("attempt") && base::IntMember(head, "attempt") != task.attempt))
     return;
