@@ -30,7 +30,7 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev mold clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14
   gdb radosgw ceph-mon ceph-osd curl default-jre-headless maven python3-torch python3-fsspec python3-requests python3-venv jupyter-notebook man-db groff bash-completion procps iproute2
-  golang-go dpkg-dev openssl iptables buildah openssh-client openssh-server busybox-static
+  golang-go dpkg-dev openssl iptables buildah openssh-client openssh-server busybox-static chromium fonts-dejavu-core
 )
 
 as_root() {

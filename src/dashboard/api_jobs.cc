@@ -267,7 +267,7 @@ absl::StatusOr<Response> GetSamples(ApiContext& context, const Request& /*reques
                                     const std::string& id) {
   MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job, JobWithId(context, id));
   MUSTER_ASSIGN_OR_RETURN(const auto samples, jobs::ReadSamples(context.service, job));
-  return JsonResponse({{"tasks", jobs::SamplesToJson(samples)}});
+  return JsonResponse({{"tasks", SamplesOf(samples)}});
 }
 
 absl::StatusOr<Response> GetCheckpoints(ApiContext& context, const Request& /*request*/,

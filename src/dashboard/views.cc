@@ -91,4 +91,33 @@ absl::StatusOr<json> DetailsOf(jobs::Service& service, const job::JobRecord& job
   return details;
 }
 
+json SamplesOf(const std::vector<jobs::TaskSamples>& samples) {
+  using Quantity = std::optional<jobs::Load> jobs::Sample::*;
+  json tasks = json::array();
+  for (const jobs::TaskSamples& of_task : samples) {
+    json task = {{"task", of_task.task.ToString()}, {"times", json::array()}};
+    for (const jobs::Sample& sample : of_task.samples) {
+      task["times"].push_back(absl::ToDoubleSeconds(sample.time - absl::UnixEpoch()));
+    }
+    const auto add_column = [&](const char* name, Quantity quantity, double jobs::Load::*value) {
+      json column = json::array();
+      for (const jobs::Sample& sample : of_task.samples) {
+        const std::optional<jobs::Load>& load = sample.*quantity;
+        column.push_back(load.has_value() ? json((*load).*value) : json());
+      }
+      task[name] = std::move(column);
+    };
+    add_column("cpu", &jobs::Sample::cpu, &jobs::Load::mean);
+    add_column("cpu_peak", &jobs::Sample::cpu, &jobs::Load::peak);
+    add_column("memory", &jobs::Sample::memory, &jobs::Load::mean);
+    add_column("memory_peak", &jobs::Sample::memory, &jobs::Load::peak);
+    add_column("read", &jobs::Sample::read, &jobs::Load::mean);
+    add_column("written", &jobs::Sample::written, &jobs::Load::mean);
+    add_column("received", &jobs::Sample::received, &jobs::Load::mean);
+    add_column("sent", &jobs::Sample::sent, &jobs::Load::mean);
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
 }  // namespace muster::dashboard

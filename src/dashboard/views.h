@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "job/event_sink.h"
 #include "jobs/results/notes.h"
+#include "jobs/results/samples.h"
 #include "jobs/service.h"
 #include "nlohmann/json.hpp"
 
@@ -19,5 +20,7 @@ nlohmann::json SummaryOf(jobs::Service& service, const job::JobRecord& job,
 // Returns a JobDetails.
 absl::StatusOr<nlohmann::json> DetailsOf(jobs::Service& service, const job::JobRecord& job,
                                          const jobs::Notes& notes);
+// Returns the TaskSamples of every task.
+nlohmann::json SamplesOf(const std::vector<jobs::TaskSamples>& samples);
 
 }  // namespace muster::dashboard

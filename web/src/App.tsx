@@ -69,7 +69,7 @@ function Help({ onClose, version }: { onClose: () => void; version: string | nul
 
 function SessionEnded() {
   return (
-    <Empty title="This page needs a new link">
+    <Empty page title="This page needs a new link">
       <p>The session of this browser ended. In a terminal, run:</p>
       <pre class="command">muster dashboard</pre>
     </Empty>
@@ -77,7 +77,7 @@ function SessionEnded() {
 }
 
 function NotFound({ path }: { path: string }) {
-  return <Empty title="No such page"><p>There is no page at <code>{path}</code>. <a href="/">All jobs</a></p></Empty>;
+  return <Empty page title="No such page"><p>There is no page at <code>{path}</code>. <a href="/">All jobs</a></p></Empty>;
 }
 
 function Page({ route, session }: { route: Route; session: Session | null }) {

@@ -16,7 +16,7 @@ export interface ChartProps {
   xKind?: XKind;
   yLog?: boolean;
   fromZero?: boolean;
-  yMax?: number;
+  binary?: boolean;
   height?: number;
   formatY?: (value: number) => string;
   highlight?: string | null;
@@ -93,7 +93,7 @@ function sortedReadings(readings: Reading[], p: Projection, py: number | null): 
 }
 
 export function Chart(props: ChartProps) {
-  const { series, xKind = 'step', yLog = false, fromZero = false, yMax, height = 200, highlight = null } = props;
+  const { series, xKind = 'step', yLog = false, fromZero = false, binary = false, height = 200, highlight = null } = props;
   const formatY = props.formatY ?? ((value: number) => number(value));
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -104,11 +104,10 @@ export function Chart(props: ChartProps) {
   const [pointer, setPointer] = useState<{ x: number; y: number | null } | null>(null);
   const [drag, setDrag] = useState<number | null>(null);
   const options: PlotOptions = useMemo(() => {
-    const value: PlotOptions = { xKind, yLog, fromZero };
+    const value: PlotOptions = { xKind, yLog, fromZero, binary };
     if (props.formatY) value.formatY = props.formatY;
-    if (yMax !== undefined) value.yMax = yMax;
     return value;
-  }, [xKind, yLog, fromZero, yMax, props.formatY]);
+  }, [xKind, yLog, fromZero, binary, props.formatY]);
   useEffect(() => setZoom(null), [xKind]);
 
   const [hasData, setHasData] = useState(true);
@@ -185,12 +184,17 @@ export function Chart(props: ChartProps) {
   );
 }
 
-function Legend({ series, onHighlight }: { series: readonly PlotSeries[]; onHighlight?: (id: string | null) => void }) {
+// A piece of the line of a curve.
+export function LineSwatch({ series }: { series: PlotSeries }) {
+  return <svg class="line-swatch" viewBox="0 0 20 8" aria-hidden="true"><path d="M0 4H20" stroke={series.color} stroke-dasharray={(series.dash ?? []).join(' ')} /></svg>;
+}
+
+export function Legend({ series, onHighlight }: { series: readonly PlotSeries[]; onHighlight?: (id: string | null) => void }) {
   return (
     <ul class="legend">
-      {series.filter((s) => !s.quiet).slice(0, 30).map((s) => (
+      {series.filter((s) => !s.quiet).slice(0, 40).map((s) => (
         <li key={s.id} onMouseEnter={() => onHighlight?.(s.id)} onMouseLeave={() => onHighlight?.(null)}>
-          <span class="swatch" style={{ background: s.color }} />{s.label}
+          <LineSwatch series={s} />{s.label}
         </li>
       ))}
     </ul>

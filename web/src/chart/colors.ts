@@ -26,14 +26,14 @@ export function hash(text: string): number {
   return value >>> 0;
 }
 
-// Gives each id a slot. Ids in `kept` keep theirs; others get a free one, starting from their hash, so that few jobs do not
-// share a colour. With more ids than colours the slots go on, and their lines are dashed.
+// Gives each id a slot. Ids in `kept` keep theirs unless an earlier id has it; others get a free one, starting from their
+// hash, so that few jobs do not share a colour. With more ids than colours the slots go on, and their lines are dashed.
 export function assignSlots(ids: readonly string[], kept: ReadonlyMap<string, number>): Map<string, number> {
   const result = new Map<string, number>();
   const used = new Set<number>();
   for (const id of ids) {
     const slot = kept.get(id);
-    if (slot === undefined) continue;
+    if (slot === undefined || used.has(slot)) continue;
     result.set(id, slot);
     used.add(slot);
   }
@@ -68,7 +68,7 @@ function load(): Map<string, number> {
 export function slotsOf(ids: readonly string[]): Map<string, number> {
   const kept = load();
   const slots = assignSlots(ids, kept);
-  if (ids.some((id) => !kept.has(id))) {
+  if (ids.some((id) => kept.get(id) !== slots.get(id))) {
     for (const [id, slot] of slots) {
       kept.delete(id);
       kept.set(id, slot);

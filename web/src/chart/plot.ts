@@ -26,8 +26,8 @@ export interface PlotOptions {
   formatY?: (value: number) => string;
   // The y axis begins at 0.
   fromZero?: boolean;
-  // Values outside are cut off.
-  yMax?: number;
+  // The values are bytes.
+  binary?: boolean;
 }
 
 export interface PlotColors {
@@ -100,10 +100,10 @@ export function layoutOf(
   const found = rangeOf(yColumns(series, zoom), options.yLog);
   if (found === null) return null;
   let y = padded(found, options.yLog);
-  if (options.fromZero && !options.yLog) y = { min: 0, max: Math.max(y.max, options.yMax ?? 0, 1e-9) };
+  if (options.fromZero && !options.yLog) y = { min: 0, max: Math.max(y.max, 1e-9) };
   context.font = FONT;
   const format = options.formatY ?? ((value: number) => number(value, 3));
-  const ticks = options.yLog ? logTicks(y, 5) : linearTicks(y, Math.max(2, Math.floor(height / 34)));
+  const ticks = options.yLog ? logTicks(y, 5) : linearTicks(y, Math.max(2, Math.floor(height / 34)), options.binary);
   const widest = Math.max(24, ...ticks.map((t) => context.measureText(format(t)).width));
   return { width, height, left: Math.ceil(widest) + 12, top: 8, right: 12, bottom: 22, x, y };
 }
@@ -146,7 +146,7 @@ export function drawAxes(context: CanvasRenderingContext2D, layout: Layout, opti
   context.textAlign = 'right';
   context.textBaseline = 'middle';
   const format = options.formatY ?? ((value: number) => number(value, 3));
-  const yTicks = options.yLog ? logTicks(y, 5) : linearTicks(y, Math.max(2, Math.floor(height / 34)));
+  const yTicks = options.yLog ? logTicks(y, 5) : linearTicks(y, Math.max(2, Math.floor(height / 34)), options.binary);
   for (const tick of yTicks) {
     const py = Math.round(p.py(tick)) + 0.5;
     if (py < top - 1 || py > height - bottom + 1) continue;

@@ -30,13 +30,13 @@ export function padded(range: Range, log: boolean): Range {
   return { min: range.min - size * 0.04, max: range.max + size * 0.04 };
 }
 
-// Returns round positions within the range, about `wanted` of them.
-export function linearTicks(range: Range, wanted: number): number[] {
+// Returns round positions within the range, about `wanted` of them; for sizes in bytes, powers of two are round.
+export function linearTicks(range: Range, wanted: number, binary = false): number[] {
   const size = range.max - range.min;
   if (!(size > 0) || wanted < 1) return [];
   const raw = size / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999) ?? raw;
+  const step = binary ? 2 ** Math.ceil(Math.log2(raw)) : ([1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999) ?? raw);
   const ticks: number[] = [];
   for (let i = Math.ceil(range.min / step - 1e-9); i * step <= range.max + step * 1e-9; i++) {
     ticks.push(Number((i * step).toPrecision(12)));

@@ -89,10 +89,10 @@ export function JobPage({ id, params }: { id: string; params: URLSearchParams })
   const select = (name: string) => setParams({ tab: name === 'overview' ? null : name });
   useKeys(Object.fromEntries(TAB_IDS.map((name, i) => [String(i + 1), () => select(name)])));
 
-  if (removed) return <div class="page"><Empty title="This job was removed"><p><a href="/">All jobs</a></p></Empty></div>;
+  if (removed) return <div class="page"><Empty page title="This job was removed"><p><a href="/">All jobs</a></p></Empty></div>;
   if (!details) {
-    if (error?.status === 404) return <div class="page"><Empty title="No such job"><p>{error.message}</p><p><a href="/">All jobs</a></p></Empty></div>;
-    return <div class="page">{error ? <ErrorBox message={error.message} retry={() => void load()} /> : <Loading what="the job" />}</div>;
+    if (error?.status === 404) return <div class="page"><Empty page title="No such job"><p>{error.message}</p><p><a href="/">All jobs</a></p></Empty></div>;
+    return <div class="page"><h1 class="sr">{id}</h1>{error ? <ErrorBox message={error.message} retry={() => void load()} /> : <Loading what="the job" />}</div>;
   }
   const running = details.actions.includes('stop');
   return (

@@ -125,7 +125,7 @@ function Filters({ filter, platforms }: { filter: Filter; platforms: Session['pl
     if (settled === text && settled !== filter.search) setParams({ search: settled });
   }, [settled]);
   return (
-    <>
+    <div class="filters">
       <input
         type="search" data-search placeholder="Search name, id, tag" aria-label="Search jobs by name, id or tag" value={text}
         onInput={(event) => setText(event.currentTarget.value)}
@@ -136,7 +136,7 @@ function Filters({ filter, platforms }: { filter: Filter; platforms: Session['pl
           {platforms.map((platform) => <option value={platform.name} key={platform.name}>{platform.title}</option>)}
         </select>
       )}
-    </>
+    </div>
   );
 }
 
@@ -164,7 +164,7 @@ function Row({ job, row, top, selected, onSelect, now }: {
       </span>
       <span role="cell" class="c-progress"><ProgressBar progress={job.progress} tone={toneOf(job.state)} label={`Progress of ${job.name}`} /></span>
       <span role="cell" class="c-loss num">{number(job.progress?.loss)}</span>
-      <span role="cell" class="c-rate num">{compact(job.progress?.examples_per_second)}</span>
+      <span role="cell" class={`c-rate num ${job.progress?.examples_per_second ? '' : 'absent'}`}>{compact(job.progress?.examples_per_second)}</span>
       <span role="cell" class="c-time num">{duration(ran)}</span>
       <span role="cell" class="c-age num" title={dateTime(job.created)}>{duration(secondsBetween(job.created, null, now))}</span>
       <span role="cell" class="c-platform">{job.platform}</span>

@@ -65,10 +65,11 @@ export function Loading({ what }: { what: string }) {
   return <p class="loading muted" role="status">Loading {what}…</p>;
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+// Says that there is nothing; `page` if it is all of the page.
+export function Empty({ title, children, page }: { title: string; children?: ComponentChildren; page?: boolean }) {
   return (
     <div class="empty">
-      <p class="empty-title">{title}</p>
+      {page ? <h1 class="empty-title">{title}</h1> : <p class="empty-title">{title}</p>}
       {children}
     </div>
   );

@@ -1,6 +1,7 @@
-import type { Attempt, JobDetails, Task } from '../../api.ts';
-import { compact, dateTime, duration, integer, percent, secondsBetween } from '../../format.ts';
+import type { Attempt, Column, JobDetails, Task, TaskSamples } from '../../api.ts';
+import { bytes, compact, dateTime, duration, integer, number, percent, secondsBetween } from '../../format.ts';
 import { useNow } from '../../parts/hooks.ts';
+import { useSamples } from './Resources.tsx';
 import { Empty, State, toneOf } from '../../parts/parts.tsx';
 
 const PARTS = ['input', 'compute', 'exchange'] as const;
@@ -37,7 +38,10 @@ export function WaitBars({ tasks }: { tasks: readonly Task[] }) {
   );
 }
 
-function TaskTable({ tasks, now, id }: { tasks: readonly Task[]; now: number; id: string }) {
+const lastOf = (column: Column | undefined): number | null => column?.[column.length - 1] ?? null;
+
+function TaskTable({ tasks, now, id, samples }: { tasks: readonly Task[]; now: number; id: string; samples: readonly TaskSamples[] }) {
+  const usage = new Map(samples.map((s) => [s.task, s]));
   const waits = tasks.some((task) => task.waits);
   return (
     <div class="table-wrap" tabIndex={0} role="region" aria-label="Tasks">
@@ -45,7 +49,7 @@ function TaskTable({ tasks, now, id }: { tasks: readonly Task[]; now: number; id
         <thead>
           <tr>
             <th>Task</th><th>State</th><th class="num">Attempt</th><th class="num">Restarts</th><th>Host</th><th class="num">PID</th>
-            <th class="num">Step</th><th class="num">Ex/s</th>{waits && <th>Input / compute / exchange</th>}<th class="num">Duration</th><th>Reason</th>
+            <th class="num">Step</th><th class="num">Ex/s</th><th class="num">CPU</th><th class="num">Memory</th>{waits && <th>Input / compute / exchange</th>}<th class="num">Duration</th><th>Reason</th>
           </tr>
         </thead>
         <tbody>
@@ -59,6 +63,8 @@ function TaskTable({ tasks, now, id }: { tasks: readonly Task[]; now: number; id
               <td class="num">{task.pid ?? '–'}</td>
               <td class="num">{integer(task.progress?.step)}</td>
               <td class="num">{compact(task.progress?.examples_per_second)}</td>
+              <td class="num">{number(lastOf(usage.get(task.task)?.cpu), 3)}</td>
+              <td class="num">{bytes(lastOf(usage.get(task.task)?.memory))}</td>
               {waits && <td><WaitBar task={task} />{task.waits?.straggler && <span class="badge tone-warn">straggler</span>}</td>}
               <td class="num">{duration(secondsBetween(task.started, task.finished, now))}</td>
               <td class="wrap">{task.reason ?? ''}{task.exit_code !== null && task.exit_code !== 0 ? ` (exit code ${task.exit_code})` : ''}</td>
@@ -70,14 +76,14 @@ function TaskTable({ tasks, now, id }: { tasks: readonly Task[]; now: number; id
   );
 }
 
-const ROW = 22;
-const NAMES = 96;
-const TIMELINE = 1000;
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
+// An outcome is a state, in any case, or the reason of a failure.
 function outcomeTone(outcome: string): string {
-  if (outcome === 'Restarted') return 'warn';
-  const tone = toneOf(outcome);
-  return tone === 'idle' && outcome !== 'Stopped' ? 'bad' : tone;
+  const state = capital(outcome);
+  if (state === 'Restarted') return 'warn';
+  const tone = toneOf(state);
+  return tone === 'idle' && state !== 'Stopped' ? 'bad' : tone;
 }
 
 // The attempts of every task over time.
@@ -86,36 +92,38 @@ function Timeline({ attempts, tasks, now }: { attempts: readonly Attempt[]; task
   const names = [...order, ...new Set(attempts.map((a) => a.task).filter((name) => !order.includes(name)))];
   const start = Math.min(...attempts.map((a) => Date.parse(a.started)));
   const end = Math.max(...attempts.map((a) => (a.finished ? Date.parse(a.finished) : now)), start + 1000);
-  const x = (time: number): number => NAMES + ((time - start) / (end - start)) * (TIMELINE - NAMES - 2);
+  const share = (time: number): number => (100 * (time - start)) / (end - start);
   return (
-    <div class="table-wrap" tabIndex={0} role="region" aria-label="Timeline of attempts">
-      <svg class="timeline" viewBox={`0 0 ${TIMELINE} ${names.length * ROW + 20}`} role="img" aria-label={`${attempts.length} attempts of ${names.length} tasks over ${duration((end - start) / 1000)}`}>
-        {names.map((name, i) => <text key={name} x="0" y={i * ROW + 15}>{name}</text>)}
-        {attempts.map((a) => {
-          const from = x(Date.parse(a.started));
-          const to = x(a.finished ? Date.parse(a.finished) : now);
-          return (
-            <g key={`${a.task} ${a.attempt}`} class={`tone-${outcomeTone(a.outcome)}`}>
-              <rect x={from} y={names.indexOf(a.task) * ROW + 3} width={Math.max(2, to - from)} height={ROW - 6} rx="2">
-                <title>{`${a.task} attempt ${a.attempt}: ${a.outcome}, ${dateTime(a.started)}, ${duration(secondsBetween(a.started, a.finished, now))}`}</title>
-              </rect>
-              {to - from > 60 && <text class="on-bar" x={from + 6} y={names.indexOf(a.task) * ROW + 15}>{`#${a.attempt} ${a.outcome}`}</text>}
-            </g>
-          );
-        })}
-        <text x={NAMES} y={names.length * ROW + 15}>{dateTime(new Date(start).toISOString())}</text>
-        <text x={TIMELINE - 2} y={names.length * ROW + 15} text-anchor="end">{`+${duration((end - start) / 1000)}`}</text>
-      </svg>
+    <div class="timeline" role="region" aria-label="Timeline of attempts" tabIndex={0}>
+      {names.map((name) => (
+        <div class="timeline-row" key={name}>
+          <span class="mono">{name}</span>
+          <ol>
+            {attempts.filter((a) => a.task === name).map((a) => {
+              const from = share(Date.parse(a.started));
+              const to = share(a.finished ? Date.parse(a.finished) : now);
+              const text = `attempt ${a.attempt}: ${a.outcome}, ${dateTime(a.started)}, ${duration(secondsBetween(a.started, a.finished, now))}`;
+              return (
+                <li key={a.attempt} class={`tone-${outcomeTone(a.outcome)}`} style={{ left: `${from}%`, width: `max(3px, ${to - from}%)` }} title={text}>
+                  <span>#{a.attempt} {capital(a.outcome)}</span>
+                </li>
+              );
+            })}
+          </ol>
+        </div>
+      ))}
+      <div class="timeline-row muted"><span /><span class="timeline-ends"><span>{dateTime(new Date(start).toISOString())}</span><span>+{duration((end - start) / 1000)}</span></span></div>
     </div>
   );
 }
 
 export function TasksTab({ details }: { details: JobDetails }) {
   const now = useNow();
+  const samples = useSamples(details.job.id, details.actions.includes('stop'));
   if (details.tasks.length === 0) return <Empty title="No tasks yet" />;
   return (
     <>
-      <TaskTable tasks={details.tasks} now={now} id={details.job.id} />
+      <TaskTable tasks={details.tasks} now={now} id={details.job.id} samples={samples.data?.tasks ?? []} />
       {details.attempts.length > 0 && <><h2>Attempts</h2><Timeline attempts={details.attempts} tasks={details.tasks} now={now} /></>}
       {details.machines.length > 0 && <><h2>Machines</h2><Machines details={details} /></>}
     </>
