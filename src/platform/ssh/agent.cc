@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kMaxUnsent = 1 << 20;
 constexpr int64_t kMaxProgress = 64 << 10;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
-constexpr size_t kMaxUnsentSamples = 720;  // per task: an hour without a connection
+constexpr size_t kMaxKeptSamples = 720;  // per task: an hour without a connection
 
 absl::Time ModifiedAt(const std::string& path) {
   struct stat info {};
@@ -153,6 +153,12 @@ void Agent::Hello(const Json& head, absl::Time now) {
       copy.log->Seek(copy.sent);
     }
   }
+  // So are samples: those that were sent over a connection that was cut are lost.
+  for (auto& [task, copy] : copies_) {
+    const auto received = base::OptionalIntMember(base::MemberOf(head, "samples"), task.ToString());
+    copy.samples_sent =
+        received.has_value() ? absl::FromUnixMicros(*received) : absl::InfinitePast();
+  }
   channel_->Send({{"op", "hello"},
                   {"agent", id_},
                   {"seen", outbox_.seen()},
@@ -268,8 +274,10 @@ void Agent::OnStalled(const cluster::TaskId& task, const std::string& why) {
 
 void Agent::OnSample(const cluster::TaskId& task, const supervise::Sample& sample) {
   std::deque<supervise::Sample>& samples = CopyOf(task).samples;
-  if (samples.size() == kMaxUnsentSamples) samples.pop_front();
+  if (samples.size() == kMaxKeptSamples) samples.pop_front();
   samples.push_back(sample);
+  // The supervisor returns this time in microseconds; see Hello().
+  samples.back().time = absl::FromUnixMicros(absl::ToUnixMicros(sample.time));
   SendSamples();  // the last one before the end of the task, which the supervisor waits for
 }
 
@@ -315,12 +323,16 @@ bool Agent::SendPiece(const cluster::TaskId& task, TaskCopy& copy) {
 void Agent::SendSamples() {
   if (channel_ == nullptr || !hello_received_) return;
   for (auto& [task, copy] : copies_) {
-    for (; !copy.samples.empty(); copy.samples.pop_front()) {
+    auto next = std::upper_bound(
+        copy.samples.begin(), copy.samples.end(), copy.samples_sent,
+        [](absl::Time sent, const supervise::Sample& sample) { return sent < sample.time; });
+    for (; next != copy.samples.end(); ++next) {
       if (channel_->unsent() >= kMaxUnsent) return;
-      Json head = SampleToJson(copy.samples.front());
+      Json head = SampleToJson(*next);
       head["op"] = "sample";
       head["task"] = task.ToString();
       channel_->Send(head);
+      copy.samples_sent = next->time;
     }
   }
 }

@@ -62,9 +62,10 @@ class Agent final : public supervise::RunnerEvents {
     absl::Time progress = absl::InfinitePast();  // modification time of the progress file last sent
     int attempt = -1;                            // started last
     bool runs = false;
-    std::deque<supervise::Sample> samples;     // not yet sent
-    bool end_requested = false;                // the supervisor requested its end
-    bool forgotten = false;                    // drop its process once it has ended
+    std::deque<supervise::Sample> samples;           // the last ones, sent or not
+    absl::Time samples_sent = absl::InfinitePast();  // time of the last one sent
+    bool end_requested = false;                      // the supervisor requested its end
+    bool forgotten = false;                          // drop its process once it has ended
     std::optional<supervise::TaskStart> next;  // starts once the running attempt has been killed
   };
 
@@ -84,7 +85,7 @@ class Agent final : public supervise::RunnerEvents {
   // Sends the next piece of the log. Returns false if all of it was sent.
   bool SendPiece(const cluster::TaskId& task, TaskCopy& copy);
   void SendProgress();
-  // Sends the samples that were taken since the last call.
+  // Sends the samples that were not sent yet.
   void SendSamples();
   absl::Time NextWakeUp() const;
 

@@ -57,7 +57,8 @@ void AgentConnection::Connect() {
                 {"epoch", epoch_},
                 {"sent", TimeToJson(base::Clock::Real().Now())},
                 {"host_timeout_ms", absl::ToInt64Milliseconds(options_.host_timeout)},
-                {"logs", handler_.logs()}};
+                {"logs", handler_.logs()},
+                {"samples", handler_.samples()}};
   channel_->Send(hello);
 }
 

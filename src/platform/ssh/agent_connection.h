@@ -37,8 +37,9 @@ class AgentConnection {
  public:
   struct Handler {
     std::function<void(const Message& message)> received;
-    std::function<Json()> logs;  // from task to the log position received
-    std::function<void()> up;    // an agent answers: the first, or the same as before
+    std::function<Json()> logs;     // from task to the log position received
+    std::function<Json()> samples;  // from task to the time of the last sample received
+    std::function<void()> up;       // an agent answers: the first, or the same as before
     std::function<void(const std::string& why)> lost;  // is_up(): a new agent answers already
   };
   // `loop` must outlive this.

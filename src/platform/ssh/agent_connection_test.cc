@@ -55,6 +55,7 @@ class AgentConnectionTest : public testing::Test {
                                .host_timeout = kHostTimeout},
         AgentConnection::Handler{.received = [](const Message&) {},
                                  .logs = [] { return Json::object(); },
+                                 .samples = [] { return Json::object(); },
                                  .up = [] {},
                                  .lost = [this](const std::string&) { lost_ = absl::Now(); }});
   }

@@ -63,6 +63,7 @@ absl::Status SshRunner::Connect(const job::Submission& submission) {
         AgentConnection::Handler{
             .received = [this, &host](const Message& m) { Receive(host, m); },
             .logs = [&host] { return LogsOf(host); },
+            .samples = [&host] { return SamplesOf(host); },
             .up =
                 [this, &host] {
                   ConfigureAgent(host);
@@ -267,6 +268,12 @@ Json SshRunner::LogsOf(const Host& host) {
   return logs;
 }
 
+Json SshRunner::SamplesOf(const Host& host) {
+  Json samples = Json::object();
+  for (const auto& [id, time] : host.sampled) samples[id.ToString()] = time;
+  return samples;
+}
+
 void SshRunner::Receive(Host& host, const Message& message) {
   const std::string op = base::TextMember(message.head, "op");
   const std::string& name = host.placed.spec.name;
@@ -306,6 +313,7 @@ void SshRunner::ReceiveTask(Host& host, const std::string& op, const cluster::Ta
   }
   if (op == "sample") {
     supervise::Sample sample = SampleFromJson(head);
+    host.sampled[id] = TimeToJson(sample.time);
     sample.time -= host.connection->skew();
     return events_.OnSample(id, sample);
   }
@@ -361,6 +369,7 @@ void SshRunner::ReportEnd(const Host& host, const cluster::TaskId& id, Task& tas
 
 void SshRunner::OnHostLost(Host& host, const std::string& why) {
   host.configured = false;
+  host.sampled.clear();  // the clock of a new agent may differ
   const std::string& name = host.placed.spec.name;
   for (auto& [id, task] : tasks_) {
     // If a new agent already answers, a queued start is sent to it instead of counting as lost.

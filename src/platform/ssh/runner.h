@@ -63,6 +63,7 @@ class SshRunner final : public supervise::Runner {
     std::set<int> used_ports;
     std::string port_error;
     std::map<cluster::TaskId, supervise::LogPosition> taken;  // log positions received
+    std::map<cluster::TaskId, Json> sampled;  // time of the last sample received, by its clock
     bool configured = false;  // the agent has received the policies and a request for ports
   };
   // An end that is reported once all output before it has been received.
@@ -102,6 +103,7 @@ class SshRunner final : public supervise::Runner {
   void SendQueued(Host& host);
   void ReportWithdrawn();
   static Json LogsOf(const Host& host);
+  static Json SamplesOf(const Host& host);
 
   const supervise::JobDir dir_;
   process::EventLoop& loop_;
