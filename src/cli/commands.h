@@ -17,6 +17,7 @@ void AddShowCommand(Command& program, Context& context);
 void AddJobsCommand(Command& program, Context& context);
 void AddLogsCommand(Command& program, Context& context);
 void AddStopCommand(Command& program, Context& context);
+void AddTopCommand(Command& program, Context& context);
 void AddWaitCommand(Command& program, Context& context);
 void AddCompareCommand(Command& program, Context& context);
 void AddResumeCommand(Command& program, Context& context);

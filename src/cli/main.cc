@@ -59,7 +59,7 @@ void AddEntryPoints(Command& program, Context& context) {
 void AddAdvice(Command& program, Context& context) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> answers = {
       {{"ps", "ls", "list", "get"}, "`muster jobs` lists jobs, `muster show JOB` its tasks"},
-      {{"status", "describe", "top"}, "`muster show JOB` shows the state of a job and its tasks"},
+      {{"status", "describe"}, "`muster show JOB` shows the state of a job and its tasks"},
       {{"kill", "cancel", "down", "terminate"},
        "`muster stop JOB` stops a job, `muster stop --now JOB` kills it"},
       {{"train", "start", "submit", "launch", "create", "apply", "up"},
@@ -81,12 +81,13 @@ int Run(Context& context, int argc, char** argv) {
   program.Version(MUSTER_VERSION);
   program.Footer(kFooter);
   for (const auto add :
-       {AddInitCommand,    AddRunCommand,     AddRenderCommand,     AddOperatorCommand,
-        AddShowCommand,    AddJobsCommand,    AddLogsCommand,       AddStopCommand,
-        AddWaitCommand,    AddCompareCommand, AddResumeCommand,     AddEvaluateCommand,
-        AddPredictCommand, AddEnvCommand,     AddDashboardCommand,  AddNotebookCommand,
-        AddDataCommand,    AddDoctorCommand,  AddCheckpointCommand, AddStorageCommand,
-        AddExplainCommand, AddHelpCommand,    AddCompletionCommand, AddSuperviseCommand}) {
+       {AddInitCommand,     AddRunCommand,     AddRenderCommand,  AddOperatorCommand,
+        AddShowCommand,     AddJobsCommand,    AddTopCommand,     AddLogsCommand,
+        AddStopCommand,     AddWaitCommand,    AddCompareCommand, AddResumeCommand,
+        AddEvaluateCommand, AddPredictCommand, AddEnvCommand,     AddDashboardCommand,
+        AddNotebookCommand, AddDataCommand,    AddDoctorCommand,  AddCheckpointCommand,
+        AddStorageCommand,  AddExplainCommand, AddHelpCommand,    AddCompletionCommand,
+        AddSuperviseCommand}) {
     add(program, context);
   }
   AddEntryPoints(program, context);

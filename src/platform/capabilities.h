@@ -182,6 +182,16 @@ class NotebookHost {
   virtual absl::StatusOr<NotebookAccess> FindNotebook(const job::Submission& submission) = 0;
 };
 
+// Some jobs are not submitted: `muster render` prints their objects, which the user creates.
+class RenderedJobs {
+ public:
+  virtual ~RenderedJobs() = default;
+  // Returns the addresses of the tasks of such a job, or nullopt if the job is submitted. Contacts
+  // no cluster.
+  virtual std::optional<cluster::ClusterSpec> RenderedAddresses(
+      const job::Submission& submission) const = 0;
+};
+
 // Returns the platform's implementation of a capability, or null if it has none.
 template <typename Capability>
 Capability* CapabilityOf(Platform& platform) {

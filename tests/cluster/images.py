@@ -79,19 +79,42 @@ def _write_layer(output, files, root):
         for name, path in sorted(files.items()):
             with open(path, "rb") as content:
                 mode = 0o755 if os.access(path, os.X_OK) else 0o644
-                layer.addfile(_entry(name, mode, size=os.fstat(content.fileno()).st_size), content)
+                entry = _entry(name, mode, size=os.fstat(content.fileno()).st_size)
+                entry.mtime = int(os.fstat(content.fileno()).st_mtime)  # by which Python accepts compiled modules
+                layer.addfile(entry, content)
 
 
 def _add_bytes(archive, name, data):
     archive.addfile(_entry(name, 0o644, size=len(data)), io.BytesIO(data))
 
 
-def make(folder, name, files, entrypoint=(), root=True):
+def python(packages):
+    """Returns Debian's python3, also as `python`, with its standard library and the folder `packages` of further modules."""
+    program = pathlib.Path(shutil.which("python3", path="/usr/bin")).resolve()
+    version = re.match(r"python\d+\.\d+", program.name).group()
+    files = {}
+    for place, folder in ((f"usr/lib/{version}", pathlib.Path("/usr/lib") / version), (f"usr/local/lib/{version}/dist-packages", packages)):
+        for path in _files_below(folder):
+            files[f"{place}/{path.relative_to(folder)}"] = path.resolve()
+    # Modules in C need libraries of the machine; the large ones need those of the others too.
+    compiled = [path for path in files.values() if ".so" in path.suffixes and (path.parent.name == "lib-dynload" or path.stat().st_size > 2e6)]
+    libraries = {library: library for path in compiled for library in _libraries(path) if not library.startswith(str(packages))}
+    return {**files, **files_of({"usr/bin/python3": program, "usr/local/bin/python": program, **libraries})}
+
+
+def _files_below(folder):
+    """Yields the files of a folder except what only compilers and installers read."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = set(folders) - {"include", "pip", "setuptools"}
+        yield from (path for path in map(pathlib.Path(parent).joinpath, names) if path.is_file())
+
+
+def make(folder, name, files, entrypoint=(), root=True, also=()):
     """Returns the path of an archive with the image `name` (as `docker load` reads it) in `folder`. Creates it unless one of the same
-    files exists. `root`: adds the other files of a Debian root."""
+    files exists. `root`: adds the other files of a Debian root. `also`: further names of the image."""
     stamps = [(inside, str(path), path.stat().st_size, path.stat().st_mtime_ns) for inside, path in sorted(files.items())]
     recipe = pathlib.Path(__file__).read_text()
-    key = hashlib.sha256(json.dumps([name, stamps, list(entrypoint), root, recipe]).encode()).hexdigest()[:16]
+    key = hashlib.sha256(json.dumps([name, stamps, list(entrypoint), root, list(also), recipe]).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name.replace('/', '_').replace(':', '_')}_{key}.tar"
     if path.exists():
@@ -112,7 +135,7 @@ def make(folder, name, files, entrypoint=(), root=True):
             _add_bytes(archive, config_name, config)
             archive.add(layer, "layer.tar")
             _add_bytes(archive, "manifest.json",
-                       json.dumps([{"Config": config_name, "RepoTags": [name], "Layers": ["layer.tar"]}]).encode())
+                       json.dumps([{"Config": config_name, "RepoTags": [name, *also], "Layers": ["layer.tar"]}]).encode())
         archive_path.rename(path)
     _forget(folder.glob(f"{path.name.rpartition('_')[0]}_*.tar"))
     return path

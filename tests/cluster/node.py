@@ -167,7 +167,11 @@ class NodeCluster(ControlPlane):
 
     def load_programs(self, name, programs):
         """Loads an image `name` of programs of this machine, {path in the image: file}, with their libraries and the tools, into the node."""
-        self.load(images.make(self._images, name, {**images.tools(), **images.files_of(programs)}))
+        self.load_files([name], images.files_of(programs))
+
+    def load_files(self, names, files):
+        """Loads an image of these names into the node: files of this machine, {path in the image: file}, and the tools."""
+        self.load(images.make(self._images, names[0], {**images.tools(), **files}, also=names[1:]))
 
     @property
     def _images(self):

@@ -1,5 +1,7 @@
 """The examples run unchanged, including the older forms of job files."""
+import ast
 import json
+import pathlib
 import re
 import subprocess
 import unittest
@@ -8,6 +10,29 @@ from digits import write_digits
 from support import PYTHON, SOURCE, MusterTest
 
 EXAMPLES = SOURCE / "examples"
+ON_A_NODE = "e2e/kubernetes_examples_test.py KubernetesExamplesTest.test_every_manifest_runs_to_its_verdict"
+# Every job file of the examples, and the test that runs it to its end.
+RUN_BY = {
+    "allreduce.yaml": "e2e/example_test.py TrainingExampleTest.test_allreduce",
+    "cpp/job.yaml": "install/install_test.py InstallTest.test_the_library_builds_a_program_that_trains",
+    "embedding.yaml": "e2e/example_test.py TrainingExampleTest.test_embedding",
+    "hello.yaml": "e2e/example_test.py ExampleTest.test_hello",
+    "kubernetes/distributed_mnist_v1alpha1.yaml": ON_A_NODE,
+    "kubernetes/dynamic_workers.yaml": ON_A_NODE,
+    "kubernetes/evaluator.yaml": ON_A_NODE,
+    "kubernetes/mnist.yaml": ON_A_NODE,
+    "kubernetes/suspended.yaml": ON_A_NODE,
+    "kubernetes/tensorflow.yaml": ON_A_NODE,
+    "mnist.yaml": "e2e/example_test.py TrainingExampleTest.test_mnist",
+    "pytorch_allreduce.yaml": "e2e/example_test.py ExampleTest.test_pytorch_allreduce_runs_unmodified",
+    "rendered_cluster.yaml": ON_A_NODE,
+    "tensorflow/estimator.yaml": "e2e/tensorflow_test.py EstimatorTest.test_the_estimator_example",
+    "tensorflow/mirrored.yaml": "e2e/tensorflow_test.py MirroredTest.test_the_mirrored_example_on_hosts",
+    "tensorflow/parameter_server.yaml": "e2e/tensorflow_test.py ParameterServerTest.test_the_parameter_server_example",
+    "tfjob.yaml": "e2e/example_test.py ExampleTest.test_tfjob",
+    "tfjob_v1alpha1.yaml": "e2e/example_test.py ExampleTest.test_tfjob_v1alpha1",
+    "torchscript/torchscript.yaml": "e2e/example_test.py TrainingExampleTest.test_torchscript",
+}
 
 
 def configs(output, speaker):
@@ -55,6 +80,27 @@ class ExampleTest(MusterTest):
             self.assertIn(task, plan)
         cluster = json.loads(self.muster("env", EXAMPLES / "rendered_cluster.yaml", "--cluster").stdout)
         self.assertEqual({role: len(hosts) for role, hosts in cluster.items()}, {"ps": 1, "worker": 2})
+        # Its addresses in a cluster need none to be printed.
+        for options, namespace in (((), "default"), (("-n", "ml"), "ml")):
+            rendered = json.loads(self.muster("env", EXAMPLES / "rendered_cluster.yaml", "--cluster", "--on", "kubernetes", *options).stdout)
+            self.assertEqual(rendered, {role: [f"{role}-{i}.{namespace}.svc.cluster.local:8080" for i in range(count)]
+                                        for role, count in (("ps", 1), ("worker", 2))})
+
+    def test_every_example_is_run_by_a_test(self):
+        self.assertEqual(sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.yaml")), sorted(RUN_BY))
+        for example, test in RUN_BY.items():
+            file, _, name = test.partition(" ")
+            text = (SOURCE / "tests" / file).read_text()
+            methods = {f"{one.name}.{method.name}" for one in ast.parse(text).body if isinstance(one, ast.ClassDef)
+                       for method in one.body if isinstance(method, ast.FunctionDef)}
+            self.assertIn(name, methods, example)
+            # Besides the table above, the test's file names the example.
+            self.assertGreater(text.count(f"{pathlib.Path(example).name}"), 1 if file == "e2e/example_test.py" else 0, f"{test}: {example}")
+        # Programs and models beside the job files are what those run.
+        jobs = "".join(path.read_text() for path in EXAMPLES.rglob("*") if path.is_file())
+        for path in EXAMPLES.rglob("*.*"):
+            if path.suffix not in (".yaml", ".md", ".txt"):
+                self.assertRegex(jobs, rf"\b{path.stem}\b", f"{path}: nothing uses it")
 
     def test_every_example_is_valid(self):
         for path in sorted(EXAMPLES.rglob("*.yaml")):

@@ -5,7 +5,7 @@ import unittest
 
 from support import MUSTER, MusterTest
 
-COMMANDS = ["init", "run", "render", "dashboard", "notebook", "operator", "show", "jobs", "logs", "stop", "wait", "compare", "resume", "evaluate", "explain", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
+COMMANDS = ["init", "run", "render", "dashboard", "notebook", "operator", "show", "jobs", "top", "logs", "stop", "wait", "compare", "resume", "evaluate", "explain", "predict", "env", "data", "doctor", "checkpoint", "storage", "help", "completion"]
 
 
 class HelpTest(MusterTest):

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "jobs/find/tasks.h"
+#include "platform/capabilities.h"
 #include "supervise/job_dir.h"
 
 namespace muster::jobs {
@@ -21,6 +22,12 @@ absl::StatusOr<JobCluster> ClusterBeforeStart(Service& service, job::Submission 
   job.submission.id = job.submission.spec.name;
   MUSTER_ASSIGN_OR_RETURN(platform::Platform * platform,
                           service.platform(std::string(job::PlatformOf(job.submission.target))));
+  if (const auto* rendering = platform::CapabilityOf<platform::RenderedJobs>(*platform)) {
+    if (auto rendered = rendering->RenderedAddresses(job.submission)) {
+      job.cluster = *std::move(rendered);
+      return job;
+    }
+  }
   const platform::Traits& traits = platform->traits();
   if (!traits.assigns_addresses_late) MUSTER_RETURN_IF_ERROR(platform->Prepare(job.submission));
   MUSTER_ASSIGN_OR_RETURN(job.cluster, platform->Addresses(job.submission));

@@ -20,8 +20,8 @@ struct JobCluster {
 
 // Returns the addresses that the tasks would have on the submission's target, the same for every
 // call: on this machine, tasks without a port get consecutive ones from 2222, TensorFlow's
-// convention. Prepares the submission by its platform if its tasks run elsewhere. Returns
-// FailedPrecondition if the platform assigns addresses only when the job starts.
+// convention. Prepares the submission by its platform if its tasks run elsewhere, unless the job is
+// rendered. Returns FailedPrecondition if the platform assigns addresses only when the job starts.
 absl::StatusOr<JobCluster> ClusterBeforeStart(Service& service, job::Submission submission);
 
 // Returns the recorded addresses of a job that has started.

@@ -196,6 +196,15 @@ absl::StatusOr<cluster::ClusterSpec> KubernetesPlatform::Addresses(
   return AddressesOf(submission);
 }
 
+std::optional<cluster::ClusterSpec> KubernetesPlatform::RenderedAddresses(
+    const job::Submission& submission) const {
+  if (submission.spec.format != job::JobFormat::kRenderedCluster) return std::nullopt;
+  const std::string ns = job::TargetOf<job::KubernetesTarget>(submission).ns;
+  return manifest::Addresses(submission.spec,
+                             ns.empty() ? submission.spec.kubernetes_namespace : ns,
+                             manifest::RenderOptions().domain);
+}
+
 absl::StatusOr<job::TaskLaunch> KubernetesPlatform::LaunchOf(const job::Submission& submission,
                                                              const cluster::ClusterSpec& cluster,
                                                              const cluster::TaskId& task) const {

@@ -28,6 +28,7 @@ class KubernetesPlatform final : public platform::Platform,
                                  public platform::FileSelection,
                                  public platform::NotebookHost,
                                  public platform::ImageUser,
+                                 public platform::RenderedJobs,
                                  public platform::MachineInventory {
  public:
   KubernetesPlatform(platform::Traits traits, platform::Environment environment);
@@ -55,6 +56,8 @@ class KubernetesPlatform final : public platform::Platform,
       const job::JobRecord& job, const std::vector<cluster::TaskId>& tasks) override;
   absl::StatusOr<platform::NotebookAccess> FindNotebook(const job::Submission& submission) override;
   std::vector<platform::Image> RequiredImages(const job::Submission& submission) const override;
+  std::optional<cluster::ClusterSpec> RenderedAddresses(
+      const job::Submission& submission) const override;
   // The machines are nodes, which not every user may read.
   std::vector<platform::Machine> Machines(const job::JobRecord& job,
                                           const std::vector<job::TaskRecord>& tasks) override;
