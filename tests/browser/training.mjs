@@ -81,7 +81,7 @@ async function compareFiles(page, next) {
 async function annotate(page, next) {
   await goTo(page, `/jobs/${next}`);
   await page.getByRole('button', { name: 'Notes…' }).click();
-  await page.getByLabel('Tags').fill('short, from the page');
+  await page.getByLabel('Tags, separated').fill('short, from the page');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.locator('.job-title .tag', { hasText: 'from the page' }).waitFor();
   await goTo(page, '/?search=from the page');

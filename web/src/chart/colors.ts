@@ -26,8 +26,8 @@ export function hash(text: string): number {
   return value >>> 0;
 }
 
-// Gives each id a slot. Ids in `kept` keep theirs unless an earlier id has it; others get a free one, starting from their
-// hash, so that few jobs do not share a colour. With more ids than colours the slots go on, and their lines are dashed.
+// Gives each id a slot. Ids in `kept` keep theirs unless an earlier id has it; others get the first free one:
+// the first colours differ most, and few jobs do not share one. With more ids than colours the slots go on, and their lines are dashed.
 export function assignSlots(ids: readonly string[], kept: ReadonlyMap<string, number>): Map<string, number> {
   const result = new Map<string, number>();
   const used = new Set<number>();
@@ -39,16 +39,8 @@ export function assignSlots(ids: readonly string[], kept: ReadonlyMap<string, nu
   }
   for (const id of ids) {
     if (result.has(id)) continue;
-    const rounds = Math.floor(used.size / SLOTS) + 2;
-    let slot = hash(id) % SLOTS;
-    search: for (let round = 0; round < rounds; round++) {
-      for (let i = 0; i < SLOTS; i++) {
-        const candidate = round * SLOTS + ((hash(id) + i) % SLOTS);
-        if (used.has(candidate)) continue;
-        slot = candidate;
-        break search;
-      }
-    }
+    let slot = 0;
+    while (used.has(slot)) slot++;
     result.set(id, slot);
     used.add(slot);
   }

@@ -24,7 +24,7 @@ export function chartsOf(series: readonly Series[], most = 6): { title: string; 
   }
   const result: { title: string; series: Series[] }[] = [];
   for (const [title, list] of charts) {
-    if (list.length <= most) result.push({ title, series: list });
+    if (list.length <= most) result.push({ title, series: list.sort((a, b) => a.name.length - b.name.length) });
     else for (const s of list) result.push({ title: s.name, series: [s] });
   }
   const rank = (title: string): number => {
