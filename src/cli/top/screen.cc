@@ -21,11 +21,14 @@ constexpr int kNarrowestJob = 14;  // minimum of the column of the job's id
 constexpr int kWidestJob = 48;
 constexpr int kStepWidth = 13;
 
-// Returns foreign text in one line without control sequences, of at most `width` cells.
+// Returns foreign text in one line without control sequences.
+std::string Inert(absl::string_view text) {
+  return base::Printable(absl::StrReplaceAll(text, {{"\t", " "}}), base::Colours::kNone);
+}
+
+// Returns at most `width` cells of Inert().
 std::string Plain(absl::string_view text, int width) {
-  const std::string line =
-      base::Printable(absl::StrReplaceAll(text, {{"\t", " "}}), base::Colours::kNone);
-  return base::Ellipsize(line, std::max(0, width));
+  return base::Ellipsize(Inert(text), std::max(0, width));
 }
 
 // Returns `text`, which may have colours, padded to `width` cells.
@@ -95,7 +98,7 @@ constexpr Column kColumns[] = {
     {"LOSS", 8, 2, Loss},
     {"RATE", 9, 5, Rate},
     {"ETA", 7, 4, Left},
-    {"TASKS", 7, 3, Tasks},
+    {"TASKS", 6, 3, Tasks},
     {"AGE", 7, 0, Age},
 };
 constexpr int kStateWidth = 11;
@@ -133,8 +136,7 @@ std::string Header(const Layout& layout) {
 std::string RowLine(const Layout& layout, const Row& row, const std::string& state, bool selected) {
   std::string line = selected ? "> " : "  ";
   absl::StrAppend(&line, Padded(state, kStateWidth + kGap));
-  const std::string id = base::Printable(row.job.id, base::Colours::kNone);
-  absl::StrAppend(&line, Padded(base::EllipsizeMiddle(id, layout.job), layout.job));
+  absl::StrAppend(&line, Padded(base::EllipsizeMiddle(Inert(row.job.id), layout.job), layout.job));
   for (const Column* column : layout.columns) {
     absl::StrAppend(&line, std::string(kGap, ' '),
                     Padded(Plain(column->cell(row), column->width), column->width));

@@ -98,7 +98,7 @@ TEST_F(TopScreenTest, FitsEveryTerminal) {
   // The most important columns stay.
   const Frame narrow = Draw(80, 24);
   EXPECT_THAT(narrow.lines[1], ContainsRegex("^  STATE +JOB +STEP +LOSS +ETA +TASKS +AGE"));
-  EXPECT_THAT(Draw(36, 24).lines[1], ContainsRegex("^  STATE +JOB +AGE"));
+  EXPECT_THAT(Draw(40, 24).lines[1], ContainsRegex("^  STATE +JOB +AGE"));
 }
 
 TEST_F(TopScreenTest, ShowsTheTasksAndTheLastLinesOfAnOpenJob) {
