@@ -31,7 +31,7 @@ struct Comparison {
   std::vector<MetricRow> metrics;        // likewise
   // All points of each job, in the order of the jobs; empty with an ExtremesReader.
   std::vector<metrics::Series> series;
-  std::vector<std::string> problems;     // "mnist-x7k2q: …"
+  std::vector<std::string> problems;  // "mnist-x7k2q: …"
 };
 
 // Returns the parameters of a job file's text as "path: value" pairs, ordered by path. Lists are
