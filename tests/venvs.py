@@ -1,4 +1,4 @@
-"""The Python environments of the tests, which tests/venv/install makes: TensorFlow and TensorBoard."""
+"""The Python environments of the tests, which tests/venv/install makes."""
 import os
 import pathlib
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "dashboard/views.h"
@@ -68,19 +69,23 @@ nlohmann::json SummaryOf(ApiContext& context, const job::JobRecord& job) {
 
 Response Api::Handle(const Request& request) {
   const Route* found = nullptr;
-  bool known_path = false;
+  std::vector<std::string> methods;  // that the path has
   std::string job;
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   for (const Route& route : kRoutes) {
     if (!Matches(request.path, route.path, job)) continue;
-    known_path = true;
+    methods.emplace_back(route.method);
     if (method == route.method) found = &route;
     if (found != nullptr) break;
   }
+  if (found == nullptr && methods.empty()) {
+    return ErrorResponse(404, "NOT_FOUND", absl::StrCat("no ", request.path));
+  }
   if (found == nullptr) {
-    return known_path ? ErrorResponse(405, "METHOD_NOT_ALLOWED",
-                                      absl::StrCat(request.path, " has no ", request.method))
-                      : ErrorResponse(404, "NOT_FOUND", absl::StrCat("no ", request.path));
+    Response refused = ErrorResponse(405, "METHOD_NOT_ALLOWED",
+                                     absl::StrCat(request.path, " has no ", request.method));
+    refused.headers.emplace_back("Allow", absl::StrJoin(methods, ", "));
+    return refused;
   }
   ServicePool::Lease service = services_.Take();
   ApiContext context{.service = *service, .feed = feed_, .metrics = metrics_};

@@ -147,13 +147,20 @@ class Server::Impl {
     };
     // GET and HEAD are answered before the library matches routes; the others have a body to read.
     server_->set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
-      if (from.method == "POST" || from.method == "PUT" || from.method == "DELETE") {
+      if (from.method != "GET" && from.method != "HEAD") {
         return httplib::Server::HandlerResponse::Unhandled;
       }
       Serve(from, to);
       return httplib::Server::HandlerResponse::Handled;
     });
-    server_->Post(".*", serve).Put(".*", serve).Delete(".*", serve);
+    server_->Post(".*", serve).Put(".*", serve).Patch(".*", serve).Delete(".*", serve);
+    server_->Options(".*", serve);
+    // Requests that the library itself refuses, such as one with too long an address.
+    server_->set_error_handler([this](const httplib::Request& from, httplib::Response& to) {
+      if (!to.body.empty()) return;
+      Send(ToRequest(from), ErrorResponse(to.status, "REFUSED", "the request cannot be served"), to,
+           tls_);
+    });
     port_ = options.port == 0 ? server_->bind_to_any_port(options.host)
             : server_->bind_to_port(options.host, options.port) ? options.port
                                                                 : -1;

@@ -11,8 +11,9 @@ import threading
 import unittest
 import urllib.parse
 
-from support import MusterTest, wait_until
+from support import SOURCE, MusterTest, wait_until
 from training import TrainTest
+from venvs import venv
 
 STEPS = """
     name: steps
@@ -389,6 +390,10 @@ class JobsTest(DashboardTest):
         huge = client.request("POST", f"/api/jobs/{job}/run", "x" * (5 << 20),
                               {"Content-Type": "application/json", "X-Muster-CSRF": client.csrf})
         self.assertEqual(huge.status, 413)
+        long = client.request("GET", "/api/jobs?search=" + "x" * 10000)
+        self.assertEqual((long.status, long.json()["error"]["code"]), (414, "REFUSED"))
+        odd = client.request("PATCH", f"/api/jobs/{job}/notes", {})
+        self.assertEqual((odd.status, odd.headers["Allow"]), (405, "PUT"))
 
 
 class TrainedTest(DashboardTest, TrainTest):
@@ -414,6 +419,23 @@ class TrainedTest(DashboardTest, TrainTest):
         damaged = fresh.get("/api/metrics", job=job)
         self.assertTrue(damaged["problems"])
         self.assertIn("loss", {metric["name"] for metric in damaged["metrics"]})
+
+
+class OpenApiTest(DashboardTest):
+    def test_the_server_answers_as_its_openapi_file_says(self):
+        """Schemathesis sends valid and invalid requests of every operation but those that start or remove jobs, or stream."""
+        tool = venv(self, "schemathesis") / "bin" / "schemathesis"
+        self.finished()
+        client = self.client()
+        excluded = [word for name in ("stream", "runAgain", "resumeJob", "removeJob") for word in ("--exclude-operation-id", name)]
+        result = subprocess.run(
+            [tool, "run", SOURCE / "docs" / "dashboard.openapi.yaml", "--url", f"http://127.0.0.1:{client.port}",
+             "--header", f"Cookie: {client.cookie}", "--header", f"X-Muster-CSRF: {client.csrf}", *excluded,
+             "--phases", "coverage,fuzzing", "--max-examples", "10", "--seed", "1", "--no-color",
+             "--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"],
+            cwd=self.dir, capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, 0, f"{result.stdout}\n{result.stderr}")
+        self.assertRegex(result.stdout, r"[1-9]\d* generated")
 
 
 if __name__ == "__main__":

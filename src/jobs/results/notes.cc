@@ -1,6 +1,7 @@
 #include "jobs/results/notes.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/files/file_lock.h"
@@ -13,12 +14,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxNoteBytes = 40'000;
+constexpr int64_t kMaxNote = 10'000;  // characters
+constexpr int64_t kMaxTag = 100;
 constexpr size_t kMaxTags = 50;
-constexpr size_t kMaxTagBytes = 400;
 constexpr absl::Duration kLockTimeout = absl::Seconds(10);
 
 std::string PathIn(const std::string& home) { return base::JoinPath(home, "notes.json"); }
+
+// Returns the number of characters of UTF-8 text: all bytes but those that continue a character.
+int64_t Characters(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+}
 
 // Returns an object with an entry for each job; empty if there is no file.
 absl::StatusOr<json> ReadEntries(const std::string& home) {
@@ -49,14 +55,13 @@ absl::StatusOr<Notes> NotesFromJson(const json& value) {
     return invalid("\"tags\" must be a list of at most 50 texts");
   }
   Notes notes{.note = value["note"].get<std::string>(), .hidden = value["hidden"].get<bool>()};
-  if (notes.note.size() > kMaxNoteBytes)
+  if (Characters(notes.note) > kMaxNote)
     return invalid("\"note\" is longer than 10,000 characters");
   for (const json& tag : value["tags"]) {
-    if (!tag.is_string() || tag.get<std::string>().empty() ||
-        tag.get<std::string>().size() > kMaxTagBytes) {
+    const std::string text = tag.is_string() ? tag.get<std::string>() : "";
+    if (text.empty() || Characters(text) > kMaxTag) {
       return invalid("a tag must be a text of 1 to 100 characters");
     }
-    const auto text = tag.get<std::string>();
     if (std::find(notes.tags.begin(), notes.tags.end(), text) == notes.tags.end()) {
       notes.tags.push_back(text);
     }

@@ -59,6 +59,20 @@ TEST_F(NotesTest, ConcurrentWritersLoseNothing) {
   EXPECT_EQ(ReadNotes(home_).size(), 40U);
 }
 
+TEST_F(NotesTest, LimitsCountCharacters) {
+  const auto accepts = [](const std::string& tag) {
+    return NotesFromJson({{"note", ""}, {"tags", {tag}}, {"hidden", false}}).ok();
+  };
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "\u00fc";
+  EXPECT_TRUE(accepts(umlauts));
+  EXPECT_FALSE(accepts(umlauts + "x"));
+  EXPECT_FALSE(NotesFromJson({{"note", std::string(10'001, 'x')},
+                              {"tags", nlohmann::json::array()},
+                              {"hidden", false}})
+                   .ok());
+}
+
 TEST_F(NotesTest, RejectsOtherShapes) {
   const auto parse = [](const char* text) {
     return NotesFromJson(nlohmann::json::parse(text, nullptr, false)).status().code();
