@@ -3,6 +3,7 @@ import json
 import re
 import unittest
 
+from dashboards import DashboardMixin
 from operators import PATCH, OperatorTest, replicas
 from support import SOURCE, wait_until
 
@@ -16,7 +17,7 @@ JOB = """
     """
 
 
-class KubernetesRunTest(OperatorTest):
+class KubernetesRunTest(DashboardMixin, OperatorTest):
     def setUp(self):
         super().setUp()
         self.env["KUBECONFIG"] = str(self.cluster.kubeconfig)
@@ -81,6 +82,19 @@ class KubernetesRunTest(OperatorTest):
         events = self.events(job)
         self.assertTrue(any(event.startswith("worker:1 running") for event in events), events)
         self.assertIn("worker:0 waits: Unschedulable: no nodes available to schedule pods", events)
+
+    def test_the_dashboard_follows_and_stops_it(self):
+        self.operate()
+        job = self.submit()
+        client = self.client()
+        stream = self.stream(client, f"/api/stream?job={job}")
+        # Nothing but the dashboard asks the cluster.
+        self.run_all(job, "ps-0", "worker-0", "worker-1")
+        wait_until(lambda: stream.of("job") and stream.of("job")[-1]["job"]["state"] == "Running", "the stream reports it", 60)
+        self.assertEqual({task["state"] for task in stream.of("job")[-1]["tasks"]}, {"Running"})
+        self.assertEqual(client.get(f"/api/jobs/{job}/logs")["lines"], [])
+        stopped = client.request("POST", f"/api/jobs/{job}/stop", {"immediately": True})
+        self.assertEqual((stopped.status, stopped.json()["state"]), (200, "Stopped"), stopped.body)
 
     def test_a_waiting_run_reports_the_failure_and_its_reason(self):
         self.operate()
