@@ -1,13 +1,9 @@
 #include "platform/images.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <memory>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -18,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/files/files.h"
+#include "base/files/temporary_folder.h"
 #include "base/status_macros.h"
 #include "platform/image_scripts.h"
 #include "process/run.h"
@@ -34,30 +31,6 @@ constexpr char kLocalRegistries[] = "registries.conf";
 // Returns the name of the layout's folder, which is also the name of the image in buildah's
 // storage, so it differs between processes.
 std::string LayoutName() { return absl::StrCat("muster-layout-", ::getpid()); }
-
-// A folder that is removed with its content.
-class TemporaryFolder {
- public:
-  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const std::string& parent) {
-    MUSTER_RETURN_IF_ERROR(base::MakeDirectories(parent));
-    std::string path = base::JoinPath(parent, "image-XXXXXX");
-    if (::mkdtemp(path.data()) == nullptr) return base::DiskError(errno, path);
-    return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(std::move(path)));
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string File(absl::string_view name) const { return base::JoinPath(path_, name); }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
-};
 
 absl::string_view HostOf(const Image& image) {
   const absl::string_view repository = image.repository;
@@ -105,7 +78,7 @@ class Tool {
  public:
   // Returns FailedPrecondition, with the commands that push `image` elsewhere, if neither is
   // installed. `folder` and `options` must outlive this.
-  static absl::StatusOr<Tool> Find(const Image& image, const TemporaryFolder& folder,
+  static absl::StatusOr<Tool> Find(const Image& image, const base::TemporaryFolder& folder,
                                    const PushOptions& options) {
     for (const char* name : {"skopeo", "buildah"}) {
       const auto path = process::FindProgram(name, process::CurrentEnvironment(), "");
@@ -155,7 +128,7 @@ class Tool {
   }
 
  private:
-  Tool(std::string name, std::string path, const TemporaryFolder& folder,
+  Tool(std::string name, std::string path, const base::TemporaryFolder& folder,
        const PushOptions& options)
       : name_(std::move(name)), path_(std::move(path)), folder_(folder), options_(options) {}
 
@@ -196,12 +169,12 @@ class Tool {
 
   std::string name_;
   std::string path_;
-  const TemporaryFolder& folder_;
+  const base::TemporaryFolder& folder_;
   const PushOptions& options_;
 };
 
 // Makes the image, as a layout in the folder.
-absl::Status MakeLayout(const Image& image, const TemporaryFolder& folder,
+absl::Status MakeLayout(const Image& image, const base::TemporaryFolder& folder,
                         const PushOptions& options) {
   std::vector<std::string> argv = {"bash", folder.File("layout"), LayoutName()};
   for (const std::string& name : image.programs) {
@@ -310,9 +283,9 @@ absl::StatusOr<std::vector<Image>> AbsentImages(const std::vector<Image>& images
                                                 const PushOptions& options) {
   std::vector<Image> absent;
   if (images.empty()) return absent;
-  MUSTER_ASSIGN_OR_RETURN(const auto folder, TemporaryFolder::Create(options.folder));
+  MUSTER_ASSIGN_OR_RETURN(const auto folder, base::TemporaryFolder::Create(options.folder));
   for (const Image& image : images) {
-    MUSTER_ASSIGN_OR_RETURN(const Tool tool, Tool::Find(image, *folder, options));
+    MUSTER_ASSIGN_OR_RETURN(const Tool tool, Tool::Find(image, folder, options));
     MUSTER_ASSIGN_OR_RETURN(const bool has, tool.Has(image));
     if (!has) absent.push_back(image);
   }
@@ -322,12 +295,12 @@ absl::StatusOr<std::vector<Image>> AbsentImages(const std::vector<Image>& images
 absl::Status PushImages(const std::vector<Image>& images, const PushOptions& options) {
   MUSTER_ASSIGN_OR_RETURN(const std::vector<Image> absent, AbsentImages(images, options));
   for (const Image& image : absent) {
-    MUSTER_ASSIGN_OR_RETURN(const auto folder, TemporaryFolder::Create(options.folder));
-    MUSTER_ASSIGN_OR_RETURN(const Tool tool, Tool::Find(image, *folder, options));
+    MUSTER_ASSIGN_OR_RETURN(const auto folder, base::TemporaryFolder::Create(options.folder));
+    MUSTER_ASSIGN_OR_RETURN(const Tool tool, Tool::Find(image, folder, options));
     options.notify(absl::StrCat("pushing ", image.Reference(), ", made of ",
                                 absl::StrJoin(image.programs, " and "),
                                 " of this machine; Ctrl-C cancels"));
-    MUSTER_RETURN_IF_ERROR(MakeLayout(image, *folder, options));
+    MUSTER_RETURN_IF_ERROR(MakeLayout(image, folder, options));
     MUSTER_RETURN_IF_ERROR(tool.Push(image));
     options.notify(absl::StrCat("pushed ", image.Reference()));
   }

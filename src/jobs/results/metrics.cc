@@ -1,7 +1,6 @@
 #include "jobs/results/metrics.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files/files.h"
 #include "base/files/regular_file.h"
+#include "base/files/temporary_folder.h"
 #include "base/status_macros.h"
 #include "checkpoint/format.h"
 #include "job/job_spec.h"
@@ -82,25 +82,6 @@ void ReadEventFiles(const std::string& root, const job::JobRecord& job, JobMetri
   }
 }
 
-// A folder that is removed at the end of the scope.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_("/tmp/muster-metrics-XXXXXX") {
-    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }  // "" if it could not be created
-
- private:
-  std::string path_;
-};
-
 // Copies the event files of a remote model dir to this machine and reads them.
 absl::Status ReadRemoteEventFiles(const job::JobRecord& job, JobMetrics& result) {
   MUSTER_ASSIGN_OR_RETURN(const storage::Url url, storage::ParseUrl(job.model_dir));
@@ -108,15 +89,14 @@ absl::Status ReadRemoteEventFiles(const job::JobRecord& job, JobMetrics& result)
   storage::Storage storage;
   MUSTER_ASSIGN_OR_RETURN(storage::FileSystem * files, storage.For(folder));
   MUSTER_ASSIGN_OR_RETURN(auto found, files->List(folder, storage::Depth::kAll));
-  const ScratchFolder scratch;
-  if (scratch.path().empty()) return absl::ErrnoToStatus(errno, "cannot create a folder in /tmp");
+  MUSTER_ASSIGN_OR_RETURN(const auto scratch, base::TemporaryFolder::Create());
   std::vector<storage::CopyPair> pairs;
   int64_t bytes = 0;
   for (storage::FileInfo& file : found) {
     const std::string name = file.url.name.substr(folder.name.size());
     if (!absl::StrContains(file.url.Basename(), kEventFile) || !storage::StaysBelow(name)) continue;
     bytes += file.bytes;
-    storage::Url to = storage::LocalUrl(base::JoinPath(scratch.path(), name));
+    storage::Url to = storage::LocalUrl(scratch.File(name));
     pairs.push_back({.from = std::move(file), .to = std::move(to)});
   }
   if (bytes > kMaxRemoteBytes) {
