@@ -63,8 +63,7 @@ absl::StatusOr<job::JobRecord> JobWithId(ApiContext& context, const std::string&
 
 nlohmann::json SummaryOf(ApiContext& context, const job::JobRecord& job) {
   const auto notes = jobs::ReadNotes(context.service.home());
-  const auto found = notes.find(job.id);
-  return SummaryOf(context.service, job, found == notes.end() ? jobs::Notes() : found->second);
+  return SummaryOf(context.service, job, jobs::NotesOf(notes, job.id));
 }
 
 Response Api::Handle(const Request& request) {

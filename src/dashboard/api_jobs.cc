@@ -188,9 +188,7 @@ absl::StatusOr<Response> ListJobs(ApiContext& context, const Request& request,
   json page = {{"total", total}, {"states", CountsToJson(all)}, {"jobs", json::array()}};
   for (const job::JobRecord& record : jobs) {
     const job::JobRecord job = context.feed.WithReachability(record);
-    const auto note = notes.find(job.id);
-    json summary =
-        SummaryOf(context.service, job, note == notes.end() ? jobs::Notes() : note->second);
+    json summary = SummaryOf(context.service, job, jobs::NotesOf(notes, job.id));
     if (details) AddDetails(context, job, summary);
     page["jobs"].push_back(std::move(summary));
   }
@@ -201,10 +199,8 @@ absl::StatusOr<Response> GetJob(ApiContext& context, const Request& /*request*/,
                                 const std::string& id) {
   MUSTER_ASSIGN_OR_RETURN(const job::JobRecord job, JobWithId(context, id));
   const auto notes = jobs::ReadNotes(context.service.home());
-  const auto note = notes.find(id);
-  MUSTER_ASSIGN_OR_RETURN(
-      const json details,
-      DetailsOf(context.service, job, note == notes.end() ? jobs::Notes() : note->second));
+  MUSTER_ASSIGN_OR_RETURN(const json details,
+                          DetailsOf(context.service, job, jobs::NotesOf(notes, job.id)));
   return JsonResponse(details);
 }
 

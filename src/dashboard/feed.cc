@@ -177,9 +177,8 @@ void Feed::UpdateSummaries(jobs::Service& service, const std::set<std::string>& 
   for (const std::string& id : changed) {
     const auto job = (*history)->GetJob(id);
     if (!job.ok()) continue;
-    const auto note = notes.find(id);
-    const std::string text = Dump(SummaryOf(service, WithReachability(*job),
-                                            note == notes.end() ? jobs::Notes() : note->second));
+    const std::string text =
+        Dump(SummaryOf(service, WithReachability(*job), jobs::NotesOf(notes, id)));
     const absl::MutexLock lock(&mutex_);
     Set(summaries_[id], text);
   }
@@ -197,9 +196,7 @@ void Feed::UpdateWatched(jobs::Service& service, const std::string& id, bool rec
   absl::StatusOr<nlohmann::json> details = absl::UnavailableError("unchanged");
   if (here || records_changed) {
     const auto notes = jobs::ReadNotes(service.home());
-    const auto note = notes.find(id);
-    details = DetailsOf(service, WithReachability(*job),
-                        note == notes.end() ? jobs::Notes() : note->second);
+    details = DetailsOf(service, WithReachability(*job), jobs::NotesOf(notes, id));
   }
   const std::string log = SizesIn(supervise::JobDir(job->directory).logs());
   const std::string metrics = MetricsSizes(*job, *tasks);

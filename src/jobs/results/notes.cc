@@ -79,6 +79,11 @@ std::map<std::string, Notes> ReadNotes(const std::string& home) {
   return all;
 }
 
+Notes NotesOf(const std::map<std::string, Notes>& all, const std::string& job_id) {
+  const auto found = all.find(job_id);
+  return found == all.end() ? Notes() : found->second;
+}
+
 absl::Status WriteNotes(const std::string& home, const std::string& job_id, const Notes& notes) {
   MUSTER_RETURN_IF_ERROR(base::MakeDirectories(home));
   MUSTER_ASSIGN_OR_RETURN(

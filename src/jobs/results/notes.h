@@ -27,6 +27,8 @@ absl::StatusOr<Notes> NotesFromJson(const nlohmann::json& json);
 
 // Returns the notes of all jobs that have any, by job id. Skips damaged entries.
 std::map<std::string, Notes> ReadNotes(const std::string& home);
+// Returns the notes of a job, which are empty if it has none.
+Notes NotesOf(const std::map<std::string, Notes>& all, const std::string& job_id);
 // Replaces the notes of a job; empty notes remove its entry. Concurrent calls, of other processes
 // too, are serialized. Returns DataLoss, and changes nothing, if the file is damaged.
 absl::Status WriteNotes(const std::string& home, const std::string& job_id, const Notes& notes);
